@@ -1,0 +1,39 @@
+"""npuprof: presets for Huawei Ascend NPUs.
+
+The library behind the command; everything here is loaded when it is first used. See ``library`` for the
+functions.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+    from npuprof.errors import NpuprofError
+    from npuprof.library import TARGETS, Library, apply, check, loads, open_store, render
+    from npuprof.model import Finding, Origin
+
+__version__ = "0.1.0"
+__all__ = [
+    "TARGETS",
+    "Config",
+    "Finding",
+    "Library",
+    "NpuprofError",
+    "Origin",
+    "apply",
+    "check",
+    "loads",
+    "open_store",
+    "render",
+]
+
+_HOMES = {"Config": "config", "NpuprofError": "errors", "Finding": "model", "Origin": "model"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'npuprof' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"npuprof.{_HOMES.get(name, 'library')}"), name)

@@ -1,0 +1,68 @@
+"""The command ``npuprof``, and the one place where errors are printed."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code: 0 fine, 1 not clean, 2 could not answer, 70 a bug in npuprof."""
+    import os
+
+    from npuprof.errors import NpuprofError
+
+    given = list(sys.argv[1:] if words is None else words)
+    try:
+        return _run(given)
+    except NpuprofError as error:
+        _tell(error)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: no complaint at exit
+        return 141
+    except Exception as error:
+        if os.environ.get("NPUPROF_DEBUG") == "1":
+            raise
+        message = f"{type(error).__name__}: {error}"
+        sys.stderr.write(
+            f"npuprof: a bug in npuprof, not in your files: {message}\n"
+            "  try: NPUPROF_DEBUG=1 shows where; please report it with the preset that brought it about\n"
+        )
+        return 70
+
+
+def _run(words: list[str]) -> int:
+    from npuprof import verbs
+
+    hot = verbs.plain(words)
+    if hot is not None:
+        from npuprof.commands import export
+
+        verb, given = hot
+        return export.render(**given) if verb == "render" else export.env(**given)
+    from npuprof import cli
+
+    return cli.run(words)
+
+
+def _tell(error: Exception) -> None:
+    from npuprof.output import colour
+    from npuprof.report import findings_text
+
+    sys.stdout.flush()
+    sys.stderr.write(findings_text(getattr(error, "findings", ()), colour("auto", sys.stderr)))
+
+
+def script() -> None:
+    """Run as the installed command."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    script()

@@ -1,0 +1,63 @@
+"""Fill a ConfigProto that the caller made, as the rendered code would."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from npuprof import catalog
+from npuprof.renderers.common import not_carried, sidecars, wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+
+_OFF = 2  # RewriterConfig.OFF
+
+
+def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
+    """Set the options in ``config_proto.graph_options``; return it.
+
+    Sidecar files are written to ``folder``, by default npuprof's cache. Raises NpuprofError for options that
+    no protobuf field holds, before anything is changed.
+    """
+    options = config.options
+    records = {name: catalog.option(name) for name in options}
+    lost = [name for name, record in records.items() if record is None or record.field is None]
+    if lost:
+        raise not_carried(config, lost, "session")
+    paths = {name: os.path.join(folder or cache(config), file) for name, (file, _) in sidecars(config).items()}
+    if paths:
+        write_sidecars(config, folder or cache(config))
+    rewrite_options = config_proto.graph_options.rewrite_options
+    for entry in rewrite_options.custom_optimizers:
+        if entry.name == "NpuOptimizer":
+            break
+    else:
+        entry = rewrite_options.custom_optimizers.add()
+        entry.name = "NpuOptimizer"
+    for name, value in options.items():
+        record = records[name]
+        assert record is not None
+        assert record.field is not None
+        stored = paths.get(name, wire(name, value))
+        setattr(entry.parameter_map[name], record.field, stored.encode() if record.field == "s" else stored)
+    rewrite_options.remapping = _OFF
+    rewrite_options.memory_optimization = _OFF
+    return config_proto
+
+
+def cache(config: Config) -> str:
+    """Return the folder for the sidecar files of a config: named by the digest, so never stale."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(os.path.abspath(base), "npuprof", config.digest)
+
+
+def write_sidecars(config: Config, folder: str) -> None:
+    """Write the sidecar files of a config into a folder. Raises NpuprofError."""
+    from npuprof.output import make_folder, write_all
+
+    files = dict(sidecars(config).values())
+    if files:
+        make_folder(folder)
+        write_all({os.path.join(folder, name): text for name, text in files.items()})

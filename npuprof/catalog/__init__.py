@@ -1,0 +1,237 @@
+"""What Ascend lets you set: session options, environment variables, ATC flags, estimator arguments, rules.
+
+The source is the TOML beside this file, one record each. Every record feeds code, checks, help, the editor
+schema and the documentation. Reading the source takes a hundred times longer than the rest of a command, so an
+installed npuprof carries it as Python literals (``_built``, made by ``build``); without them the source is
+read.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class Option(NamedTuple):
+    """One session option.
+
+    ``field`` is the protobuf field the adapter reads (``b``, ``i``, ``s``), None where nothing reads the key.
+    ``choices``, ``minimum``, ``maximum`` and ``pattern`` bound the value, ``lax_pattern`` and
+    ``doubtful_values`` what the adapter takes beyond the documentation. ``structure`` names the structured
+    form. ``states`` has one letter for each release of ``releases()``: ``Y`` read, ``.`` not read, ``?``
+    unknown. ``level`` says which part of the engine receives the option (``init``: once per process).
+    ``spelling`` is the name on each other surface. Sources are in ``Texts``.
+    """
+
+    name: str
+    page: str
+    kind: str
+    field: str | None = None
+    choices: tuple[Any, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    unit: str = ""
+    pattern: str = ""
+    lax_pattern: str = ""
+    structure: str = ""
+    default: Any = None
+    default_training: Any = None
+    default_inference: Any = None
+    default_by_product: dict[str, Any] = {}
+    default_since: dict[str, Any] = {}
+    scenarios: tuple[str, ...] = ()
+    products: tuple[str, ...] = ()
+    value_products: dict[str, tuple[str, ...]] = {}
+    product_range: dict[str, tuple[int, int]] = {}
+    product_count: dict[str, tuple[int, int]] = {}
+    default_count: tuple[int, int] | tuple[()] = ()
+    doubtful_values: dict[str, str] = {}
+    choices_since: dict[str, str] = {}
+    choices_until: dict[str, str] = {}
+    on_bad_value: str = ""
+    on_wrong_field: str = ""
+    level: str = ""
+    states: str = ""
+    deprecated: bool = False
+    deprecated_since: str = ""
+    no_effect: bool = False
+    no_effect_since: str = ""
+    replaced_by: str = ""
+    experimental: bool = False
+    per_process: bool = False
+    risk: tuple[str, ...] = ()
+    spelling: dict[str, str] = {}
+    env: tuple[str, ...] = ()
+
+
+class Variable(NamedTuple):
+    """One environment variable.
+
+    ``freeze`` says who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job, ``never``
+    only the process itself. ``session_option`` is its documented twin.
+    """
+
+    name: str
+    kind: str
+    scope: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    default: Any = None
+    unit: str = ""
+    products: tuple[str, ...] = ()
+    value_products: dict[str, tuple[str, ...]] = {}
+    session_option: str = ""
+    twin_values: dict[str, str] = {}
+    twin_direct: bool = False
+    freeze: str = "ok"
+    advice: str = ""
+    launcher: str = ""
+    per_process: bool = False
+    deprecated: bool = False
+    replaced_by: str = ""
+    undocumented: bool = False
+
+
+class Flag(NamedTuple):
+    """One flag of the ATC compiler, its name without the dashes.
+
+    ``twin`` is the session option that does the same.
+    """
+
+    name: str
+    kind: str
+    role: str = ""
+    required: bool = False
+    choices: tuple[Any, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    default: Any = None
+    pattern: str = ""
+    products: tuple[str, ...] = ()
+    products_not: tuple[str, ...] = ()
+    value_products: dict[str, tuple[str, ...]] = {}
+    requires: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    twin: str = ""
+    deprecated: bool = False
+    replacement: str = ""
+    experimental: bool = False
+
+
+class Argument(NamedTuple):
+    """One argument of NPURunConfig that is no session option. Kind ``object`` is an object of the script."""
+
+    name: str
+    kind: str
+    minimum: int | None = None
+    maximum: int | None = None
+    default: Any = None
+    choices: tuple[Any, ...] = ()
+
+
+class Rule(NamedTuple):
+    """A rule between options: a fault where ``when`` holds and ``needs`` (if any) does not.
+
+    ``reads`` names every setting the conditions look at, ``triggers`` those in ``when``: a rule says nothing
+    of a preset that sets none of them.
+    """
+
+    code: str
+    name: str
+    severity: str
+    options: tuple[str, ...]
+    when: Any
+    needs: Any
+    what: str
+    why: str
+    hint: str
+    reads: tuple[str, ...]
+    triggers: tuple[str, ...]
+
+
+def part(name: str) -> Any:
+    """Return one part of the built form: a section, ``texts``, ``rules``, ``pages``, ``releases``, ``products``."""
+    try:
+        return import_module(f"npuprof.catalog._built.{name}").DATA
+    except ModuleNotFoundError:
+        return import_module("npuprof.catalog.build").data()[name]
+
+
+@cache
+def _records(section: str) -> dict[str, dict[str, Any]]:
+    records: dict[str, dict[str, Any]] = part(section)
+    return records
+
+
+@cache
+def option(name: str) -> Option | None:
+    """Return the session option of that name, or None."""
+    record = _records("options").get(name)
+    return Option(name, **record) if record else None
+
+
+@cache
+def variable(name: str) -> Variable | None:
+    """Return the environment variable of that name, or None."""
+    record = _records("env").get(name)
+    return Variable(name, **record) if record else None
+
+
+@cache
+def flag(name: str) -> Flag | None:
+    """Return the ATC flag of that name (without dashes), or None."""
+    record = _records("atc").get(name)
+    return Flag(name, **record) if record else None
+
+
+@cache
+def argument(name: str) -> Argument | None:
+    """Return the estimator argument of that name, or None."""
+    record = _records("estimator").get(name)
+    return Argument(name, **record) if record else None
+
+
+def names(section: str = "options") -> tuple[str, ...]:
+    """Return the names a section knows, in the catalogue's order, which is the order of every output."""
+    return tuple(_records(section))
+
+
+@cache
+def order(section: str) -> dict[str, int]:
+    """Return the place of each name in the catalogue's order."""
+    return {name: index for index, name in enumerate(_records(section))}
+
+
+def text(section: str, name: str) -> dict[str, Any]:
+    """Return the prose and the sources of a record: summary, doc, value_docs, source, ..."""
+    texts: dict[str, dict[str, Any]] = part("texts")[section]
+    return texts.get(name, {})
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Return the rules between options."""
+    return tuple(Rule(*record) for record in part("rules")["rules"])
+
+
+@cache
+def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
+    """Return, for each key that can set off rules, the rules it sets off."""
+    found: dict[str, list[Rule]] = {}
+    for rule in rules():
+        for key in rule.triggers:
+            found.setdefault(key, []).append(rule)
+    return {key: tuple(group) for key, group in found.items()}
+
+
+def advice() -> tuple[dict[str, Any], ...]:
+    """Return the advice that no check can give: ``options``, ``when``, ``text``, ``source``."""
+    return tuple(part("rules")["advice"])
+
+
+def twins() -> dict[str, tuple[str, ...]]:
+    """Return, for each option, the environment variables that mean the same."""
+    found: dict[str, tuple[str, ...]] = part("rules")["twins"]
+    return found

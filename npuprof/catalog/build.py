@@ -1,0 +1,144 @@
+"""Turn the TOML records into the form that an installed npuprof loads: ``python -m npuprof.catalog.build``.
+
+The same function is the build hook of the wheel. It checks nothing: the tests walk every record.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+from pprint import pformat
+from typing import Any
+
+HERE = Path(__file__).parent
+if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the package
+    sys.path.insert(0, str(HERE.parent.parent))
+
+from npuprof import condition  # noqa: E402
+from npuprof.model import SECTIONS  # noqa: E402
+
+#: The order of the pages is the order of the options in every output.
+PAGES = (
+    "basic", "memory", "dynamic-shape", "mixed-computing", "debugging", "accuracy-tuning", "accuracy-comparison",
+    "performance-basic", "performance-advanced", "profiling", "aoe", "build", "data-augmentation",
+    "exception-remedy", "experimental", "deprecated", "undocumented", "removed",
+)  # fmt: skip
+_TEXT = {
+    "summary", "doc", "default_note", "value_docs", "source", "doubt", "confidence", "example", "ge_option",
+    "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
+    "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
+    "conflicts", "requires", "file", "separator",
+}  # fmt: skip
+_KEEP = {"options": {"env"}, "atc": {"conflicts", "requires"}}
+_RENAME = {"min": "minimum", "max": "maximum"}
+
+
+@cache
+def data() -> dict[str, Any]:
+    """Return every part of the built form by the name of its module."""
+    releases = _toml("releases.toml")["release"]
+    options: dict[str, Any] = {}
+    for page in PAGES:
+        for name, record in _toml(f"options/{page}.toml").items():
+            options[name] = {"page": page, **record, "states": _states(record, releases)}
+    sections = {"options": options, "env": _toml("env.toml"), "atc": _toml("atc.toml"), "estimator": _toml("estimator.toml")}
+    parts: dict[str, Any] = {section: {} for section in SECTIONS}
+    parts["texts"] = {section: {} for section in SECTIONS}
+    for section, records in sections.items():
+        prose = _TEXT - _KEEP.get(section, set())
+        for name, record in records.items():
+            parts[section][name] = {_RENAME.get(k, k): _frozen(v) for k, v in record.items() if k not in prose}
+            parts["texts"][section][name] = {k: v for k, v in record.items() if k in prose}
+    parts["releases"] = tuple(release["name"] for release in releases)
+    parts["products"] = _toml("products.toml")
+    parts["pages"] = _toml("pages.toml")
+    parts["rules"] = _rules(_toml("rules.toml"), sections["env"])
+    return parts
+
+
+def write(folder: Path) -> None:
+    """Write the built form as modules below ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in {**data(), "__init__": None}.items():
+        head = '"""Generated from the TOML records by npuprof.catalog.build."""\n'
+        body = "" if value is None else f"\nDATA = {pformat(value, width=160, sort_dicts=False)}\n"
+        (folder / f"{name}.py").write_text(head + body, encoding="utf-8")
+
+
+def _toml(name: str) -> dict[str, Any]:
+    return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    return {key: _frozen(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
+    """Return a letter for each release: ``Y`` the adapter reads the key, ``.`` it does not, ``?`` unknown."""
+    names = [release["name"] for release in releases]
+    if "field" not in record and "removed_in" not in record:
+        return "." * len(names)
+    first = names.index(record["since"]) if "since" in record else names.index("9.0.0")
+    unknown = names.index(record["absent_in"]) + 1 if "absent_in" in record else first if "since" in record else 0
+    last = names.index(record["removed_in"]) if "removed_in" in record else len(names)
+    letters = []
+    for place, release in enumerate(releases):
+        name = release["name"]
+        if name in record.get("missing_in", ()) or place >= last or place < min(unknown, first):
+            known = "."
+        elif place < first:
+            known = "?"
+        else:
+            known = "Y" if release["code"] or last == len(names) else "?"
+        if known == "." and name.startswith(f"{record.get('since')}.alpha"):
+            known = "?"
+        letters.append(known)
+    return "".join(letters)
+
+
+def _rules(source: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+    rules, texts = [], {}
+    for record in source["rule"]:
+        when = condition.parse(record["when"])
+        needs = condition.parse(record["needs"]) if "needs" in record else None
+        triggers = _settings(when)
+        reads = _settings(needs) if needs else ()
+        rules.append((
+            record["code"], record["name"], record["severity"], tuple(record["options"]), when, needs,
+            record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers,
+        ))  # fmt: skip
+        texts[record["code"]] = record
+    advice = tuple({**record, "when": condition.parse(record["when"]) if "when" in record else None} for record in source.get("advice", ()))
+    twins: dict[str, list[str]] = {}
+    for name, record in variables.items():
+        if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values")):
+            twins.setdefault(record["session_option"], []).append(name)
+    return {"rules": tuple(rules), "texts": texts, "advice": advice, "twins": _frozen(twins)}
+
+
+def _settings(tree: Any) -> tuple[str, ...]:
+    """Return the keys of the settings a condition reads, the facts about the job left out."""
+    found = (".".join(path[:2]) if path[0] in SECTIONS else path[0] for path in condition.paths(tree))
+    return tuple(sorted({key for key in found if key not in ("product", "scenario", "cann")}))
+
+
+try:  # the build hook of the wheel
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+    class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg, misc, unused-ignore]
+        """Puts the built form into the wheel, and beside the source for an editable install."""
+
+        def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+            """Write the modules before the files of the wheel are gathered."""
+            write(HERE / "_built")
+            build_data["artifacts"].append("npuprof/catalog/_built/*.py")
+
+except ImportError:
+    pass
+
+if __name__ == "__main__":
+    write(HERE / "_built")

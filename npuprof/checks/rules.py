@@ -1,0 +1,98 @@
+"""Rules between settings: those of the catalogue, and the few that have to count."""
+
+from __future__ import annotations
+
+from npuprof import catalog, condition, values
+from npuprof.catalog import Rule
+from npuprof.checks.view import Fault, View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from npuprof.model import Finding
+
+
+def findings(view: View) -> Iterator[Finding]:
+    """Yield every rule the settings break. A profile that is only there to be extended breaks none."""
+    if view.config.abstract:
+        return
+    by_trigger = catalog.rules_by_trigger()
+    awake: dict[str, Rule] = {}
+    for key in view.settings:
+        for rule in by_trigger.get(key, ()):
+            awake[rule.code] = rule
+    for code in sorted(awake):
+        broken = _broken(awake[code], view)
+        if broken is not None:
+            yield broken
+    yield from _size_profiles(view)
+    yield from _multiples(view)
+
+
+def _broken(rule: Rule, view: View) -> Finding | None:
+    families = view.families or (None,)
+    guilty = [family for family in families if _breaks(rule, view, family)]
+    if not guilty:
+        return None
+    key = next((key for key in map(_key, rule.options) if key in view.settings), None)
+    if key is None:
+        key = next(key for key in rule.triggers if key in view.settings)
+    on = f" on {', '.join(str(family) for family in guilty)}" if len(guilty) < len(families) else ""
+    return view.finding(Fault(rule.code, rule.severity, rule.what + on, rule.why, rule.hint), key)
+
+
+def _breaks(rule: Rule, view: View, family: str | None) -> bool:
+    def lookup(path: tuple[str, ...]) -> tuple[bool | None, Any]:
+        return view.lookup(path, family)
+
+    if condition.holds(rule.when, lookup) is not True:
+        return False
+    return rule.needs is None or condition.holds(rule.needs, lookup) is False
+
+
+def _key(name: str) -> str:
+    return f"env.{name}" if catalog.option(name) is None and catalog.variable(name) else name
+
+
+def _size_profiles(view: View) -> Iterator[Finding]:
+    """Size profiles against the open dimensions of the shapes they fill."""
+    dims = values.structured("dynamic_dims", view.settings.get("dynamic_dims"))
+    if not isinstance(dims, list) or not all(isinstance(sizes, list) for sizes in dims):
+        return
+    limits = catalog.option("dynamic_dims")
+    assert limits is not None
+    for family in view.families or (None,):
+        low, high = limits.product_count.get(family or "", limits.default_count or (2, 100))
+        if not low <= len(dims) <= high:
+            what = f"dynamic_dims has {len(dims)} size profiles" + (f" on {family}" if family else "")
+            yield view.finding(
+                Fault("NP381", "error", what, "The engine builds one graph for each.", f"write {low} to {high} of them"), "dynamic_dims"
+            )
+            break
+    shapes = values.structured("input_shape", view.settings.get("input_shape"))
+    if not isinstance(shapes, dict) or not all(isinstance(shape, list) for shape in shapes.values()):
+        return
+    opened = sum(shape.count(-1) for shape in shapes.values())
+    for index, sizes in enumerate(dims):
+        if len(sizes) != opened:
+            what = f"size profile {index + 1} has {len(sizes)} numbers, input_shape has {opened} open dimensions"
+            why = "The numbers fill the -1 of input_shape from left to right; a mismatch makes the job exit."
+            yield view.finding(Fault("NP382", "error", what, why, f"write {opened} numbers", (index,)), "dynamic_dims")
+    names = list(shapes)
+    if names != sorted(names):
+        why = "The engine takes the inputs in alphabetical order, so the sizes would fill other dimensions."
+        hint = f"write them in the order {', '.join(sorted(names))}"
+        yield view.finding(
+            Fault("NP383", "warning", "input_shape does not list the inputs in alphabetical order", why, hint), "input_shape"
+        )
+
+
+def _multiples(view: View) -> Iterator[Finding]:
+    loop = view.settings.get("iterations_per_loop")
+    steps = view.settings.get("estimator.save_checkpoints_steps")
+    if type(loop) is int and type(steps) is int and loop > 1 and steps > 0 and steps % loop:
+        what = f"save_checkpoints_steps = {steps} is no multiple of iterations_per_loop = {loop}"
+        why = "A checkpoint can only be written between two loops."
+        yield view.finding(Fault("NP384", "error", what, why, f"write {steps + loop - steps % loop}"), "estimator.save_checkpoints_steps")

@@ -1,0 +1,242 @@
+"""Where settings count: CANN releases, products, scenarios; and those that count no more."""
+
+from __future__ import annotations
+
+from npuprof import catalog, keys
+from npuprof.catalog import Option, products, releases
+from npuprof.checks.view import Fault, View
+from npuprof.keys import shown
+from npuprof.nearest import did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from npuprof.model import Finding
+
+
+def findings(view: View) -> Iterator[Finding]:
+    """Yield settings that do nothing, or something else, where the profile is meant to run."""
+    yield from _claims(view)
+    late: list[str] = []
+    for key, value in view.settings.items():
+        if "." in key:
+            yield from _elsewhere(view, key, value)
+            continue
+        option = catalog.option(key)
+        if option is None:
+            continue
+        for fault in (*_release(view, option, value), *_product(view, option, value), *_scenario(view, option), *_age(view, option)):
+            yield view.finding(fault, key)
+        if option.level == "init":
+            late.append(key)
+    if late and not view.config.abstract:
+        what = f"{len(late)} of the options reach the engine only when the process initialises it: {', '.join(late)}"
+        why = "The first session of a process decides; what later sessions say of these options is ignored without a message."
+        hint = "give them to the first session, and to initialize_system or init_resource where the script calls it"
+        yield view.finding(Fault("NP505", "info", what, why, hint), late[0])
+
+
+def _claims(view: View) -> Iterator[Finding]:
+    """Yield what is wrong with the releases and products that ``[profile]`` names."""
+    for profile in view.config.lineage:
+        spec = profile.table.get("cann")
+        if spec is not None and profile.document.text:
+            within = releases.within(spec)
+            if within is None:
+                fault = Fault("NP402", "error", f"cann = {shown(spec)} is no range of releases", "", 'write ">=8.0,<10"')
+                yield view.finding(fault, "profile.cann", profile.origin("profile", "cann"))
+            elif not within:
+                fault = Fault(
+                    "NP402", "warning", f"cann = {shown(spec)} holds no known release", "", f"the newest known is {releases.releases()[-1]}"
+                )
+                yield view.finding(fault, "profile.cann", profile.origin("profile", "cann"))
+        for index, name in enumerate(profile.table.get("products", ())):
+            if products.find(name) is None:
+                hint = did_you_mean(name, products.names(), f"known are {', '.join(products.names())}")
+                fault = Fault("NP403", "error", f"unknown product {name!r}", "Checks for it cannot be made.", hint)
+                yield view.finding(fault, "profile.products", profile.origin("profile", "products", index))
+    cann, product = view.asked.cann, view.asked.product
+    named = view.config.cann
+    if cann and named and cann not in (releases.within(named) or (cann,)):
+        fault = Fault(
+            "NP406",
+            "warning",
+            f"the profile is meant for CANN {named}, not for {cann}",
+            "",
+            "widen cann in [profile], or check another release",
+        )
+        yield view.finding(fault, "profile.cann", _author(view, "cann"))
+    meant = view.config.products
+    if product and meant and not any(products.covers(name, product) or products.covers(product, name) for name in meant):
+        fault = Fault(
+            "NP407",
+            "warning",
+            f"the profile is meant for {', '.join(meant)}, not for {product}",
+            "",
+            "add the product to [profile], or check another one",
+        )
+        yield view.finding(fault, "profile.products", _author(view, "products"))
+
+
+def _author(view: View, name: str) -> Any:
+    writer = next(profile for profile in reversed(view.config.lineage) if name in profile.table)
+    return writer.origin("profile", name)
+
+
+def _release(view: View, option: Option, value: Any) -> Iterator[Fault]:
+    missing = [name for name in view.releases if option.states[releases.index(name)] == "."]
+    if missing and option.field:
+        readers = [name for name, state in zip(releases.releases(), option.states, strict=True) if state == "Y"]
+        why = "The adapter of that release does not know the key and ignores it in silence."
+        span = f"it is read from {readers[0]} to {readers[-1]}" if readers else "no release reads it"
+        hint = f"{span}; unset it there, or narrow cann"
+        if option.replaced_by:
+            hint = f"use {option.replaced_by}; {span}"
+        yield Fault("NP404", "error", f"{option.name} is not read in CANN {_span(missing)}", why, hint)
+        return
+    unknown = [name for name in view.releases if option.states[releases.index(name)] == "?"]
+    if unknown:
+        why = "The sources of these releases could not be read; the option is missing before them and there after them."
+        yield Fault(
+            "NP405",
+            "warning",
+            f"it is not known whether CANN {_span(unknown)} reads {option.name}",
+            why,
+            "narrow cann to where it is certain, or try it there",
+        )
+    since = option.choices_since.get(str(value)) if isinstance(value, (str, int)) else None
+    if since:
+        early = [name for name in view.releases if releases.index(name) < releases.index(since)]
+        if early:
+            yield Fault(
+                "NP408",
+                "error",
+                f"{option.name} = {shown(value)} is not known in CANN {_span(early)}",
+                f"The value came with {since}.",
+                "write an older value, or narrow cann",
+            )
+
+
+def _span(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def _product(view: View, option: Option, value: Any) -> Iterator[Fault]:
+    barred = [family for family in view.families if option.products and family not in option.products]
+    if barred:
+        why = "The documentation does not list it among the products that support the option."
+        yield Fault(
+            "NP409",
+            "error",
+            f"{option.name} is not supported on {', '.join(barred)}",
+            why,
+            f"supported are {', '.join(option.products)}; set it in an [[override]] for them",
+        )
+    allowed = option.value_products.get(str(value)) if isinstance(value, (str, int)) else None
+    if allowed:
+        barred = [family for family in view.families if family not in allowed]
+        if barred:
+            yield Fault(
+                "NP409",
+                "error",
+                f"{option.name} = {shown(value)} is not supported on {', '.join(barred)}",
+                "",
+                f"the value works on {', '.join(allowed)}",
+            )
+    for family in view.families:
+        if type(value) is int and family in option.product_range:
+            low, high = option.product_range[family]
+            if not low <= value <= high:
+                yield Fault(
+                    "NP410",
+                    "error",
+                    f"{option.name} = {value} is out of range on {family}",
+                    "",
+                    f"there write {low} to {high} {option.unit}".rstrip(),
+                )
+
+
+def _scenario(view: View, option: Option) -> Iterator[Fault]:
+    scenario = view.scenario
+    if scenario is None:
+        return
+    if scenario == "offline-inference":
+        if "atc" not in option.spelling:
+            yield Fault(
+                "NP411",
+                "warning",
+                f"{option.name} has no meaning for offline inference",
+                "ATC has no flag for it.",
+                "unset it, or use another scenario",
+            )
+    elif option.scenarios and scenario not in option.scenarios:
+        yield Fault(
+            "NP411",
+            "warning",
+            f"{option.name} is meant for {' and '.join(option.scenarios)}, not for {scenario}",
+            "",
+            "unset it, or correct the scenario",
+        )
+
+
+def _age(view: View, option: Option) -> Iterator[Fault]:
+    if option.field is None or _began(view, option.no_effect, option.no_effect_since):
+        why = "No release of the adapter reads the key." if option.field is None else "The engine takes the value and does nothing with it."
+        yield Fault(
+            "NP502", "warning", f"{option.name} has no effect", why, f"use {option.replaced_by}" if option.replaced_by else "unset it"
+        )
+    elif option.name == "enable_data_pre_proc" and view.settings.get("iterations_per_loop", 1) != 1:
+        return  # deprecated, yet what loop offload asks for (NP341), and nothing has taken its place
+    elif _began(view, option.deprecated, option.deprecated_since):
+        since = f" since CANN {option.deprecated_since}" if option.deprecated_since else ""
+        yield Fault(
+            "NP501",
+            "warning",
+            f"{option.name} is deprecated{since}",
+            "A later release may drop it.",
+            f"use {option.replaced_by}" if option.replaced_by else "unset it if you can",
+        )
+    elif option.page == "undocumented":
+        yield Fault(
+            "NP503",
+            "info",
+            f"{option.name} is not documented",
+            "The manuals call such settings reserved; they may change without notice.",
+            "use it only on advice",
+        )
+
+
+def _began(view: View, flagged: bool, since: str) -> bool:
+    """Return whether a mark applies to the newest release in question."""
+    if not flagged or not view.releases or not since:
+        return flagged
+    return releases.index(view.releases[-1]) >= releases.index(since)
+
+
+def _elsewhere(view: View, key: str, value: Any) -> Iterator[Finding]:
+    section, name = keys.section_and_name(key)
+    record = catalog.variable(name) if section == "env" else catalog.flag(name) if section == "atc" else None
+    if record is None:
+        return
+    barred = [family for family in view.families if record.products and family not in record.products]
+    if barred:
+        yield view.finding(
+            Fault("NP409", "error", f"{key} is not supported on {', '.join(barred)}", "", f"supported are {', '.join(record.products)}"),
+            key,
+        )
+    if record.deprecated:
+        newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
+        yield view.finding(Fault("NP501", "warning", f"{key} is deprecated", "", f"use {newer}" if newer else "unset it"), key)
+    if section == "atc" and view.scenario and view.scenario != "offline-inference":
+        yield view.finding(
+            Fault(
+                "NP411",
+                "warning",
+                f"{key} has no meaning for {view.scenario}",
+                "Only the ATC compiler reads it.",
+                'write scenario = "offline-inference", or unset it',
+            ),
+            key,
+        )

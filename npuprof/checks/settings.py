@@ -1,0 +1,393 @@
+"""Names, types and values, one setting at a time."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from npuprof import catalog, keys
+from npuprof.catalog import Option
+from npuprof.checks.view import Fault, View
+from npuprof.keys import shown
+from npuprof.nearest import did_you_mean, nearest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuprof.model import Finding
+
+_INT64 = 2**63
+_BAD_VALUE = {
+    "aborts": "The adapter aborts the whole process when it reads such a value.",
+    "fails": "The adapter refuses it: the first session run fails.",
+    "clamped": "The adapter bends such a value into range without an error.",
+    "ignored": "The adapter ignores such a value without an error.",
+}
+_WRONG_FIELD = {
+    "aborts": "Stored in another protobuf field it reads as empty, and the adapter aborts the process.",
+    "fails": "Stored in another protobuf field it is refused at the first session run.",
+    "ignored": "Stored in another protobuf field it is ignored without a message.",
+    "zero": "Stored in another protobuf field it silently reads as 0, False or an empty text.",
+}
+_FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
+
+#: Results by key and value: in a store most values occur in many profiles.
+_known: dict[tuple[str, int], tuple[Any, list[Fault]]] = {}
+
+
+def findings(view: View) -> Iterator[Finding]:
+    """Yield what is wrong with each setting taken alone."""
+    for key, value in view.settings.items():
+        mark = (key, id(value))
+        known = _known.get(mark)
+        if known is None or known[0] is not value:
+            known = (value, faults(key, value))
+            _known[mark] = known
+        for fault in known[1]:
+            yield view.finding(fault, key)
+
+
+def faults(key: str, value: Any) -> list[Fault]:
+    """Return what is wrong with a value of a setting, whatever profile it stands in."""
+    section, name = keys.section_and_name(key) if "." in key or '"' in key else ("options", key)
+    if section == "options":
+        option = catalog.option(name)
+        return _option(option, value) if option else [_unknown_option(name)]
+    if section == "env":
+        return _variable(name, value)
+    return _argument(name, value) if section == "estimator" else _flag(name, value)
+
+
+def _unknown_option(name: str) -> Fault:
+    why = "The adapter looks up its own list of keys; one that is not in it is ignored in silence."
+    where = {"env": catalog.variable, "estimator": catalog.argument, "atc": catalog.flag}
+    for section, find in where.items():
+        if find(name):
+            hint = f"{name} belongs below [{section}]"
+            return Fault("NP201", "error", f"{name!r} is no session option", why, hint)
+    hint = did_you_mean(name, catalog.names(), "npuprof options lists all; unset the key if nothing reads it")
+    return Fault("NP201", "error", f"unknown option {name!r}", why, hint)
+
+
+def _option(option: Option, value: Any) -> list[Fault]:
+    if isinstance(value, (dict, list)):
+        if option.structure:
+            return _structure(option, value)
+        return [_type(option, value)]
+    if not _fits(option, value):
+        return [_type(option, value)]
+    if isinstance(value, int) and not -_INT64 <= value < _INT64:
+        return [
+            Fault(
+                "NP203",
+                "error",
+                f"{option.name} = {value} does not fit 64 bits",
+                "The protobuf field holds an int64.",
+                "write a smaller number",
+            )
+        ]
+    if option.choices:
+        return _choice(option, value)
+    if isinstance(value, str):
+        return _text(option, value)
+    return _range(option, value)
+
+
+def _fits(option: Option, value: Any) -> bool:
+    if option.field == "b" or (option.field is None and option.kind == "bool"):
+        return isinstance(value, bool)
+    if option.field == "i":
+        return type(value) is int
+    return isinstance(value, str)
+
+
+def _type(option: Option, value: Any) -> Fault:
+    field = option.field or ("b" if option.kind == "bool" else "s")
+    wanted = _FIELD_WORDS[field]
+    if option.choices:
+        wanted = (
+            " or ".join(map(shown, option.choices))
+            if len(option.choices) < 4
+            else f"{wanted}, one of {', '.join(map(shown, option.choices))}"
+        )
+    hint = ""
+    if field == "i" and isinstance(value, bool):
+        hint = f"write {option.name} = {int(value)}"
+    elif field == "b" and value in (0, 1, "0", "1", "true", "false", "True", "False"):
+        hint = f"write {option.name} = {shown(str(value).lower() in ('1', 'true'))}"
+    elif (field == "i" and isinstance(value, str) and re.fullmatch(r"-?\d+", value, re.ASCII)) or (
+        field == "i" and isinstance(value, float) and value.is_integer()
+    ):
+        hint = f"write {option.name} = {int(value)}"
+    elif field == "s" and isinstance(value, bool):
+        near = [choice for choice in option.choices if choice in (str(value).lower(), str(int(value)))]
+        hint = f"write {option.name} = {shown(near[0] if near else str(value).lower())}"
+    elif field == "s" and isinstance(value, (int, float)):
+        hint = f"write {option.name} = {shown(str(value))}"
+    else:
+        example = option.choices[0] if option.choices else catalog.text("options", option.name).get("example")
+        hint = f"write {option.name} = {shown(example)}" if example is not None else f"write {wanted}"
+    why = _WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
+    return Fault("NP202", "error", f"{option.name} takes {wanted}, not {_kind_of(value)}", why, hint)
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    return shown(value)
+
+
+def _choice(option: Option, value: Any) -> list[Fault]:
+    doubt = option.doubtful_values.get(str(value))
+    if doubt:
+        return [
+            Fault(
+                "NP205",
+                "warning",
+                f"{option.name} = {shown(value)} is doubtful: {doubt}",
+                "",
+                f"documented are {', '.join(map(shown, option.choices))}",
+            )
+        ]
+    if value in option.choices:
+        return []
+    until = option.choices_until.get(str(value))
+    if until:
+        return [
+            Fault(
+                "NP203",
+                "error",
+                f"{option.name} = {shown(value)} is no longer accepted",
+                f"CANN {until} took the value away.",
+                f"write one of {', '.join(map(shown, option.choices))}",
+            )
+        ]
+    near = nearest(str(value), [str(choice) for choice in option.choices], 2) if isinstance(value, str) else []
+    listed = ", ".join(map(shown, option.choices))
+    hint = f"did you mean {' or '.join(map(shown, near))}?" if near else f"write one of {listed}"
+    why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
+    return [Fault("NP203", "error", f"{option.name} = {shown(value)} is none of {listed}", why, hint)]
+
+
+def _range(option: Option, value: Any) -> list[Fault]:
+    if isinstance(value, bool):
+        return []
+    low, high = option.minimum, option.maximum
+    if (low is None or value >= low) and (high is None or value <= high):
+        return []
+    doubt = option.doubtful_values.get(str(value))
+    span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
+    unit = f" {option.unit}" if option.unit else ""
+    why = _BAD_VALUE.get(option.on_bad_value, "Outside the documented range its effect is unknown.")
+    severity, code = ("warning", "NP205") if doubt else ("error", "NP203")
+    return [Fault(code, severity, f"{option.name} = {value} is out of range", doubt or why, f"write {span}{unit}")]
+
+
+def _text(option: Option, value: str) -> list[Fault]:
+    if "\0" in value:
+        return [Fault("NP203", "error", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
+    structure = None
+    if option.structure:
+        from npuprof.structures import STRUCTURES
+
+        structure = STRUCTURES[option.structure]
+    if option.kind.startswith("path"):
+        if not value:
+            return [
+                Fault("NP203", "error", f"{option.name} is empty", "An empty path names nothing.", f"write a path, or unset {option.name}")
+            ]
+        return []
+    parsed = structure.parse(value) if structure else None
+    if parsed is not None and structure is not None:
+        return [_deeper(option, fault) for fault in structure.faults(parsed)]
+    if option.kind == "json" or (option.pattern and not re.fullmatch(option.pattern, value)) or (structure and not option.pattern):
+        wanted = (
+            f"write {structure.shape}" if structure else f"write text like {shown(catalog.text('options', option.name).get('example', ''))}"
+        )
+        example = catalog.text("options", option.name).get("example")
+        hint = f"write text like {shown(example)}, or {structure.shape}" if structure and example else wanted
+        if option.lax_pattern and re.fullmatch(option.lax_pattern, value):
+            why = "The adapter lets it pass, but its meaning is not documented."
+            return [Fault("NP205", "warning", f"{option.name} = {shown(value)} is not in the documented format", why, hint)]
+        why = _BAD_VALUE.get(option.on_bad_value, "The adapter hands the text on as it is; the engine cannot read it.")
+        return [Fault("NP203", "error", f"{option.name} = {shown(value)} is not in its format", why, hint)]
+    return []
+
+
+def _structure(option: Option, value: Any) -> list[Fault]:
+    from npuprof.structures import STRUCTURES
+
+    return [_deeper(option, fault) for fault in STRUCTURES[option.structure].faults(value)]
+
+
+def _deeper(option: Option, fault: tuple[Any, str, str]) -> Fault:
+    tail, message, hint = fault
+    why = _BAD_VALUE.get(option.on_bad_value, "What does not fit the format cannot be written for the engine.")
+    return Fault("NP204", "error", f"{keys.show(option.name, tail)}: {message}", why, hint, tail)
+
+
+def _variable(name: str, value: Any) -> list[Fault]:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        return [
+            Fault(
+                "NP207",
+                "error",
+                f"{name!r} cannot be the name of an environment variable",
+                "No shell could set it.",
+                "use letters, digits and '_'",
+            )
+        ]
+    variable = catalog.variable(name)
+    if isinstance(value, dict):
+        return _launcher(name, value, variable)
+    if isinstance(value, list) or not isinstance(value, (str, int, float, bool)):
+        return [
+            Fault(
+                "NP202",
+                "error",
+                f"env.{name} takes text or a number, not {_kind_of(value)}",
+                "An environment holds text only.",
+                f'write {name} = "..."',
+            )
+        ]
+    if isinstance(value, str) and "\0" in value:
+        return [Fault("NP203", "error", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
+    if isinstance(value, bool):
+        texts = variable.choices if variable else ()
+        word = next((text for text in texts if text.lower() in (str(value).lower(), str(int(value)))), str(int(value)))
+        return [
+            Fault(
+                "NP202",
+                "error",
+                f"env.{name} takes text or a number, not {shown(value)}",
+                "An environment holds text, and programs spell yes and no differently.",
+                f"write {name} = {shown(word)}",
+            )
+        ]
+    if variable is None:
+        near = nearest(name, catalog.names("env"), 1)
+        if near and near[0] != name:
+            return [
+                Fault(
+                    "NP206", "warning", f"no known environment variable {name!r}", "Nothing known reads it.", f"did you mean {near[0]!r}?"
+                )
+            ]
+        return []
+    text = str(value)
+    if variable.choices and text not in variable.choices:
+        listed = ", ".join(map(shown, variable.choices))
+        return [Fault("NP203", "error", f"env.{name} = {shown(text)} is none of {listed}", "", f"write one of {listed}")]
+    if variable.kind in ("int", "float"):
+        return _number(name, text, variable)
+    return []
+
+
+def _number(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
+    try:
+        number = int(text) if variable.kind == "int" else float(text)
+    except ValueError:
+        return [
+            Fault(
+                "NP202",
+                "error",
+                f"env.{name} takes a number, not {shown(text)}",
+                "",
+                f"write {name} = {variable.default if variable.default is not None else 1}",
+            )
+        ]
+    low, high = variable.minimum, variable.maximum
+    if (low is not None and number < low) or (high is not None and number > high):
+        span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
+        return [Fault("NP203", "error", f"env.{name} = {text} is out of range", "", f"write {span} {variable.unit}".rstrip())]
+    return []
+
+
+def _launcher(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
+    from npuprof.launch import FACTS
+
+    if set(value) != {"launcher"}:
+        return [
+            Fault(
+                "NP204", "error", f"env.{name} takes text, a number or {{ launcher = ... }}", "", f'write {name} = {{ launcher = "rank" }}'
+            )
+        ]
+    fact = value["launcher"]
+    if fact not in FACTS:
+        return [
+            Fault(
+                "NP203",
+                "error",
+                f"env.{name}: unknown launcher fact {shown(fact)}",
+                "",
+                did_you_mean(str(fact), FACTS, f"known are {', '.join(FACTS)}"),
+                ("launcher",),
+            )
+        ]
+    return []
+
+
+def _argument(name: str, value: Any) -> list[Fault]:
+    argument = catalog.argument(name)
+    if argument is None:
+        if catalog.option(name):
+            return [
+                Fault(
+                    "NP208",
+                    "error",
+                    f"{name} is a session option, not only an estimator argument",
+                    "It would be lost on every other target.",
+                    f"write {name} below [options]",
+                )
+            ]
+        hint = did_you_mean(name, catalog.names("estimator"), f"known are {', '.join(catalog.names('estimator'))}")
+        return [Fault("NP208", "error", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint)]
+    if argument.kind == "object":
+        return [
+            Fault(
+                "NP208",
+                "error",
+                f"estimator.{name} is an object of the script",
+                "A preset holds plain values.",
+                "pass it in the script, to the rendered function",
+            )
+        ]
+    return _plain(f"estimator.{name}", argument.kind, argument.choices, argument.minimum, argument.maximum, value)
+
+
+def _flag(name: str, value: Any) -> list[Fault]:
+    flag = catalog.flag(name)
+    if flag is None:
+        hint = did_you_mean(name, catalog.names("atc"), "npuprof options lists all")
+        hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
+        return [Fault("NP209", "error", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint)]
+    found = _plain(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value)
+    if not found and flag.pattern and isinstance(value, str) and not re.fullmatch(flag.pattern, value):
+        found = [
+            Fault("NP203", "error", f"atc.{name} = {shown(value)} is not in its format", "atc stops at it.", "see npuprof option --" + name)
+        ]
+    return found
+
+
+def _plain(key: str, kind: str, choices: tuple[Any, ...], low: float | None, high: float | None, value: Any) -> list[Fault]:
+    types: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
+    wanted = types.get(kind, (str,))
+    by_choice = {type(choice) for choice in choices}
+    if by_choice:
+        wanted = tuple(by_choice)
+    if type(value) not in wanted:
+        words = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
+        expected = " or ".join(dict.fromkeys(words.get(t, t.__name__) for t in wanted))
+        hint = f"write one of {', '.join(map(shown, choices))}" if choices else f"write {expected}"
+        return [Fault("NP202", "error", f"{key} takes {expected}, not {_kind_of(value)}", "", hint)]
+    if choices and value not in choices:
+        listed = ", ".join(map(shown, choices))
+        return [Fault("NP203", "error", f"{key} = {shown(value)} is none of {listed}", "", f"write one of {listed}")]
+    if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
+        bounds = " and ".join(
+            text for text in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "") if text
+        )
+        return [Fault("NP203", "error", f"{key} = {value} is out of range", "", f"write {bounds}")]
+    return []

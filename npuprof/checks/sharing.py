@@ -1,0 +1,147 @@
+"""What does not belong in a shared preset: facts of one process, repetitions, changes to what is locked."""
+
+from __future__ import annotations
+
+from npuprof import catalog, keys, values
+from npuprof.checks.view import Fault, View
+from npuprof.keys import shown
+from npuprof.model import Origin, Step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from npuprof.model import Finding
+    from npuprof.profile import Profile
+
+
+def findings(view: View) -> Iterator[Finding]:
+    """Yield what a preset should leave to the process, the job, or the profile it extends."""
+    for key, value in view.settings.items():
+        fault = _frozen(key, value)
+        if fault is not None:
+            origin = view.config.origin(key)
+            if origin is not None and origin.document.text:
+                yield view.finding(fault, key, origin)
+    if any(profile.table.get("locked") for profile in view.config.lineage):
+        yield from _locked(view)
+    if view.resolver is not None and view.config.lineage and view.config.lineage[-1].document.text:
+        yield from _dead(view, view.config.lineage[-1])
+
+
+def _frozen(key: str, value: Any) -> Fault | None:
+    if "." not in key:
+        option = catalog.option(key)
+        if option is None or not option.per_process:
+            return None
+        what = f"{key} belongs to one process, not to a preset"
+        why = "Everybody who uses the preset would get the same value in every process."
+        return Fault("NP601", "warning", what, why, f"set it in the script, or give it at the start: --set {key}=...")
+    section, name = keys.section_and_name(key)
+    variable = catalog.variable(name) if section == "env" else None
+    if variable is None or variable.freeze == "ok" or isinstance(value, dict):
+        return None
+    hint = variable.advice or "leave it to the launcher"
+    if variable.launcher and "launcher" not in hint:
+        hint = f'write {name} = {{ launcher = "{variable.launcher}" }}, filled in when the process starts'
+    if variable.freeze == "never":
+        why = "It differs from process to process; frozen in a preset every process gets the same one."
+        return Fault("NP602", "error", f"{key} is a fact of one process", why, hint)
+    if variable.freeze == "launcher":
+        return Fault(
+            "NP603", "warning", f"{key} is a fact of the job", "It belongs to whoever starts the job, not to a shared preset.", hint
+        )
+    return Fault("NP604", "info", f"{key} depends on the site", "On another machine or network it has to be another value.", hint)
+
+
+def _locked(view: View) -> Iterator[Finding]:
+    """Yield changes to keys after the profile that locked them has spoken."""
+    names = [profile.key for profile in view.config.lineage]
+    for profile in view.config.lineage:
+        for written in profile.locked:
+            parsed = keys.parse(written)
+            if parsed is None:
+                continue
+            key, tail = parsed
+            later = [
+                event
+                for event in view.config.history(key)
+                if event.origin.document.text and names.index(_key_of(view, event.origin)) > names.index(profile.key)
+            ]
+            before = _value_after(view, profile, key)
+            for event in later:
+                inside = event.step.tail or tail
+                if event.step.op != "unset" and tail and not values.find(key, event.step.value, tail)[0]:
+                    continue
+                if event.step.op == "set" and not tail and values.equal(key, event.step.value, before):
+                    continue
+                if event.step.op == "unset" and inside[: len(tail)] != tail[: len(inside)]:
+                    continue
+                origin = event.origin
+                what = f"{keys.show(key, tail)} is locked by {profile.name} ({profile.origin('profile', 'locked')})"
+                why = "Whoever locked it relies on the value in every profile below."
+                hint = "remove it here, or ask the owner" + (f" ({owner})" if (owner := profile.table.get("owner")) else "")
+                yield view.finding(Fault("NP105", "error", what, why, hint), key, origin)
+
+
+def _key_of(view: View, origin: Origin) -> str:
+    return next(profile.key for profile in view.config.lineage if profile.document is origin.document)
+
+
+def _value_after(view: View, profile: Profile, key: str) -> Any:
+    if view.resolver is None:
+        return None
+    lineage = view.config.lineage
+    return view.resolver.fold(lineage[: lineage.index(profile) + 1], view.scenario).get(key)
+
+
+def _dead(view: View, profile: Profile) -> Iterator[Finding]:
+    """Yield steps of the profile itself that leave everything as it was."""
+    assert view.resolver is not None
+    if len(view.config.lineage) == 1 and not any(step.op == "unset" for step in profile.steps):
+        return
+    current = dict(view.resolver.fold(view.config.lineage[:-1], view.scenario))
+    for layer, steps in view.resolver.layers(profile, view.scenario):
+        for step in steps:
+            if layer == "values" and step.op == "set" and step.key in current:
+                yield from _repeated(view, profile, step, current[step.key])
+            if step.op == "unset" and not values.find(step.key, current.get(step.key), step.tail)[0] | (
+                not step.tail and step.key in current
+            ):
+                what = f"unset {keys.show(step.key, step.tail)} clears nothing"
+                why = "Nothing that the profile extends sets it."
+                yield view.finding(Fault("NP702", "warning", what, why, "remove it from unset"), step.key, profile.origin(*step.path))
+            if step.op == "unset":
+                _forget(current, step)
+        break
+
+
+def _forget(current: dict[str, Any], step: Step) -> None:
+    left = values.remove(step.key, current.get(step.key), step.tail) if step.key in current else None
+    if left is None:
+        current.pop(step.key, None)
+    else:
+        current[step.key] = left
+
+
+def _repeated(view: View, profile: Profile, step: Step, before: Any) -> Iterator[Finding]:
+    if isinstance(step.value, dict):
+        pairs = _leaves(values.structured(step.key, before), step.value, ())
+    else:
+        pairs = [((), step.value)] if values.equal(step.key, before, step.value) else []
+    for tail, value in pairs:
+        what = f"{keys.show(step.key, tail)} = {shown(value)} is what is inherited anyway"
+        why = "When the parent changes, this profile would silently keep the old value."
+        yield view.finding(Fault("NP701", "warning", what, why, "remove the line"), step.key, profile.origin(*step.path, *tail))
+
+
+def _leaves(before: Any, value: dict[str, Any], tail: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for name, item in value.items():
+        inner = before.get(name) if isinstance(before, dict) else None
+        if isinstance(item, dict):
+            found += _leaves(inner, item, (*tail, name))
+        elif inner is not None and values.same(inner, item):
+            found.append(((*tail, name), item))
+    return found

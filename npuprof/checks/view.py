@@ -1,0 +1,99 @@
+"""One config as the checks see it: its settings, the releases and products in question, and where things stand."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from npuprof import catalog, keys, values
+from npuprof.catalog import products, releases
+from npuprof.model import Finding, Origin, Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+
+
+class Fault(NamedTuple):
+    """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting."""
+
+    code: str
+    severity: str
+    message: str
+    why: str = ""
+    hint: str = ""
+    tail: Path = ()
+
+
+class View:
+    """A config with the questions checks ask of it.
+
+    ``releases`` are those asked for, else those of the profile's range, else none; ``families`` likewise the
+    product families.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.resolver = config.resolver
+        self.settings = config.settings
+        self.scenario = config.scenario
+        asked = config.context
+        self.asked = asked
+        cann = config.cann
+        self.releases = (asked.cann,) if asked.cann else (releases.within(cann) or () if cann else ())
+        named = (asked.product,) if asked.product else config.products
+        self.families = tuple(dict.fromkeys(products.family(products.find(name) or name) for name in named))
+
+    def finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
+        """Return a fault as a finding at the place of its setting."""
+        where = origin or self.config.origin(key, fault.tail)
+        shown = keys.show(key, fault.tail)
+        return Finding(fault.code, fault.severity, fault.message, fault.why, fault.hint, where, shown, (self.config.name,))
+
+    def default(self, option: catalog.Option, family: str | None) -> Any:
+        """Return what an option counts as where it is not set, None where that cannot be said."""
+        if family in option.default_by_product and self.scenario == "training":
+            return option.default_by_product[family]
+        if self.scenario == "training" and option.default_training is not None:
+            return option.default_training
+        if self.scenario == "online-inference" and option.default_inference is not None:
+            return option.default_inference
+        found = option.default
+        if option.default_since and self.releases:
+            now = releases.index(self.releases[-1])
+            for release, value in option.default_since.items():
+                if releases.index(release) <= now:
+                    found = value
+        return found
+
+    def lookup(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
+        """Return whether what a condition names is set, and its value; None is "cannot be known"."""
+        head = path[0]
+        if head == "product":
+            return (True, family) if family else (None, None)
+        if head == "scenario":
+            return (True, self.scenario) if self.scenario else (None, None)
+        key, tail = (keys.full(head, path[1]), path[2:]) if head in ("env", "estimator", "atc") else (head, path[1:])
+        if key in self.settings:
+            return _member(key, self.settings[key], tail)
+        if tail:
+            return False, None
+        if head == "env":
+            variable = catalog.variable(path[1])
+            outside = variable is not None and variable.freeze in ("never", "launcher")
+            return (None, None) if outside else (False, None)
+        if head == "estimator":
+            return False, None
+        option = catalog.option(head)
+        return False, self.default(option, family) if option else None
+
+
+def _member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | None, Any]:
+    if not tail:
+        return True, value
+    inner = values.structured(key, value)
+    if isinstance(inner, list) and key == "experimental_accelerate_train_mode":
+        inner = dict(zip(("kind", "trigger", "ratio"), inner, strict=False))
+    if not isinstance(inner, dict):
+        return None, None
+    found, member = values.find(key, inner, tail)
+    return found, member

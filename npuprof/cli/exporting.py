@@ -1,0 +1,52 @@
+"""Verbs that write a preset elsewhere: render, env. Their parameters are the rows of ``verbs``."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from npuprof import verbs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _hot(app: typer.Typer, verb: str, function: Callable[..., int]) -> None:
+    """Make a Typer command of a row of the table that the plain form is parsed with."""
+
+    def command(**given: Any) -> int:
+        return function(**{name: given[name] if given[name] is not None else [] if name in many else None for name in given})
+
+    many = {parameter.name for parameter in verbs.VERBS[verb] if parameter.kind == "many"}
+    kinds = {"argument": str, "text": str | None, "many": list[str] | None, "flag": bool}
+    parameters = []
+    for row in verbs.VERBS[verb]:
+        info = typer.Argument(help=row.help) if row.kind == "argument" else typer.Option(*row.flags, help=row.help)
+        default = inspect.Parameter.empty if row.kind == "argument" else row.default
+        annotation: Any = Annotated.__class_getitem__((kinds[row.kind], info))  # type: ignore[attr-defined]
+        parameters.append(inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app.command(verb, help=function.__doc__)(command)
+
+
+def _render(**given: Any) -> int:
+    """Write a preset as code or a command line."""
+    from npuprof.commands.export import render
+
+    return render(**given)
+
+
+def _env(**given: Any) -> int:
+    """Print a preset as assignments for a shell's eval."""
+    from npuprof.commands.export import env
+
+    return env(**given)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs of this family."""
+    _hot(app, "render", _render)
+    _hot(app, "env", _env)

@@ -1,0 +1,1 @@
+"""What each verb does: read, ask the library, answer. Every function returns the exit code."""

@@ -1,0 +1,85 @@
+"""``check``: every finding of the presets named, or of the whole store."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+from npuprof import checks, output, report, spec
+from npuprof.errors import NpuprofError
+from npuprof.model import SEVERITIES, Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+def check_presets(
+    specs: Sequence[str],
+    store: str | None,
+    cann: str | None,
+    product: str | None,
+    format_: str,
+    severity: str | None,
+    strict: bool,
+    path: str | None,
+    color: str,
+) -> int:
+    """Check presets and print what was found.
+
+    Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise.
+    """
+    one_of("--format", format_, ("text", *report.FORMATS))
+    one_of("--color", color, ("auto", "always", "never"))
+    if severity:
+        one_of("--severity", severity, SEVERITIES)
+    gc.freeze()
+    gc.disable()  # thousands of small values, none of them garbage
+    workspace = spec.Workspace(store, spec.context(cann, product))
+    found: list[Finding] = []
+    unresolved = 0
+    names = list(specs) or workspace.store.names()
+    if not specs:
+        found += _strays(workspace)
+        unresolved += len(found)
+    for name in names:
+        try:
+            found += checks.check(workspace.config(name))
+        except NpuprofError as error:
+            unresolved += 1
+            found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
+    findings = checks.gather(found)
+    least = SEVERITIES.index(severity or ("info" if format_ == "json" else "warning"))
+    told = [finding for finding in findings if SEVERITIES.index(finding.severity) <= least]
+    if format_ == "text":
+        coloured = output.colour(color, sys.stdout if path is None else None)
+        output.answer(report.findings_text(told, coloured), path)
+        output.talk(_closing(findings, told, len(names)))
+    else:
+        output.answer(report.FORMATS[format_](told), path)
+    bad = ("error", "warning") if strict else ("error",)
+    return 2 if unresolved else 1 if any(finding.severity in bad for finding in findings) else 0
+
+
+def _closing(findings: Sequence[Finding], told: Sequence[Finding], number: int) -> str:
+    presets = f"{number} preset{'s' if number != 1 else ''}"
+    hidden = len(findings) - len(told)
+    more = f" ({hidden} more with --severity info)" if hidden else ""
+    return f"npuprof: {presets} checked: {report.summary(told) or 'nothing found'}{more}"
+
+
+def _strays(workspace: spec.Workspace) -> Iterator[Finding]:
+    for stray in workspace.store.strays():
+        why = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
+        where = (os.path.join(workspace.store.label, stray), 0, 0)
+        yield Finding("NP004", "error", f"{stray!r} cannot be the name of a profile", why, "rename the file", where=where)
+
+
+def one_of(flag: str, value: str, known: Sequence[str]) -> None:
+    """Raise NpuprofError where a flag's value is none of the known ones."""
+    if value not in known:
+        from npuprof.nearest import did_you_mean
+
+        hint = did_you_mean(value, known, f"known are {', '.join(known)}")
+        raise NpuprofError([Finding("NP902", "error", f"{flag} {value!r} is unknown", "", hint)])

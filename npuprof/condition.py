@@ -1,0 +1,130 @@
+"""Conditions between options, as the catalogue writes them: ``enable_dump == true and dump_path is unset``.
+
+Option names stand for their values, ``env.X`` for an environment variable, ``product`` and ``scenario`` for
+the job. A condition is parsed once, when the catalogue is built, into nested tuples; evaluating them walks
+the tuples and never runs code. What cannot be known (the product was not given, a file is named by its path
+only) is neither true nor false, so answers have three values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable
+
+#: ``(True | False | None, value)``: whether the thing is set, and what it holds. None is "cannot be known".
+Lookup = "Callable[[tuple[str, ...]], tuple[bool | None, Any]]"
+
+_WORDS = {"true": True, "false": False}
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": lambda a, b: bool(a == b),
+    "!=": lambda a, b: bool(a != b),
+    "<": lambda a, b: bool(a < b),
+    "<=": lambda a, b: bool(a <= b),
+    ">": lambda a, b: bool(a > b),
+    ">=": lambda a, b: bool(a >= b),
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+}
+
+
+def parse(text: str) -> Any:
+    """Return ``text`` as nested tuples. Raises ValueError for anything outside the small language."""
+    import ast
+
+    return _parse(ast.parse(text, mode="eval").body, text)
+
+
+def _parse(node: ast.expr, text: str) -> Any:
+    import ast
+
+    if isinstance(node, ast.BoolOp):
+        word = "and" if isinstance(node.op, ast.And) else "or"
+        return (word, *(_parse(value, text) for value in node.values))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return ("not", _parse(node.operand, text))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        return ("const", -node.operand.value)  # type: ignore[operator]
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _parse_comparison(node, text)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return ("*", _parse(node.left, text), _parse(node.right, text))
+    if isinstance(node, ast.Constant):
+        return ("const", node.value)
+    if isinstance(node, ast.Tuple):
+        return ("const", tuple(_parse(item, text)[1] for item in node.elts))
+    if isinstance(node, ast.Name) and node.id in _WORDS:
+        return ("const", _WORDS[node.id])
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return ("value", _dotted(node, text))
+    raise ValueError(f"not a condition: {text}")
+
+
+def _parse_comparison(node: ast.Compare, text: str) -> Any:
+    import ast
+
+    op, right = node.ops[0], node.comparators[0]
+    if isinstance(op, ast.Is) and isinstance(right, ast.Name) and right.id in ("set", "unset"):
+        return (right.id, _dotted(node.left, text))
+    words = {
+        ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=",
+        ast.Gt: ">", ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
+    }  # fmt: skip
+    if type(op) not in words:
+        raise ValueError(f"not a condition: {text}")
+    return (words[type(op)], _parse(node.left, text), _parse(right, text))
+
+
+def _dotted(node: ast.expr, text: str) -> tuple[str, ...]:
+    import ast
+
+    if isinstance(node, ast.Attribute):
+        return (*_dotted(node.value, text), node.attr)
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    raise ValueError(f"not a name: {text}")
+
+
+def paths(tree: Any) -> list[tuple[str, ...]]:
+    """Return every dotted name a condition reads, in order, each once."""
+    if tree[0] in ("value", "set", "unset"):
+        return [tree[1]]
+    found: list[tuple[str, ...]] = []
+    if tree[0] != "const":
+        for child in tree[1:]:
+            found += [path for path in paths(child) if path not in found]
+    return found
+
+
+def holds(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> bool | None:
+    """Return whether a condition is true, false, or (None) cannot be told."""
+    word = tree[0]
+    if word in ("set", "unset"):
+        known = lookup(tree[1])[0]
+        return known if known is None or word == "set" else not known
+    if word == "not":
+        inner = holds(tree[1], lookup)
+        return None if inner is None else not inner
+    if word in ("and", "or"):
+        answers = [holds(child, lookup) for child in tree[1:]]
+        decisive = word == "or"
+        return decisive if decisive in answers else None if None in answers else not decisive
+    left, right = _value(tree[1], lookup), _value(tree[2], lookup)
+    if left is None or right is None:
+        return None
+    try:
+        return _COMPARE[word](left, right)
+    except TypeError:  # a value of the wrong type has a finding of its own
+        return None
+
+
+def _value(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> Any:
+    if tree[0] == "const":
+        return tree[1]
+    if tree[0] == "value":
+        return lookup(tree[1])[1]
+    left, right = _value(tree[1], lookup), _value(tree[2], lookup)
+    return None if not isinstance(left, int) or not isinstance(right, int) else left * right

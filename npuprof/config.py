@@ -1,0 +1,196 @@
+"""A resolved profile: what is in force, who said so, and whom they overruled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import catalog, keys, values
+from npuprof.model import SECTIONS, Context, Event, Origin, Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuprof.profile import Profile
+    from npuprof.resolve import Resolver
+
+
+class Config:
+    """One profile, resolved for one context.
+
+    ``settings`` maps full keys (``precision_mode``, ``env.JOB_ID``) to plain values, in the order of
+    resolution; ``options``, ``env``, ``estimator`` and ``atc`` show one section each, in the catalogue's
+    order, by plain name. ``lineage`` holds the profiles that took part, lowest first.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        context: Context,
+        lineage: tuple[Profile, ...],
+        settings: dict[str, Any],
+        tracer: Callable[[], tuple[dict[str, Any], dict[str, list[Event]]]],
+        resolver: Resolver | None = None,
+    ) -> None:
+        self.name = name
+        self.context = context
+        self.lineage = lineage
+        self.settings = settings
+        self.resolver = resolver
+        self._tracer = tracer
+        self._traced: tuple[dict[str, Any], dict[str, list[Event]]] | None = None
+
+    def section(self, section: str) -> dict[str, Any]:
+        """Return the settings of one section by plain name: the catalogue's first, in its order."""
+        found: dict[str, Any] = {}
+        for key, value in self.settings.items():
+            where, name = keys.section_and_name(key) if "." in key or '"' in key else ("options", key)
+            if where == section:
+                found[name] = value
+        place = catalog.order(section)
+        return {name: found[name] for name in sorted(found, key=lambda name: (place.get(name, len(place)), name))}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The session options, by name."""
+        return self.section("options")
+
+    @property
+    def env(self) -> dict[str, Any]:
+        """The environment variables, by name."""
+        return self.section("env")
+
+    @property
+    def estimator(self) -> dict[str, Any]:
+        """The arguments of NPURunConfig that are no session options, by name."""
+        return self.section("estimator")
+
+    @property
+    def atc(self) -> dict[str, Any]:
+        """The ATC flags without a session twin, by name."""
+        return self.section("atc")
+
+    def meta(self, name: str) -> Any:
+        """Return a key of ``[profile]`` that is inherited: the nearest profile that has it decides."""
+        for profile in reversed(self.lineage):
+            if name in profile.table:
+                return profile.table[name]
+        return None
+
+    @property
+    def description(self) -> str:
+        """The profile's own description."""
+        return str(self.lineage[-1].table.get("description", "")) if self.lineage else ""
+
+    @property
+    def scenario(self) -> str | None:
+        """training, online-inference, offline-inference, or None."""
+        found: str | None = self.meta("scenario")
+        return found
+
+    @property
+    def cann(self) -> str | None:
+        """The range of CANN releases the profile is meant for."""
+        found: str | None = self.meta("cann")
+        return found
+
+    @property
+    def products(self) -> tuple[str, ...]:
+        """The product families the profile is meant for."""
+        return tuple(self.meta("products") or ())
+
+    @property
+    def abstract(self) -> bool:
+        """Whether the profile is only there to be extended."""
+        return bool(self.lineage) and self.lineage[-1].abstract
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical form, in hexadecimal: the same for equal results on every machine."""
+        return digest(self.settings)
+
+    def ordered(self) -> dict[str, Any]:
+        """Return all settings by full key, in the catalogue's order, section after section."""
+        return {keys.full(section, name): value for section in SECTIONS for name, value in self.section(section).items()}
+
+    def _trace(self) -> tuple[dict[str, Any], dict[str, list[Event]]]:
+        if self._traced is None:
+            self._traced = self._tracer()
+        return self._traced
+
+    def history(self, key: str) -> list[Event]:
+        """Return every step that touched a setting, first to last."""
+        return self._trace()[1].get(key, [])
+
+    def origin(self, key: str, tail: Path = ()) -> Origin | None:
+        """Return who set what is in force at a key or below it; for tables and lists, who wrote there last."""
+        leaf = values.find(key, self.leaves(key), tail)[1]
+        if isinstance(leaf, values.Leaf):
+            found: Origin = leaf.origin
+            return found
+        for event in reversed(self.history(key)):
+            if event.step.op != "unset" and values.find(key, event.step.value, tail)[0]:
+                return event.origin._replace(path=(*event.origin.path, *tail))
+        return self.origin(key, tail[:-1]) if tail else None
+
+    def origins(self, key: str) -> list[Origin]:
+        """Return who set a setting, the winner first, then whom it overruled.
+
+        ``key`` may reach into a value (``modify_mixlist.black-list.to-add``); the origin of each step that
+        wrote there is listed, appends included.
+        """
+        parsed = keys.parse(key)
+        if parsed is None:
+            return []
+        full, tail = parsed
+        found = []
+        for event in reversed(self.history(full)):
+            if event.step.op == "unset":
+                continue
+            present, _ = values.find(full, event.step.value, tail)
+            if present:
+                found.append(_inner(event, full, tail))
+        return found
+
+    def leaves(self, key: str) -> Any:
+        """Return the value in force with every leaf as ``values.Leaf``, which holds its origin."""
+        return self._trace()[0].get(key)
+
+    def __repr__(self) -> str:
+        return f"Config({self.name!r}, {len(self.settings)} settings)"
+
+
+def _inner(event: Event, key: str, tail: Path) -> Origin:
+    value: Any = event.step.value
+    path = event.origin.path
+    for part in tail:
+        if isinstance(value, str):
+            break
+        value, path = value[part], (*path, part)
+    return event.origin._replace(path=path)
+
+
+def digest(settings: dict[str, Any]) -> str:
+    """Return the SHA-256, in hexadecimal, of settings by full key."""
+    import json
+
+    sha256 = _sha256()
+    canonical = {key: values.canonical(key, settings[key]) for key in sorted(settings)}
+    text = json.dumps(canonical, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=_other)
+    return str(sha256(text.encode()).hexdigest())
+
+
+def _sha256() -> Any:
+    """Return the hash without OpenSSL where the interpreter has it so: importing ``hashlib`` takes longer."""
+    from importlib import import_module
+
+    for name in ("_sha2", "_sha256"):
+        try:
+            return import_module(name).sha256
+        except ImportError:
+            continue
+    return import_module("hashlib").sha256
+
+
+def _other(value: Any) -> dict[str, str]:
+    return {"$toml": f"{type(value).__name__} {value.isoformat()}"}

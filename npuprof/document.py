@@ -1,0 +1,115 @@
+"""One TOML text with its name and place. Provenance is born here: everything read is a path into a document."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding, Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.positions import Positions
+
+
+class Document:
+    """A parsed TOML text. ``source`` is what users see as its path, ``revision`` the commit it was read at."""
+
+    __slots__ = ("_positions", "data", "name", "revision", "source", "text")
+
+    def __init__(self, name: str, source: str, text: str, data: dict[str, Any], revision: str | None = None) -> None:
+        self.name = name
+        self.source = source
+        self.text = text
+        self.data = data
+        self.revision = revision
+        self._positions: Positions | None = None
+
+    def position(self, path: Path) -> tuple[int, int]:
+        """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
+        if not self.text:
+            return 0, 0
+        if self._positions is None:
+            from npuprof.positions import Positions
+
+            self._positions = Positions(self.text)
+        return self._positions.find(path)
+
+    def __repr__(self) -> str:
+        return f"Document({self.source!r})"
+
+
+def read(name: str, source: str, raw: bytes | str, revision: str | None = None) -> Document:
+    """Return the document in ``raw``.
+
+    Raises NpuprofError with the place of the fault when the bytes are not UTF-8 or the text is not TOML.
+    """
+    text = _decode(source, raw) if isinstance(raw, bytes) else raw
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise NpuprofError([_syntax(source, text, str(error))]) from None
+    except RecursionError:
+        raise NpuprofError([_nested(source)]) from None
+    return Document(name, source, text, data, revision)
+
+
+def command_line(name: str, data: dict[str, Any]) -> Document:
+    """Return what was given on the command line as a document that has no text."""
+    return Document(name, name, "", data)
+
+
+def _decode(source: str, raw: bytes) -> str:
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise NpuprofError([_encoding(source, 1, 1, "it looks like UTF-16")])
+    if raw.startswith(b"\xef\xbb\xbf"):
+        raw = raw[3:]
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        before = raw[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before.rpartition(b"\n")[2].decode(errors="replace")) + 1
+        raise NpuprofError([_encoding(source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8")]) from None
+
+
+def _encoding(source: str, line: int, column: int, what: str) -> Finding:
+    return Finding(
+        "NP002",
+        "error",
+        f"the file is not UTF-8 text: {what}",
+        "TOML is always UTF-8.",
+        "save the file as UTF-8",
+        where=(source, line, column),
+    )
+
+
+def _syntax(source: str, text: str, message: str) -> Finding:
+    what, _, place = message.rpartition(" (at ")
+    if match := re.fullmatch(r"line (\d+), column (\d+)\)", place):
+        line, column = int(match[1]), int(match[2])
+    else:
+        line = text.count("\n") + 1
+        column = len(text.rpartition("\n")[2]) + 1
+        what = f"the text ends too early: {what[:1].lower()}{what[1:]}"
+    return Finding(
+        "NP001",
+        "error",
+        f"not valid TOML: {what[:1].lower()}{what[1:]}",
+        "Nothing of the file can be used until it can be read.",
+        "mend the line; strings need quotes, and a key may stand only once in its table",
+        where=(source, line, column),
+    )
+
+
+def _nested(source: str) -> Finding:
+    return Finding(
+        "NP001",
+        "error",
+        "not readable: the brackets are nested too deeply",
+        "No option needs more than a few levels.",
+        "flatten the value",
+        where=(source, 1, 1),
+    )

@@ -1,0 +1,95 @@
+"""Keys as users write them: ``precision_mode``, ``env.HCCL_ALGO``, ``modify_mixlist.black-list.to-add``."""
+
+from __future__ import annotations
+
+import re
+
+from npuprof.model import SECTIONS
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SEGMENT = re.compile(r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*""")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+
+
+def quote(text: str) -> str:
+    """Return ``text`` as a TOML basic string, double quotes included."""
+    shown = "".join(_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if c < " " or c == "\x7f" else c) for c in text)
+    return f'"{shown}"'
+
+
+def segment(name: str) -> str:
+    """Return one key segment as TOML writes it: bare where that is allowed, quoted otherwise."""
+    return name if _BARE.fullmatch(name) else quote(name)
+
+
+def split(text: str) -> tuple[str, ...] | None:
+    """Return the segments of a dotted TOML key, or None if ``text`` is not one."""
+    segments: list[str] = []
+    position = 0
+    while match := _SEGMENT.match(text, position):
+        bare, literal, basic = match.groups()
+        if basic is not None and "\\" in basic:
+            import tomllib
+
+            try:
+                basic = tomllib.loads(f'k = "{basic}"')["k"]
+            except tomllib.TOMLDecodeError:
+                return None
+        segments.append(next(part for part in (bare, literal, basic) if part is not None))
+        position = match.end()
+        if position == len(text):
+            return tuple(segments)
+        if text[position] != ".":
+            return None
+        position += 1
+    return None
+
+
+def full(section: str, name: str) -> str:
+    """Return the key of a setting: options stand bare, everything else behind its section."""
+    return segment(name) if section == "options" else f"{section}.{segment(name)}"
+
+
+def parse(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return ``(full key, tail below it)`` for what a user wrote, or None if it is not a key.
+
+    ``precision_mode`` and ``options.precision_mode`` are the same setting.
+    """
+    segments = split(text)
+    if not segments:
+        return None
+    if segments[0] in SECTIONS:
+        return (full(segments[0], segments[1]), segments[2:]) if len(segments) > 1 else None
+    return full("options", segments[0]), segments[1:]
+
+
+def section_and_name(key: str) -> tuple[str, str]:
+    """Return the section and the plain name of a full key."""
+    segments = split(key) or (key,)
+    return (segments[0], segments[1]) if len(segments) > 1 else ("options", segments[0])
+
+
+def show(key: str, tail: tuple[str | int, ...]) -> str:
+    """Return a key and what stands below it, as users read it: ``black-list.to-add[0]``."""
+    return key + "".join(f"[{part}]" if isinstance(part, int) else f".{segment(part)}" for part in tail)
+
+
+def toml(value: object) -> str:
+    """Return a value as TOML on one line, tables inline."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, float):
+        return repr(value) if value == value and abs(value) != float("inf") else str(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{segment(name)} = {toml(item)}" for name, item in value.items()) + " }" if value else "{}"
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def shown(value: object) -> str:
+    """Return a value as TOML for a message: long texts are cut."""
+    text = toml(value)
+    return text if len(text) <= 72 else f"{text[:68]}..." + (text[-1] if text[-1] in '"]}' else "")

@@ -1,0 +1,97 @@
+"""The edge: answers to standard output or, all or nothing, to files; talk to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def answer(text: str, path: str | None = None) -> None:
+    """Write an answer to standard output, or to a file that appears whole or not at all.
+
+    Always UTF-8 with the line endings as they are. Raises NpuprofError when a file cannot be written.
+    """
+    if path is None or path == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+    else:
+        write_all({path: text})
+
+
+def talk(text: str) -> None:
+    """Say something that is not the answer."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
+
+
+def write_all(files: Mapping[str, str | bytes]) -> None:
+    """Write files so that a reader sees each old or new, never half, and an error leaves all as they were.
+
+    Raises NpuprofError.
+    """
+    prepared: list[tuple[str, str]] = []
+    try:
+        for path, text in files.items():
+            target = os.path.realpath(path)  # a link stays a link
+            prepared.append((_beside(target, text), target))
+        for temporary, target in prepared:
+            os.replace(temporary, target)
+    except OSError as error:
+        for temporary, _ in prepared:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+        what = f"cannot write {error.filename2 or error.filename or path}: {str(error.strerror).lower()}"
+        raise NpuprofError([Finding("NP012", "error", what, "Nothing was changed.", "check the path and its permissions")]) from None
+
+
+def _beside(target: str, text: str | bytes) -> str:
+    """Write a temporary file next to its target, with the target's permissions."""
+    import tempfile
+
+    folder, name = os.path.split(target)
+    if os.path.isdir(target):
+        raise IsADirectoryError(21, "it is a folder", target)
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(target):
+            mode = os.stat(target).st_mode & 0o7777
+        else:
+            umask = os.umask(0)
+            os.umask(umask)
+            mode = 0o666 & ~umask
+        os.chmod(temporary, mode)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return temporary
+
+
+def colour(choice: str, stream: object = None) -> bool:
+    """Return whether to colour a stream: ``always``, ``never``, or ``auto`` (a terminal, no NO_COLOR)."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    target = stream if stream is not None else sys.stdout
+    return bool(getattr(target, "isatty", lambda: False)())
+
+
+def make_folder(path: str) -> None:
+    """Make a folder and those above it, if they are not there. Raises NpuprofError."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        what = f"cannot make the folder {path}: {str(error.strerror).lower()}"
+        raise NpuprofError([Finding("NP012", "error", what, "Nothing was written.", "check the path and its permissions")]) from None

@@ -1,0 +1,55 @@
+"""The page of each finding's code: what it means, why it matters, how to mend it, an example of each."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from npuprof.catalog import part
+
+
+class Page(NamedTuple):
+    """One code. ``bad`` and ``good`` are presets (by name, as text); ``ask`` is what the check is asked."""
+
+    code: str
+    title: str
+    severity: str
+    why: str
+    fix: str
+    bad: dict[str, str]
+    good: dict[str, str]
+    ask_bad: dict[str, str]
+    ask_good: dict[str, str]
+    source: tuple[str, ...] = ()
+
+
+@cache
+def pages() -> dict[str, Page]:
+    """Return the pages by code, in order."""
+    found: dict[str, Page] = {}
+    for code, record in part("pages").items():
+        found[code] = Page(
+            code, record["title"], record["severity"], record["why"], record["fix"],
+            _files(record.get("bad", "")), _files(record.get("good", "")),
+            record.get("ask", {}), record.get("ask", {}), tuple(record.get("source", ())),
+        )  # fmt: skip
+    for code, record in part("rules")["texts"].items():
+        found[code] = Page(
+            code, record["what"], record["severity"], record["why"], record["hint"],
+            _files(record["bad"]), _files(record["good"]),
+            _ask(record, "bad"), _ask(record, "good"), tuple(record["source"]),
+        )  # fmt: skip
+    return dict(sorted(found.items()))
+
+
+def page(code: str) -> Page:
+    """Return one page. Raises KeyError."""
+    return pages()[code]
+
+
+def _files(example: str | dict[str, str]) -> dict[str, str]:
+    return {"example": example} if isinstance(example, str) else example
+
+
+def _ask(record: dict[str, Any], side: str) -> dict[str, str]:
+    return {"product": record[f"{side}_product"]} if f"{side}_product" in record else {}

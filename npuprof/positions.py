@@ -1,0 +1,139 @@
+"""Where every key and list element of a valid TOML text stands."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from npuprof.model import Path
+
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_STRING = re.compile(
+    r'''"""(?:[^\\]|\\[\s\S])*?"{3,5}|\'\'\'[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*\'''',
+)
+_KEY = re.compile(r"""([A-Za-z0-9_-]+)|("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
+_SCALAR = re.compile(r"[^,\]}#\r\n]+")
+
+
+class Positions:
+    """Offsets of the keys and elements of one document, as lines and columns.
+
+    The text must have been read by a TOML parser before: this scanner only finds its way in text that is
+    known to be valid. (The parsers keep no columns, and none for what stands in inline tables.)
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at: dict[Path, int] = {}
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._scan()
+
+    def find(self, path: Path) -> tuple[int, int]:
+        """Return line and column, from 1, of a path or of the nearest thing around it that is written."""
+        while path and path not in self._at:
+            path = path[:-1]
+        offset = self._at.get(path, 0)
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def __contains__(self, path: Path) -> bool:
+        return path in self._at
+
+    def _scan(self) -> None:
+        text, header, tables = self._text, (), {}  # type: tuple[str, Path, dict[Path, int]]
+        position = _end(_BLANK, text, 0)
+        while position < len(text):
+            if text[position] == "[":
+                many = text.startswith("[[", position)
+                position, names = self._key(position + 1 + many, ())
+                header = (*_inside(names[:-1], tables), names[-1])
+                if many:
+                    self._at.setdefault(header, names.offset)
+                    tables[header] = tables.get(header, -1) + 1
+                    header = (*header, tables[header])
+                self._at.setdefault(header, names.offset)
+                position = _end(_SPACE, text, position) + 1 + many
+            else:
+                position = self._pair(position, header)
+            position = _end(_BLANK, text, position)
+
+    def _key(self, position: int, base: Path) -> tuple[int, _Names]:
+        """Read a dotted key; note where each of its segments stands below ``base``."""
+        names: list[str] = []
+        offsets: list[int] = []
+        while True:
+            position = _end(_SPACE, self._text, position)
+            match = _KEY.match(self._text, position)
+            assert match is not None, "the text has been parsed before"
+            names.append(match[1] if match[1] is not None else _unquote(match[2]))
+            offsets.append(position)
+            position = _end(_SPACE, self._text, match.end())
+            if not self._text.startswith(".", position):
+                return position, _Names(names, offsets)
+            position += 1
+
+    def _pair(self, position: int, base: Path) -> int:
+        position, names = self._key(position, base)
+        for name, offset in zip(names, names.offsets, strict=True):
+            base = (*base, name)
+            self._at.setdefault(base, offset)
+        return self._value(_end(_SPACE, self._text, position + 1), base)
+
+    def _value(self, position: int, path: Path) -> int:
+        text = self._text
+        if text[position] == "[":
+            index, position = 0, _end(_BLANK, text, position + 1)
+            while text[position] != "]":
+                self._at[(*path, index)] = position
+                position = _end(_BLANK, text, self._value(position, (*path, index)))
+                position = _end(_BLANK, text, position + (text[position] == ","))
+                index += 1
+            return position + 1
+        if text[position] == "{":
+            position = _end(_BLANK, text, position + 1)
+            while text[position] != "}":
+                position = _end(_BLANK, text, self._pair(position, path))
+                position = _end(_BLANK, text, position + (text[position] == ","))
+            return position + 1
+        match = (_STRING if text[position] in "\"'" else _SCALAR).match(text, position)
+        assert match is not None, "the text has been parsed before"
+        return match.end()
+
+
+class _Names(tuple[str, ...]):
+    """The segments of a dotted key, with the offset of each."""
+
+    offsets: list[int]
+
+    def __new__(cls, names: list[str], offsets: list[int]) -> _Names:
+        self = super().__new__(cls, names)
+        self.offsets = offsets
+        return self
+
+    @property
+    def offset(self) -> int:
+        return self.offsets[-1]
+
+
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
+    return match.end() if match else position
+
+
+def _inside(names: Path, tables: dict[Path, int]) -> Path:
+    """Return a header's path with the index of the array element it continues: ``[[a]] [a.b]``."""
+    path: Path = ()
+    for name in names:
+        path = (*path, name)
+        if path in tables:
+            path = (*path, tables[path])
+    return path
+
+
+def _unquote(text: str) -> str:
+    if text[0] == "'" or "\\" not in text:
+        return text[1:-1]
+    import tomllib
+
+    return str(tomllib.loads(f"k = {text}")["k"])

@@ -1,0 +1,203 @@
+"""A document read as a profile: what it is for, whom it extends, and the steps it takes, in order.
+
+Nothing here knows whether a key names a real option; that is for the catalogue and the checks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from npuprof import keys
+from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Step
+from npuprof.nearest import did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document import Document
+
+_KINDS: dict[str, tuple[str, str]] = {
+    "description": ("text", '"when to use this preset"'),
+    "extends": ("a list of names", '["base/training"]'),
+    "scenario": ("text", '"training"'),
+    "cann": ("text", '">=8.0,<10"'),
+    "products": ("a list of names", '["atlas-a2"]'),
+    "abstract": ("true or false", "true"),
+    "owner": ("text", '"nlp-team"'),
+    "unset": ("a list of names", '["dump_path"]'),
+    "locked": ("a list of names", '["hccl_timeout"]'),
+}
+_TABLES = ("profile", *SECTIONS, "append", "override")
+_OVERRIDE = ("match", "unset", *SECTIONS, "append")
+_MATCH = ("product", "cann", "scenario", "target")
+
+
+class Override(NamedTuple):
+    """An ``[[override]]`` block: what must match, and the steps it then takes."""
+
+    match: dict[str, tuple[str, ...]]
+    steps: tuple[Step, ...]
+    layer: str
+
+
+class Profile:
+    """What one document says, before anyone knows whether its keys are real.
+
+    ``key`` identifies the profile in an inheritance (its name, and the store and revision it was pinned to),
+    ``problems`` are the faults of its form: a profile that has any cannot be resolved.
+    """
+
+    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "steps", "table")
+
+    def __init__(self, document: Document, key: str | None = None, home: Any = None) -> None:
+        self.document = document
+        self.name = document.name
+        self.key = key or document.name
+        self.home = home
+        self.problems: list[Finding] = []
+        reader = _Reader(document, self.problems)
+        self.table: dict[str, Any] = reader.profile_table()
+        self.steps: tuple[Step, ...] = reader.steps(document.data, (), self.table.get("unset", []), ("profile", "unset"))
+        self.overrides: tuple[Override, ...] = reader.overrides()
+
+    @property
+    def extends(self) -> tuple[str, ...]:
+        """The parents as written, later wins."""
+        return tuple(self.table.get("extends", ()))
+
+    @property
+    def locked(self) -> tuple[str, ...]:
+        """The keys that whoever extends this profile may not change, as written."""
+        return tuple(self.table.get("locked", ()))
+
+    @property
+    def abstract(self) -> bool:
+        """Whether the profile is only there to be extended."""
+        return bool(self.table.get("abstract", False))
+
+    def origin(self, *path: Any, layer: str = "values") -> Origin:
+        """Return the origin of a path in this profile's document."""
+        return Origin(self.document, path, layer)
+
+    def __repr__(self) -> str:
+        return f"Profile({self.key!r})"
+
+
+class _Reader:
+    def __init__(self, document: Document, problems: list[Finding]) -> None:
+        self.document = document
+        self.problems = problems
+        for name, value in document.data.items():
+            if name not in _TABLES:
+                hint = did_you_mean(name, _TABLES, f"options go below [options]; the tables are {', '.join(_TABLES)}")
+                self.problem("NP006", f"unknown table or key {name!r}", (name,), hint)
+            elif name != "override" and not isinstance(value, dict):
+                self.problem("NP007", f"{name!r} must be a table", (name,), f"write [{name}]")
+
+    def problem(self, code: str, message: str, path: Path, hint: str) -> None:
+        why = "A key in the wrong place would be ignored in silence, which is what npuprof is there to prevent."
+        origin = Origin(self.document, path)
+        shown = keys.show("", path).lstrip(".")
+        self.problems.append(Finding(code, "error", message, why, hint, origin, shown, (self.document.name,)))
+
+    def profile_table(self) -> dict[str, Any]:
+        table = self.document.data.get("profile", {})
+        if not isinstance(table, dict):
+            return {}
+        good: dict[str, Any] = {}
+        for name, value in table.items():
+            path = ("profile", name)
+            if name not in _KINDS:
+                self.problem(
+                    "NP006", f"unknown key {name!r} in [profile]", path, did_you_mean(name, _KINDS, f"known are {', '.join(_KINDS)}")
+                )
+            elif not _is_a(_KINDS[name][0], value):
+                kind, example = _KINDS[name]
+                self.problem("NP007", f"{name!r} must be {kind}", path, f"write {name} = {example}")
+            elif name == "scenario" and value not in SCENARIOS:
+                self.problem(
+                    "NP007", f"unknown scenario {value!r}", path, did_you_mean(value, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
+                )
+            else:
+                good[name] = value
+        for index, name in enumerate(good.get("locked", ())):
+            if keys.parse(name) is None:
+                self.problem("NP009", f"{name!r} is not a key", ("profile", "locked", index), "write the option's name, or section.name")
+        return good
+
+    def steps(self, table: dict[str, Any], base: Path, unset: list[str], unset_path: Path) -> tuple[Step, ...]:
+        """Return what a layer does, in order: its ``unset``, its values, its ``append``."""
+        found: list[Step] = []
+        for index, name in enumerate(unset):
+            parsed = keys.parse(name)
+            if parsed is None:
+                self.problem("NP009", f"{name!r} is not a key", (*unset_path, index), "write the option's name, or section.name")
+            else:
+                found.append(Step("unset", parsed[0], None, (*unset_path, index), parsed[1]))
+        for op, values, path in (("set", table, base), ("append", table.get("append"), (*base, "append"))):
+            if not isinstance(values, dict):
+                continue
+            for section in SECTIONS:
+                block = values.get(section)
+                if isinstance(block, dict):
+                    found += [Step(op, keys.full(section, name), value, (*path, section, name)) for name, value in block.items()]
+                elif block is not None and path:
+                    self.problem("NP007", f"{section!r} must be a table", (*path, section), f"write {section} = {{ ... }}")
+        if isinstance(appended := table.get("append"), dict):
+            for name in appended.keys() - set(SECTIONS):
+                self.problem(
+                    "NP006",
+                    f"unknown table {name!r} in append",
+                    (*base, "append", name),
+                    did_you_mean(name, SECTIONS, "write [append.options]"),
+                )
+        return tuple(found)
+
+    def overrides(self) -> tuple[Override, ...]:
+        blocks = self.document.data.get("override", [])
+        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+            self.problem("NP007", "'override' must be an array of tables", ("override",), "write [[override]]")
+            return ()
+        return tuple(self.override(index, block) for index, block in enumerate(blocks))
+
+    def override(self, index: int, block: dict[str, Any]) -> Override:
+        path = ("override", index)
+        for name, value in block.items():
+            if name not in _OVERRIDE:
+                self.problem(
+                    "NP006",
+                    f"unknown key {name!r} in [[override]]",
+                    (*path, name),
+                    did_you_mean(name, _OVERRIDE, f"known are {', '.join(_OVERRIDE)}"),
+                )
+            elif name == "append" and not isinstance(value, dict):
+                self.problem("NP007", "'append' must be a table", (*path, name), "write append.options = { ... }")
+        match = block.get("match")
+        if not isinstance(match, dict) or not match:
+            self.problem("NP007", "an override needs a match", (*path, "match"), 'write match = { product = "atlas-a3" }')
+            match = {}
+        wanted: dict[str, tuple[str, ...]] = {}
+        for name, value in match.items():
+            if name not in _MATCH:
+                self.problem(
+                    "NP006",
+                    f"unknown key {name!r} in match",
+                    (*path, "match", name),
+                    did_you_mean(name, _MATCH, f"known are {', '.join(_MATCH)}"),
+                )
+            elif _is_a("text", value) or _is_a("a list of names", value):
+                wanted[name] = (value,) if isinstance(value, str) else tuple(value)
+            else:
+                self.problem("NP007", f"{name!r} must be text or a list of texts", (*path, "match", name), f'write {name} = "..."')
+        unset = block.get("unset", [])
+        if not _is_a("a list of names", unset):
+            self.problem("NP007", "'unset' must be a list of names", (*path, "unset"), 'write unset = ["dump_path"]')
+            unset = []
+        return Override(wanted, self.steps(block, path, unset, (*path, "unset")), f"override {index + 1}")
+
+
+def _is_a(kind: str, value: Any) -> bool:
+    if kind == "text":
+        return isinstance(value, str)
+    if kind == "true or false":
+        return isinstance(value, bool)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -1,0 +1,43 @@
+"""Write a config down: one module for each family of targets, each ending in its table ``TARGETS``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuprof.config import Config
+
+
+class Rendered(NamedTuple):
+    """What a target gives: the text, the sidecar files it expects beside it (name to text), and remarks."""
+
+    text: str
+    sidecars: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+
+
+class Target(NamedTuple):
+    """One render target: ``write`` takes a config and whether only bare lines are wanted."""
+
+    summary: str
+    file: str
+    write: Callable[[Config, bool], Rendered]
+
+
+#: Which module holds a target. One row a target: a command imports only the module it needs.
+MODULES = {
+    "session": "session",
+    "toml": "plain",
+    "json": "plain",
+}
+
+
+def target(name: str) -> Target:
+    """Return a target by name. Raises KeyError."""
+    table: dict[str, Any] = import_module(f"npuprof.renderers.{MODULES[name]}").TARGETS
+    found: Target = table[name]
+    return found

@@ -1,0 +1,55 @@
+"""The flattened profile itself, as TOML or JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.model import SECTIONS
+from npuprof.renderers import Rendered, Target
+from npuprof.renderers.common import header
+from npuprof.report import dump
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+
+
+def as_dict(config: Config) -> dict[str, Any]:
+    """Return a config as the fields of its JSON form."""
+    return {
+        "schema": "npuprof.config/1",
+        "name": config.name,
+        "description": config.description or None,
+        "scenario": config.scenario,
+        "cann": config.cann,
+        "products": list(config.products),
+        "abstract": config.abstract,
+        "lineage": [profile.name for profile in config.lineage],
+        "context": {name: value for name, value in config.context._asdict().items() if value},
+        "digest": config.digest,
+        **{section: config.section(section) for section in SECTIONS},
+    }
+
+
+def json(config: Config, inline: bool) -> Rendered:
+    """Return the JSON form."""
+    return Rendered(dump(as_dict(config)))
+
+
+def toml(config: Config, inline: bool) -> Rendered:
+    """Return a profile without parents that resolves to the same settings."""
+    import tomlkit
+
+    head = {"description": config.description, "scenario": config.scenario, "cann": config.cann, "products": list(config.products)}
+    document: dict[str, Any] = {"profile": {name: value for name, value in head.items() if value}}
+    for section in SECTIONS:
+        if found := config.section(section):
+            document[section] = found
+    lines = [] if inline else [*header(config, "toml"), ""]
+    return Rendered("\n".join([*lines, tomlkit.dumps(document)]))
+
+
+TARGETS = {
+    "toml": Target("the flattened profile as TOML", "profile.toml", toml),
+    "json": Target("the flattened profile as JSON", "profile.json", json),
+}

@@ -1,0 +1,84 @@
+"""Assignments for the shells' ``eval``. One row a shell; what a shell cannot take byte for byte is refused."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Shell(NamedTuple):
+    """How one shell sets and clears a variable.
+
+    ``assign`` takes a name and a quoted value. ``refuses`` returns why a value cannot be written, or an empty
+    text. ``use`` is the line a user types.
+    """
+
+    assign: str
+    clear: str
+    quote: Callable[[str], str]
+    refuses: Callable[[str], str]
+    use: str
+
+
+def _nothing(text: str) -> str:
+    return ""
+
+
+def _posix(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _fish(text: str) -> str:
+    # A command substitution splits at line ends, so they are written outside of the quotes.
+    body = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "'\\n'").replace("\r", "'\\r'")
+    return f"'{body}'"
+
+
+def _tcsh(text: str) -> str:
+    return "'" + text.replace("'", "'\\''").replace("!", "\\!") + "'"
+
+
+def _tcsh_refuses(text: str) -> str:
+    # Between backquotes tcsh makes a blank of every line end, and no quoting brings it back.
+    return "tcsh cannot take a line end through eval" if "\n" in text or "\r" in text else ""
+
+
+_CONTROL = {"\n": "`n", "\r": "`r", "\t": "`t", "\b": "`b", "\f": "`f", "\v": "`v", "\a": "`a", "\x1b": "`e"}
+
+
+def _pwsh(text: str) -> str:
+    if any(char < " " for char in text):
+        # Curly quotes end a string in PowerShell as straight ones do.
+        body = "".join(_CONTROL.get(char) or (f"`{char}" if char in '`"$\u201c\u201d\u201e' else char) for char in text)
+        return f'"{body}"'
+    return "'" + "".join(char * 2 if char in "'\u2018\u2019\u201a\u201b" else char for char in text) + "'"
+
+
+def _pwsh_refuses(text: str) -> str:
+    return "" if text else "PowerShell removes a variable that is set to an empty text"
+
+
+SHELLS: dict[str, Shell] = {
+    "bash": Shell("export {name}={value}", "unset {name}", _posix, _nothing, 'eval "$(npuprof env NAME --shell bash)"'),
+    "zsh": Shell("export {name}={value}", "unset {name}", _posix, _nothing, 'eval "$(npuprof env NAME --shell zsh)"'),
+    "sh": Shell("export {name}={value}", "unset {name}", _posix, _nothing, 'eval "$(npuprof env NAME --shell sh)"'),
+    "fish": Shell("set -gx {name} {value};", "set -e {name};", _fish, _nothing, "npuprof env NAME --shell fish | source"),
+    "tcsh": Shell("setenv {name} {value};", "unsetenv {name};", _tcsh, _tcsh_refuses, 'eval "`npuprof env NAME --shell tcsh`"'),
+    "pwsh": Shell(
+        "${{env:{name}}} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}", _pwsh, _pwsh_refuses,
+        "npuprof env NAME --shell pwsh | Out-String | Invoke-Expression",
+    ),
+}  # fmt: skip
+
+
+def export(shell: Shell, variables: dict[str, str]) -> str:
+    """Return the lines that set variables; values must have been asked of ``refuses`` before."""
+    return "".join(f"{shell.assign.format(name=name, value=shell.quote(text))}\n" for name, text in variables.items())
+
+
+def clear(shell: Shell, names: list[str]) -> str:
+    """Return the lines that undo an export."""
+    return "".join(f"{shell.clear.format(name=name)}\n" for name in names)

@@ -1,0 +1,169 @@
+"""Findings as people and machines read them: text, json, sarif, github."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_COLOURS = {"error": "31", "warning": "33", "info": "36"}
+_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+
+
+def paint(text: str, code: str, coloured: bool) -> str:
+    """Return text in a terminal colour."""
+    return f"\033[{code}m{text}\033[0m" if coloured else text
+
+
+def findings_text(findings: Sequence[Finding], coloured: bool = False) -> str:
+    """Return findings with their source lines, why and what to try."""
+    return "".join(_one(finding, coloured) for finding in findings)
+
+
+def _one(finding: Finding, coloured: bool) -> str:
+    severity = paint(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
+    place = f"{paint(visible(finding.place), '1', coloured)}: " if finding.place else ""
+    lines = [f"{place}{severity} {finding.code}: {visible(finding.message)}"]
+    source = _source_line(finding)
+    if source is not None:
+        number = str(finding.line)
+        caret = " " * _width(source[: finding.column - 1]) + "^"
+        lines += [f"  {number} | {visible(source)}", f"  {' ' * len(number)} | {paint(caret, _COLOURS[finding.severity], coloured)}"]
+    if finding.why:
+        lines.append(f"  why: {visible(finding.why)}")
+    if finding.hint:
+        lines.append(f"  try: {visible(finding.hint)}")
+    author = finding.origin.profile if finding.origin else ""
+    heirs = [name for name in finding.profiles if name != author]
+    if heirs and author:
+        lines.append(f"  in:  {_names([author, *heirs] if author in finding.profiles else heirs)}")
+    return "\n".join(lines) + "\n"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:7])} and {len(names) - 7} more"
+
+
+def _source_line(finding: Finding) -> str | None:
+    if not finding.line:
+        return None
+    if finding.origin is not None:
+        lines = finding.origin.document.text.split("\n")
+    else:
+        try:
+            with open(finding.path or "", encoding="utf-8", errors="replace", newline="\n") as file:
+                lines = file.read().split("\n")
+        except OSError:
+            return None
+    if finding.line > len(lines):
+        return None
+    line = lines[finding.line - 1].rstrip("\r")
+    return line if len(line) <= 400 else None
+
+
+def _width(text: str) -> int:
+    return sum(2 if "\u1100" <= char <= "\uffdc" and char not in "\u2018\u2019" else 1 for char in visible(text))
+
+
+def visible(text: str) -> str:
+    """Return text with control characters shown, so that no file content can move a terminal's cursor."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == " " else "    " if char == "\t" else repr(char)[1:-1] for char in text)
+
+
+def as_dict(finding: Finding) -> dict[str, Any]:
+    """Return a finding as the fields of the JSON form."""
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": finding.message,
+        "path": finding.path,
+        "line": finding.line or None,
+        "column": finding.column or None,
+        "key": finding.key or None,
+        "why": finding.why or None,
+        "hint": finding.hint or None,
+        "profiles": list(finding.profiles),
+    }
+
+
+def dump(value: Any) -> str:
+    """Return a JSON answer: indented, not escaped, ending in a newline."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n"
+
+
+def _json(findings: Sequence[Finding]) -> str:
+    return dump({"schema": "npuprof.findings/1", "findings": [as_dict(finding) for finding in findings]})
+
+
+def _github(findings: Sequence[Finding]) -> str:
+    return "".join(_annotation(finding) for finding in findings)
+
+
+def _annotation(finding: Finding) -> str:
+    level = {"error": "error", "warning": "warning", "info": "notice"}[finding.severity]
+    places = {"file": finding.path, "line": finding.line or None, "col": finding.column or None, "title": f"npuprof {finding.code}"}
+    shown = ",".join(f"{name}={_escape(str(value), property_=True)}" for name, value in places.items() if value)
+    parts = [finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {finding.hint}" if finding.hint else ""]
+    return f"::{level} {shown}::{_escape(chr(10).join(filter(None, parts)))}\n"
+
+
+def _escape(text: str, property_: bool = False) -> str:
+    for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *(((":", "%3A"), (",", "%2C")) if property_ else ())):
+        text = text.replace(char, code)
+    return text
+
+
+def _sarif(findings: Sequence[Finding]) -> str:
+    from npuprof import __version__, pages
+
+    codes = sorted({finding.code for finding in findings})
+    described = []
+    for code in codes:
+        page = pages.page(code)
+        described.append({"id": code, "shortDescription": {"text": page.title}, "help": {"text": f"{page.why} {page.fix}".strip()}})
+    results = []
+    for finding in findings:
+        result: dict[str, Any] = {
+            "ruleId": finding.code,
+            "ruleIndex": codes.index(finding.code),
+            "level": _LEVELS[finding.severity],
+            "message": {
+                "text": " ".join(filter(None, (f"{finding.message}.", finding.why, f"Try: {finding.hint}." if finding.hint else "")))
+            },
+        }
+        if finding.path:
+            from urllib.parse import quote
+
+            location: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.path)}}
+            if finding.line:
+                location["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
+            result["locations"] = [{"physicalLocation": location}]
+        results.append(result)
+    driver = {"name": "npuprof", "version": __version__, "rules": described}
+    return dump({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+    })  # fmt: skip
+
+
+#: Machine forms of a list of findings, by ``--format``.
+FORMATS: dict[str, Callable[[Sequence[Finding]], str]] = {"json": _json, "sarif": _sarif, "github": _github}
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """Return the counts by severity: ``2 errors, 1 warning``."""
+    counts = []
+    for severity, plural in (("error", "errors"), ("warning", "warnings"), ("info", "notes")):
+        number = sum(finding.severity == severity for finding in findings)
+        if number:
+            counts.append(f"{number} {plural if number > 1 else plural[:-1]}")
+    return ", ".join(counts)

@@ -1,0 +1,260 @@
+"""Profiles to configs: the order of ancestors, and one fold over their steps.
+
+Lowest first. Ancestors are put in an order in which each stands once, before everything that extends it, and
+in which the parents of one profile keep the order they are written in; later wins. (That is the C3 order,
+read from the far end.) Then each layer clears what it unsets, lays its values over what is there, and adds
+what it appends, its matching overrides after it in file order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import values
+from npuprof.catalog import products, releases
+from npuprof.config import Config
+from npuprof.document import command_line
+from npuprof.errors import NpuprofError
+from npuprof.model import Context, Event, Finding, Step
+from npuprof.profile import Override, Profile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    #: Find the profile that a reference names, seen from the profile that holds it (None: from outside).
+    Lookup = Callable[[str, "Profile | None", int], Profile]
+
+_NO_ORDER = "Later parents win, and every profile wins over what it extends; here these wishes contradict each other."
+
+
+class Resolver:
+    """Resolves profiles against one lookup and one context, and remembers what they share.
+
+    Values only are folded at first; origins are traced by a second run of the same fold when asked for.
+    """
+
+    def __init__(self, lookup: Lookup, context: Context | None = None) -> None:
+        self._lookup = lookup
+        self.context = context or Context()
+        self._lineages: dict[str, tuple[Profile, ...]] = {}
+        self._folds: dict[tuple[str, ...], dict[str, Any]] = {}
+
+    def config(self, profile: Profile, name: str | None = None, changes: Iterable[Step] = ()) -> Config:
+        """Return the profile resolved; ``changes`` come last, from the command line.
+
+        Raises NpuprofError with all findings for a missing parent, a cycle, an order that cannot be, a
+        profile whose form is wrong, or an append to something that is no list.
+        """
+        lineage = self.lineage(profile)
+        scenario = next((p.table["scenario"] for p in reversed(lineage) if "scenario" in p.table), None)
+        problems = [problem for member in lineage for problem in member.problems]
+        if problems:
+            raise NpuprofError(problems)
+        layers = lineage
+        steps = tuple(changes)
+        settings = dict(self.fold(layers, scenario))
+        if steps:
+            last = Profile(command_line("--set", {}))
+            last.steps = steps
+            layers = (*lineage, last)
+            _apply(settings, last, self._matching(last, scenario), None)
+
+        def tracer() -> tuple[dict[str, Any], dict[str, list[Event]]]:
+            traced: dict[str, Any] = {}
+            events: dict[str, list[Event]] = {}
+            for layer in layers:
+                _apply(traced, layer, self._matching(layer, scenario), events)
+            return traced, events
+
+        return Config(name or profile.name, self.context, lineage, settings, tracer, self)
+
+    def layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
+        """Return the layers of one profile that take part in this context, by name."""
+        return self._matching(profile, scenario)
+
+    def fold(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
+        """Return the settings after the steps of a lineage, or of a part of one from its lowest profile on."""
+        key = (scenario or "", *(profile.key for profile in lineage))
+        if key in self._folds:
+            return self._folds[key]
+        done = len(lineage)  # start from the longest part that has been folded before
+        while done and (scenario or "", *(p.key for p in lineage[:done])) not in self._folds:
+            done -= 1
+        settings = self._folds[(scenario or "", *(p.key for p in lineage[:done]))] if done else {}
+        for place in range(done, len(lineage)):
+            settings = dict(settings)
+            _apply(settings, lineage[place], self._matching(lineage[place], scenario), None)
+            if place >= len(lineage) - 2:
+                self._folds[(scenario or "", *(p.key for p in lineage[: place + 1]))] = settings
+        return settings
+
+    def _matching(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
+        found = [("values", profile.steps)]
+        if profile.overrides:
+            found += [(o.layer, o.steps) for o in profile.overrides if matches(o, self.context, scenario)]
+        return found
+
+    def lineage(self, profile: Profile) -> tuple[Profile, ...]:
+        """Return the profile behind all its ancestors, lowest first. Raises NpuprofError."""
+        known = self._lineages
+        if profile.key in known:
+            return known[profile.key]
+        chain: list[tuple[Profile, list[Profile] | None]] = [(profile, None)]
+        open_keys: dict[str, Profile] = {}
+        while chain:
+            current, parents = chain[-1]
+            if parents is None:
+                open_keys[current.key] = current
+                parents = self._parents(current, open_keys)
+                chain[-1] = (current, parents)
+                waiting = [parent for parent in parents if parent.key not in known]
+                if waiting:
+                    chain += [(parent, None) for parent in reversed(waiting)]
+                    continue
+            chain.pop()
+            open_keys.pop(current.key, None)
+            if current.key not in known:
+                known[current.key] = self._order(current, parents)
+        return known[profile.key]
+
+    def _parents(self, profile: Profile, open_keys: dict[str, Profile]) -> list[Profile]:
+        parents: list[Profile] = []
+        problems: list[Finding] = []
+        for index, reference in enumerate(profile.extends):
+            try:
+                parent = self._lookup(reference, profile, index)
+            except NpuprofError as error:
+                problems += error.findings
+                continue
+            if parent.key in open_keys:
+                raise NpuprofError([_cycle(parent, profile, list(open_keys.values()), index)])
+            if any(parent.key == other.key for other in parents):
+                origin = profile.origin("profile", "extends", index)
+                why = "The order of parents decides who wins, so each may stand there once."
+                hint = f"remove one of the two {reference!r}"
+                problems.append(
+                    Finding(
+                        "NP104", "error", f"{profile.name} extends {reference} twice", why, hint, origin, "profile.extends", (profile.name,)
+                    )
+                )
+            parents.append(parent)
+        if problems:
+            raise NpuprofError(problems)
+        return parents
+
+    def _order(self, profile: Profile, parents: list[Profile]) -> tuple[Profile, ...]:
+        """Merge the orders of the parents so that none of them is contradicted."""
+        if len(parents) < 2:
+            return (*self._lineages[parents[0].key], profile) if parents else (profile,)
+        queues = [list(self._lineages[parent.key]) for parent in reversed(parents)]
+        queues.append(list(parents))
+        order: list[Profile] = []
+        while queues:
+            waiting: dict[str, int] = {}
+            for queue in queues:
+                for member in queue[:-1]:
+                    waiting[member.key] = waiting.get(member.key, 0) + 1
+            # From the far end: the winner of the rest is the last of some queue and inside no other.
+            winner = next((queue[-1] for queue in queues if queue[-1].key not in waiting), None)
+            if winner is None:
+                raise NpuprofError([_no_order(profile, queues)])
+            order.append(winner)
+            for queue in queues:
+                if queue[-1].key == winner.key:
+                    queue.pop()
+            queues = [queue for queue in queues if queue]
+        return (*reversed(order), profile)
+
+
+def matches(override: Override, context: Context, scenario: str | None) -> bool:
+    """Return whether every key of an override's match holds; what was not asked for matches nothing."""
+    for name, wanted in override.match.items():
+        if name == "product":
+            asked = context.product
+            good = asked is not None and any(products.covers(pattern, asked) for pattern in wanted)
+        elif name == "cann":
+            good = context.cann is not None and any(context.cann in (releases.within(spec) or ()) for spec in wanted)
+        else:
+            good = (scenario if name == "scenario" else context.target) in wanted
+        if not good:
+            return False
+    return True
+
+
+def _apply(
+    settings: dict[str, Any],
+    profile: Profile,
+    layers: list[tuple[str, tuple[Step, ...]]],
+    events: dict[str, list[Event]] | None,
+) -> None:
+    """Take the steps of one profile's layers; with ``events``, keep the leaves' origins and the history."""
+    for layer, steps in layers:
+        for step in steps:
+            op, key, value, path, tail = step
+            if events is not None:
+                named = op if layer == "values" and op != "set" else layer
+                origin = profile.origin(*path, layer=named)
+                if op != "unset" or key in settings:
+                    events.setdefault(key, []).append(Event(step, origin))
+                value = values.trace(value, origin)
+            if op == "set":
+                settings[key] = values.merge(key, settings.get(key), value) if isinstance(value, dict) else value
+            elif op == "append":
+                try:
+                    settings[key] = values.append(key, settings.get(key), value)
+                except values.NotAListError as error:
+                    raise NpuprofError([_not_a_list(profile, step, error.path)]) from None
+            elif key in settings:
+                left = values.remove(key, settings[key], tail)
+                if left is None:
+                    del settings[key]
+                else:
+                    settings[key] = left
+
+
+def _cycle(parent: Profile, profile: Profile, chain: list[Profile], index: int) -> Finding:
+    names = [member.key for member in chain]
+    ring = chain[names.index(parent.key) :]
+    links = " -> ".join([*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), parent.name])
+    return Finding(
+        "NP102",
+        "error",
+        f"the inheritance runs in a circle: {links}",
+        "A profile cannot be laid over itself.",
+        "take one of them out of extends",
+        profile.origin("profile", "extends", index),
+        "profile.extends",
+        tuple(p.name for p in ring),
+    )
+
+
+def _no_order(profile: Profile, queues: list[list[Profile]]) -> Finding:
+    left = list(dict.fromkeys(member.name for queue in queues for member in queue))
+    wishes = [" before ".join(member.name for member in queue) for queue in queues if len(queue) > 1]
+    return Finding(
+        "NP103",
+        "error",
+        f"{profile.name} has parents that cannot be ordered: {', '.join(left)}",
+        f"{_NO_ORDER} Asked for: {'; '.join(dict.fromkeys(wishes))}.",
+        "write them in the same order everywhere, or drop the one that another already extends",
+        profile.origin("profile", "extends"),
+        "profile.extends",
+        (profile.name,),
+    )
+
+
+def _not_a_list(profile: Profile, step: Step, path: Any) -> Finding:
+    from npuprof import keys
+
+    shown = keys.show(step.key, path)
+    return Finding(
+        "NP106",
+        "error",
+        f"append to {shown}, which is not a list",
+        "Only lists can be added to.",
+        f"set {shown} instead, or append a list to a list",
+        profile.origin(*step.path, *path),
+        shown,
+        (profile.name,),
+    )

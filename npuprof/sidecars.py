@@ -1,0 +1,316 @@
+"""Files that options name by their path: mixed-precision lists, operator modes, fusion switches, ...
+
+The formats follow what the parsers in CANN accept, which is stricter than the printed samples: JSON without
+comments, no blank lines in customize_dtypes.cfg, no operator in two contradicting lists.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from npuprof.model import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Fault = tuple[Path, str, str]
+
+IMPLEMENTATION_MODES = (
+    "high_performance", "high_precision", "super_performance", "enable_float_32_execution",
+    "enable_hi_float_32_execution", "support_out_of_bound_index", "keep_fp16",
+)  # fmt: skip
+DEBUG_OPTIONS = ("oom", "dump_cce", "dump_loc", "ccec_O0", "ccec_g", "check_flag", "dump_bin")
+
+#: The roles an operator may have in a mixed-precision list; every other combination is refused by CANN.
+_ROLES = {frozenset(roles.split()) for roles in (
+    "black.to-add", "black.to-add white.to-remove", "black.to-add gray.to-remove",
+    "white.to-add", "white.to-add black.to-remove", "white.to-add gray.to-remove",
+    "gray.to-add", "gray.to-add black.to-remove", "gray.to-add white.to-remove",
+    "black.to-remove", "white.to-remove",
+)}  # fmt: skip
+
+
+class Sidecar(NamedTuple):
+    """The format of one sidecar file; see ``Structure`` for the fields they share."""
+
+    file: str
+    shape: str
+    parse: Callable[[str], Any]
+    format: Callable[[Any], str]
+    faults: Callable[[Any], list[Fault]]
+    unordered: bool = False
+
+
+def parse_json(text: str) -> Any:
+    """Return the object in a JSON text, or None where the text is not one JSON object."""
+    import json
+
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def json_line(value: Any) -> str:
+    """Return a value as JSON on one line, in the order it was written."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def json_faults(value: Any, path: Path = ()) -> list[Fault]:
+    """Return what JSON cannot hold: dates, times, infinities."""
+    if isinstance(value, dict):
+        return [fault for name, item in value.items() for fault in json_faults(item, (*path, name))]
+    if not path:
+        return [((), "not a table", "write { key = value }")]
+    if isinstance(value, list):
+        return [fault for index, item in enumerate(value) for fault in json_faults(item, (*path, index))]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return [(path, f"{value!r} has no form in JSON", "write a finite number")]
+    return [] if isinstance(value, (str, int, float)) else [(path, f"{value!s} has no form in JSON", "write text")]
+
+
+def _json_text(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _keys(value: Any, known: tuple[str, ...], path: Path = ()) -> list[Fault]:
+    from npuprof.nearest import did_you_mean
+
+    if not isinstance(value, dict):
+        return [(path, "not a table", f"its keys are {', '.join(known)}")]
+    return [
+        ((*path, name), f"unknown key {name!r}", did_you_mean(name, known, f"its keys are {', '.join(known)}"))
+        for name in value
+        if name not in known
+    ]
+
+
+def _texts(value: Any, path: Path, known: tuple[str, ...] = ()) -> list[Fault]:
+    from npuprof.nearest import did_you_mean
+
+    if not isinstance(value, list):
+        return [(path, "not a list of names", 'write ["MatMul"]')]
+    found: list[Fault] = []
+    for index, item in enumerate(value):
+        if not isinstance(item, str) or not item or "\n" in item:
+            found.append(((*path, index), f"{item!r} is not a name", "write text in quotes"))
+        elif known and item not in known:
+            found.append(((*path, index), f"unknown {item!r}", did_you_mean(item, known, f"known are {', '.join(known)}")))
+    return found
+
+
+def _mixlist_faults(value: Any) -> list[Fault]:
+    lists = ("black-list", "white-list", "gray-list")
+    found = _keys(value, lists)
+    roles: dict[str, dict[str, Path]] = {}
+    for name in lists:
+        table = value.get(name, {}) if isinstance(value, dict) else {}
+        found += _keys(table, ("to-add", "to-remove"), (name,))
+        for action in ("to-add", "to-remove"):
+            operators = table.get(action, []) if isinstance(table, dict) else []
+            found += _texts(operators, (name, action))
+            for index, operator in enumerate(operators if isinstance(operators, list) else []):
+                if isinstance(operator, str):
+                    roles.setdefault(operator, {})[f"{name[:-5]}.{action}"] = (name, action, index)
+    for operator, places in roles.items():
+        if frozenset(places) not in _ROLES:
+            what = f"{operator} stands in {' and '.join(places)}, which CANN refuses"
+            found.append((list(places.values())[-1], what, "name an operator in one to-add, with at most the matching to-remove"))
+    return found
+
+
+def mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> str | None:
+    """Return the list (black, white, gray) an operator ends in, or None where it depends on ``base``.
+
+    ``base`` is the operator's built-in list, None when it is not known. Source: the parser's own order, adds
+    to black or white first, then removals; a lone gray addition changes nothing.
+    """
+    for name in ("black", "white"):
+        if operator in value.get(f"{name}-list", {}).get("to-add", ()):
+            return name
+    for name in ("black", "white"):
+        if operator in value.get(f"{name}-list", {}).get("to-remove", ()):
+            return None if base is None else "gray" if base == name else base
+    return base
+
+
+def _parse_modes(text: str) -> Any:
+    sections: dict[str, dict[str, str]] = {}
+    section = "ByOpType"
+    for line in text.splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        name, equals, mode = (part.strip() for part in line.partition("="))
+        if not equals:
+            section = name[1:-1] if name in ("[ByOpType]", "[ByNodeName]") else section
+        elif name and mode:
+            sections.setdefault(section, {}).setdefault(name, mode)
+    return sections
+
+
+def _format_modes(value: dict[str, dict[str, str]]) -> str:
+    lines: list[str] = []
+    for section in ("ByOpType", "ByNodeName"):
+        if entries := value.get(section):
+            lines += [f"[{section}]", *(f"{name}={mode}" for name, mode in entries.items())]
+    return "\n".join([*lines, ""])
+
+
+def _modes_faults(value: Any) -> list[Fault]:
+    from npuprof.nearest import did_you_mean
+
+    found = _keys(value, ("ByOpType", "ByNodeName"))
+    for section, entries in value.items() if isinstance(value, dict) else ():
+        if not isinstance(entries, dict):
+            found.append(((section,), "not a table", 'write { Conv2D = "high_performance" }'))
+            continue
+        for name, mode in entries.items():
+            if not re.fullmatch(r"[^=#\[\s][^=\r\n]*(?<!\s)|[^=#\[\s]", name):
+                found.append(((section, name), f"{name!r} cannot be written as a name", "leave out '=', '#' and blanks at the ends"))
+            if mode not in IMPLEMENTATION_MODES:
+                hint = did_you_mean(str(mode), IMPLEMENTATION_MODES, f"known are {', '.join(IMPLEMENTATION_MODES)}")
+                found.append(((section, name), f"unknown mode {mode!r}: CANN drops the line in silence", hint))
+    return found
+
+
+def _parse_dtypes(text: str) -> Any:
+    rules: dict[str, dict[str, list[str]]] = {}
+    for line in text.splitlines():
+        match = re.fullmatch(r"(OpType::[^:]+|[^:]+)::?(?:InputDtype:((?:(?!OutputDtype)[^:])*?))?,?(?:OutputDtype:([^:]*))?", line.strip())
+        if not match or (match[2] is None and match[3] is None):
+            return None
+        rule = {"InputDtype": match[2], "OutputDtype": match[3]}
+        rules.setdefault(match[1], {side: types.split(",") for side, types in rule.items() if types is not None})
+    return rules
+
+
+def _format_dtypes(value: dict[str, dict[str, list[str]]]) -> str:
+    lines = []
+    for name, rule in value.items():
+        sides = [f"{side}:{','.join(rule[side])}" for side in ("InputDtype", "OutputDtype") if side in rule]
+        lines.append(f"{name}{':' if name.startswith('OpType::') else '::'}{','.join(sides)}")
+    return "\n".join([*lines, ""])
+
+
+def _dtypes_faults(value: Any) -> list[Fault]:
+    if not isinstance(value, dict) or not value:
+        return [((), "not a table of operators", 'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }')]
+    found: list[Fault] = []
+    for name, rule in value.items():
+        if not re.fullmatch(r"(OpType::)?[^:\s]+", name) or "InputDtype" in name or "OutputDtype" in name:
+            found.append(((name,), f"{name!r} cannot be written as a name", "write a node name without ':', or OpType::Type"))
+        found += _keys(rule, ("InputDtype", "OutputDtype"), (name,))
+        if isinstance(rule, dict) and not rule:
+            found.append(((name,), "no types", 'write { InputDtype = ["float16"] }'))
+        for side, types in rule.items() if isinstance(rule, dict) else ():
+            if not isinstance(types, list) or not all(isinstance(t, str) and re.fullmatch(r"\w*", t, re.ASCII) for t in types):
+                found.append(((name, side), "not a list of types", 'write ["float16", "float"]; "" keeps the type'))
+    if not found:
+        for line, name in zip(_format_dtypes(value).splitlines(), value, strict=False):
+            if len(line.encode()) >= 1023:
+                found.append(((name,), "the line is longer than 1022 bytes: CANN drops it and all after it", "shorten the node name"))
+    return found
+
+
+def _fusion_faults(value: Any) -> list[Fault]:
+    found = _keys(value, ("Switch", "Priority", "ExceptionalPassOfO1Level"))
+    switch = value.get("Switch", {}) if isinstance(value, dict) else {}
+    found += _keys(switch, ("GraphFusion", "UBFusion"), ("Switch",))
+    for group, passes in switch.items() if isinstance(switch, dict) else ():
+        if not isinstance(passes, dict):
+            found.append((("Switch", group), "not a table of passes", 'write { SoftmaxFusionPass = "off" }'))
+            continue
+        found += [
+            (("Switch", group, name), f"{state!r} is not a switch", 'write "on" or "off"')
+            for name, state in passes.items()
+            if state not in ("on", "off")
+        ]
+    return found + ([] if found else json_faults(value))
+
+
+def _parse_fusion(text: str) -> Any:
+    value = parse_json(text)
+    if value is not None:
+        return value
+    passes: dict[str, str] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, colon, state = line.partition(":")
+        if not colon or state not in ("on", "off") or name in passes:
+            return None
+        passes[name] = state
+    return {"Switch": {"GraphFusion": passes}} if passes else None
+
+
+def _parse_debug(text: str) -> Any:
+    found: dict[str, list[str]] = {}
+    for line in map(str.strip, text.splitlines()):
+        name, equals, rest = line.partition("=")
+        if equals and not line.startswith("#") and name.strip() in ("op_debug_config", "op_debug_list") and rest.strip():
+            found[name.strip()] = [item.strip() for item in rest.split(",")]
+    return found or None
+
+
+def _format_debug(value: dict[str, list[str]]) -> str:
+    return "".join(f"{name}={','.join(value[name])}\n" for name in ("op_debug_config", "op_debug_list") if name in value)
+
+
+def _debug_faults(value: Any) -> list[Fault]:
+    found = _keys(value, ("op_debug_config", "op_debug_list"))
+    if not isinstance(value, dict):
+        return found
+    if not value.get("op_debug_config"):
+        found.append(((), "no op_debug_config", 'write op_debug_config = ["oom"]'))
+    found += _texts(value.get("op_debug_config", []), ("op_debug_config",), DEBUG_OPTIONS)
+    for fault in _texts(value.get("op_debug_list", []), ("op_debug_list",)):
+        found.append(fault)
+    entries = value.get("op_debug_list", [])
+    for index, entry in enumerate(entries if isinstance(entries, list) else []):
+        if isinstance(entry, str) and ("," in entry or entry != entry.strip()):
+            found.append((("op_debug_list", index), f"{entry!r} cannot be written in the list", "one operator an element"))
+    return found
+
+
+def _aoe_faults(value: Any) -> list[Fault]:
+    found = _keys(value, ("tune_ops_name", "tune_ops_type", "tune_optimization_level", "feature"))
+    if not isinstance(value, dict):
+        return found
+    for name in ("tune_ops_name", "tune_ops_type"):
+        found += _texts(value.get(name, []), (name,))
+    found += _texts(value.get("feature", []), ("feature",), ("deeper_opat", "nonhomo_split"))
+    if value.get("tune_optimization_level", "O2") not in ("O1", "O2"):
+        found.append((("tune_optimization_level",), "not a level", 'write "O1" or "O2"'))
+    return found
+
+
+SIDECARS: dict[str, Sidecar] = {
+    "mixlist": Sidecar(
+        "ops_info.json", 'lists of operator types, as black-list = { to-add = ["MatMul"] }',
+        parse_json, _json_text, _mixlist_faults, unordered=True,
+    ),
+    "op-precision": Sidecar(
+        "op_precision.ini", 'modes, as ByOpType = { Conv2D = "high_performance" }', _parse_modes, _format_modes, _modes_faults
+    ),
+    "custom-dtypes": Sidecar(
+        "customize_dtypes.cfg", 'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }',
+        _parse_dtypes, _format_dtypes, _dtypes_faults,
+    ),
+    "fusion-switch": Sidecar(
+        "fusion_switch.cfg", 'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }',
+        _parse_fusion, _json_text, _fusion_faults,
+    ),
+    "op-debug": Sidecar(
+        "op_debug.cfg", 'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]',
+        _parse_debug, _format_debug, _debug_faults, unordered=True,
+    ),
+    "aoe-config": Sidecar(
+        "tuning_config.cfg", 'tune_ops_type = ["MatMul"], tune_optimization_level = "O1"',
+        parse_json, _json_text, _aoe_faults, unordered=True,
+    ),
+}  # fmt: skip

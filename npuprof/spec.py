@@ -1,0 +1,195 @@
+"""What users type to name a profile: ``NAME``, ``NAME@REV``, ``A+B``, a path ending in ``.toml``, ``-``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from npuprof import catalog, keys, store
+from npuprof.catalog import products, releases
+from npuprof.document import command_line, read
+from npuprof.errors import NpuprofError
+from npuprof.model import Context, Finding, Origin, Step
+from npuprof.nearest import did_you_mean
+from npuprof.profile import Profile
+from npuprof.resolve import Resolver
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuprof.config import Config
+    from npuprof.store import Folder
+
+
+class Workspace:
+    """One store seen by one command: finds profiles by spec, resolves them, reads every file once."""
+
+    def __init__(self, given: str | None = None, context: Context | None = None) -> None:
+        self._given = given
+        self._store: Folder | None = None
+        self.resolver = Resolver(self.lookup, context)
+
+    @property
+    def store(self) -> Folder:
+        """The store. Raises NpuprofError where there is none."""
+        if self._store is None:
+            self._store = store.find(self._given, os.environ)
+        return self._store
+
+    def lookup(self, reference: str, referrer: Profile | None, index: int) -> Profile:
+        """Return the profile that a reference in ``extends`` names. Raises NpuprofError."""
+        asked = referrer.origin("profile", "extends", index) if referrer else None
+        home = referrer.home if referrer is not None and referrer.home is not None else self.store
+        found: Profile = home.profile(reference, asked)
+        return found
+
+    def profile(self, spec: str) -> Profile:
+        """Return the profile a spec names; several joined by ``+`` become one that extends them all.
+
+        Raises NpuprofError.
+        """
+        if "+" in spec and not _is_path(spec):
+            parts = [self.profile(part) for part in spec.split("+")]
+            return self.composed(spec, parts)
+        if spec == "-":
+            raw = sys.stdin.buffer.read()
+            return Profile(read("-", "<stdin>", raw), key="stdin:", home=self._home())
+        if _is_path(spec):
+            return self._file(spec)
+        if "@" in spec:
+            raise NpuprofError([_no_revisions(spec)])
+        return self.store.profile(spec)
+
+    def composed(self, name: str, parts: Sequence[Profile]) -> Profile:
+        """Return a profile without settings that extends the given ones, in order."""
+        joined = Profile(command_line(name, {}), key=f"composed:{'+'.join(part.key for part in parts)}")
+        joined.home = _Parts({part.key: part for part in parts})
+        joined.table = {"extends": [part.key for part in parts], "description": parts[-1].table.get("description", "")}
+        return joined
+
+    def config(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = ()) -> Config:
+        """Return a spec resolved, mix-ins after it, then changes from the command line. Raises NpuprofError."""
+        profile = self.profile(spec)
+        name = profile.name
+        if mixins:
+            profile = self.composed(name, [profile, *(self.profile(mixin) for mixin in mixins)])
+        return self.resolver.config(profile, name, changes)
+
+    def keep(self, opened: Folder) -> None:
+        """Use a store that has been opened before, with all it has read."""
+        self._store = opened
+
+    def _file(self, path: str) -> Profile:
+        """Return the profile in a file: inside the store the one of that name, else one that stands alone."""
+        home = self._home()
+        if home is not None:
+            root, full = os.path.abspath(home.root) + os.sep, os.path.abspath(path)
+            if full.startswith(root) and store.is_name(full[len(root) : -5]):
+                return home.profile(full[len(root) : -5])
+        return store.single(path, home)
+
+    def _home(self) -> Folder | None:
+        try:
+            return self.store
+        except NpuprofError:
+            if self._given:
+                raise
+            return None
+
+
+class _Parts:
+    """The store of a composed profile: the profiles it was composed of."""
+
+    def __init__(self, parts: dict[str, Profile]) -> None:
+        self._parts = parts
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        return self._parts[name]
+
+
+def _is_path(spec: str) -> bool:
+    return spec.endswith(".toml")
+
+
+def context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
+    """Return a context from what a user wrote. Raises NpuprofError for an unknown release or product."""
+    problems: list[Finding] = []
+    release = releases.find(cann) if cann else None
+    if cann and release is None:
+        known = ", ".join(releases.releases()[-8:])
+        hint = did_you_mean(cann, releases.releases(), f"the newest are {known}")
+        problems.append(
+            Finding("NP401", "error", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint)
+        )
+    family = products.find(product) if product else None
+    if product and family is None:
+        hint = did_you_mean(product, products.names(), f"known are {', '.join(products.names())}")
+        problems.append(Finding("NP403", "error", f"unknown product {product!r}", "", hint))
+    if problems:
+        raise NpuprofError(problems)
+    return Context(release, family, target)
+
+
+def assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
+    """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
+    steps: list[Step] = []
+    problems: list[Finding] = []
+    for text in set_:
+        name, equals, raw = text.partition("=")
+        parsed = keys.parse(name)
+        if not equals or parsed is None:
+            problems.append(Finding("NP009", "error", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'"))
+            continue
+        key, tail = parsed
+        value: Any = literal(key if not tail else "", raw.strip())
+        for part in reversed(tail):
+            value = {part: value}
+        steps.append(Step("set", key, value, (key,)))
+    for text in unset:
+        parsed = keys.parse(text)
+        if parsed is None:
+            problems.append(Finding("NP009", "error", f"{text!r} is not a key", "", "write the option's name, or section.name"))
+        else:
+            steps.append(Step("unset", parsed[0], None, (parsed[0],), parsed[1]))
+    if problems:
+        raise NpuprofError(problems)
+    return steps
+
+
+def plain_steps(changes: dict[str, Any], unset: Sequence[str] = ()) -> list[Step]:
+    """Return changes given as Python values as steps. Raises NpuprofError for what is no key."""
+    steps = assignments([], unset)
+    found: list[Step] = []
+    for name, value in changes.items():
+        parsed = keys.parse(name)
+        if parsed is None:
+            raise NpuprofError([Finding("NP009", "error", f"{name!r} is not a key", "", "write the option's name, or section.name")])
+        for part in reversed(parsed[1]):
+            value = {part: value}
+        found.append(Step("set", parsed[0], value, (parsed[0],)))
+    return found + steps
+
+
+def literal(key: str, text: str) -> Any:
+    """Return the value in ``KEY=VALUE``: TOML where it is TOML, text where it is not or the setting is text."""
+    import tomllib
+
+    try:
+        document = tomllib.loads(f"value = {text}\n")
+        value = document["value"] if len(document) == 1 else text
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    option = catalog.option(key) if key else None
+    wants_text = option is not None and option.field == "s"
+    section = keys.section_and_name(key)[0] if key else "options"
+    if (wants_text or section == "env") and not isinstance(value, (str, dict, list)):
+        return text
+    return value
+
+
+def _no_revisions(spec: str) -> Finding:
+    name, _, revision = spec.partition("@")
+    what = f"cannot look up {name!r} at {revision!r}: this npuprof reads the working tree only"
+    return Finding("NP011", "error", what, "", f"leave out @{revision}", Origin(command_line(spec, {})))

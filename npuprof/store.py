@@ -1,0 +1,211 @@
+"""Where profiles are kept: a folder of TOML files, named by their paths below it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from npuprof import document
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding, Origin
+from npuprof.nearest import did_you_mean
+from npuprof.profile import Profile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Protocol
+
+    class Store(Protocol):
+        """Where profiles come from: a folder now, a git revision or another team's store alike."""
+
+        label: str
+
+        def names(self) -> list[str]:
+            """Return the names of all profiles, sorted."""
+
+        def profile(self, name: str, asked: Origin | None = None) -> Profile:
+            """Return one profile, read once. Raises NpuprofError."""
+
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+
+
+def is_name(name: str) -> bool:
+    """Return whether a text can be the name of a profile."""
+    return bool(_NAME.fullmatch(name)) and not name.endswith(".toml")
+
+
+class Folder:
+    """A store in a folder. Reads nothing before it is asked, and every file once."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.label = _shown(root)
+        self._profiles: dict[str, Profile | NpuprofError] = {}
+        self._real = ""
+
+    def names(self) -> list[str]:
+        """Return the names of all profiles, sorted; files whose names cannot be used are in ``strays``."""
+        return sorted(name for name in self._walk("") if is_name(name))
+
+    def strays(self) -> list[str]:
+        """Return the paths below the store of TOML files whose names no profile can have."""
+        return sorted(f"{name}.toml" for name in self._walk("") if not is_name(name))
+
+    def _walk(self, below: str) -> Iterator[str]:
+        try:
+            entries = list(os.scandir(os.path.join(self.root, below)))
+        except OSError as error:
+            raise NpuprofError([_unreadable(_shown(os.path.join(self.root, below)), error)]) from None
+        for entry in entries:
+            path = f"{below}{entry.name}"
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._walk(f"{path}/")
+            elif entry.name.endswith(".toml"):
+                yield path[:-5]
+
+    def path(self, name: str) -> str:
+        """Return the path of a profile's file, as it can be opened."""
+        return os.path.join(self.root, f"{name}.toml")
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one profile. ``asked`` is the reference that named it, to blame if there is none.
+
+        Raises NpuprofError: no such profile, not a file, outside the store, not text, not TOML.
+        """
+        found = self._profiles.get(name)
+        if found is None:
+            try:
+                found = self._read(name, asked)
+            except NpuprofError as error:
+                found = error
+            self._profiles[name] = found
+        if isinstance(found, NpuprofError):
+            raise found
+        return found
+
+    def _read(self, name: str, asked: Origin | None) -> Profile:
+        if not is_name(name):
+            raise NpuprofError([_bad_name(name, asked)])
+        path = self.path(name)
+        source = _shown(path)
+        try:
+            if self._escapes(path):
+                raise NpuprofError([_outside(source, name, asked)])
+            with open(path, "rb") as file:
+                raw = file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            raise NpuprofError([self._missing(name, asked)]) from None
+        except OSError as error:
+            raise NpuprofError([_unreadable(source, error)]) from None
+        return Profile(document.read(name, source, raw), home=self)
+
+    def _escapes(self, path: str) -> bool:
+        self._real = self._real or os.path.realpath(self.root)
+        real = os.path.realpath(path)
+        return not real.startswith(self._real.rstrip(os.sep) + os.sep)
+
+    def _missing(self, name: str, asked: Origin | None) -> Finding:
+        hint = did_you_mean(name, self.names(), f"npuprof list shows what is in {self.label}")
+        if asked is not None:
+            what = f"{asked.profile} extends {name!r}, which is not in {self.label}"
+            return Finding(
+                "NP101", "error", what, "Without its parent a profile has no meaning.", hint, asked, "profile.extends", (asked.profile,)
+            )
+        return Finding("NP008", "error", f"there is no profile {name!r} in {self.label}", "", hint)
+
+
+def single(path: str, store: Store | None) -> Profile:
+    """Return the profile in one file outside any store. Raises NpuprofError."""
+    source = _shown(path)
+    try:
+        with open(path, "rb") as file:
+            raw = file.read()
+    except FileNotFoundError:
+        raise NpuprofError(
+            [Finding("NP008", "error", f"there is no file {path!r}", "", "give a path to a TOML file, or a profile's name")]
+        ) from None
+    except (OSError, ValueError) as error:
+        raise NpuprofError([_unreadable(source, error)]) from None
+    return Profile(document.read(path, source, raw), key=f"file:{os.path.realpath(path)}", home=store)
+
+
+def find(given: str | None, environ: dict[str, str] | os._Environ[str]) -> Folder:
+    """Return the store: as given, else ``$NPUPROF_STORE``, else ``profiles/`` in the nearest folder above.
+
+    Raises NpuprofError where there is none.
+    """
+    asked = given or environ.get("NPUPROF_STORE")
+    if asked == "builtin:":
+        return builtin()
+    if asked:
+        if not os.path.isdir(asked):
+            what = f"the store {asked!r} is not a folder"
+            origin = "--store" if given else "$NPUPROF_STORE"
+            raise NpuprofError([Finding("NP010", "error", what, f"It was named by {origin}.", "name a folder that holds presets")])
+        return Folder(asked)
+    here = os.getcwd()
+    while True:
+        candidate = os.path.join(here, "profiles")
+        if os.path.isdir(candidate):
+            return Folder(candidate)
+        parent = os.path.dirname(here)
+        if parent == here:
+            raise NpuprofError([_no_store()])
+        here = parent
+
+
+def builtin() -> Folder:
+    """Return the presets that npuprof ships, read-only."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    shipped = os.path.join(package, "profiles")
+    store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
+    store.label = "builtin:"
+    return store
+
+
+def _shown(path: str) -> str:
+    """Return a path as users want to read it: relative where it lies below the current folder."""
+    full = os.path.abspath(path)
+    here = os.getcwd()
+    return full[len(here) :].lstrip(os.sep) if full.startswith(here.rstrip(os.sep) + os.sep) else full
+
+
+def _no_store() -> Finding:
+    return Finding(
+        "NP010",
+        "error",
+        "no store of presets was found",
+        "npuprof looks for a folder 'profiles' here and in every folder above.",
+        "go to a project that has one, or name it with --store; 'builtin:' is the store npuprof ships",
+    )
+
+
+def _bad_name(name: str, asked: Origin | None) -> Finding:
+    why = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
+    hint = "leave out the .toml" if name.endswith(".toml") else "for a file elsewhere give a path that ends in .toml"
+    return Finding(
+        "NP004",
+        "error",
+        f"{name!r} cannot be the name of a profile",
+        why,
+        hint,
+        asked,
+        "profile.extends" if asked else "",
+        (asked.profile,) if asked else (),
+    )
+
+
+def _outside(source: str, name: str, asked: Origin | None) -> Finding:
+    what = f"{source} is a link that leads out of the store"
+    why = "A store is shared as it is; what lies outside it would be missing elsewhere."
+    return Finding("NP005", "error", what, why, "copy the file into the store", asked, "", (name,))
+
+
+def _unreadable(source: str, error: Exception) -> Finding:
+    reason = getattr(error, "strerror", None) or str(error)
+    hint = "rename the folder" if isinstance(error, IsADirectoryError) else "check the path and its permissions"
+    return Finding("NP003", "error", f"cannot read {source}: {str(reason).lower()}", "", hint, where=(source, 0, 0))

@@ -1,0 +1,304 @@
+"""Structured forms of options whose wire form is one delimited string.
+
+Each structure turns the documented text into plain lists and tables and back. The text a user wrote is never
+rewritten: it is parsed only to compare, to merge, and to check.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from npuprof import sidecars
+from npuprof.model import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: A fault inside a structured value: where below it, what, and what to write.
+Fault = tuple[Path, str, str]
+
+
+class Structure(NamedTuple):
+    """One structured form.
+
+    ``parse`` returns the structured value of a text, or None where the text does not fit; ``format`` writes
+    the text of a value without faults; ``faults`` lists what is wrong with a value. ``file`` is the name of
+    the sidecar file that holds the text, or empty when the option itself holds it. ``unordered`` tells where
+    the order of a list means nothing. ``shape`` says in words what to write.
+    """
+
+    shape: str
+    parse: Callable[[str], Any]
+    format: Callable[[Any], str]
+    faults: Callable[[Any], list[Fault]]
+    file: str = ""
+    unordered: bool = False
+    ordered_keys: bool = False
+
+
+def _whole(value: Any, low: int, high: int | None = None) -> bool:
+    return type(value) is int and value >= low and (high is None or value <= high)
+
+
+def _word_list(separator: str, example: str) -> Structure:
+    def parse(text: str) -> Any:
+        words = text.split(separator)
+        return words if all(words) and not any(word.strip() != word for word in words) else None
+
+    def faults(value: Any) -> list[Fault]:
+        if not isinstance(value, list) or not value:
+            return [((), "not a list of names", f"write {example}")]
+        return [
+            ((index,), f"{item!r} is not a name that can stand in the list", "leave out blanks and separators")
+            for index, item in enumerate(value)
+            if not isinstance(item, str) or not item or separator in item or item.split() != [item]
+        ]
+
+    return Structure(f"a list of names, as {example}", parse, separator.join, faults)
+
+
+def _parse_ids(text: str) -> Any:
+    return [int(part) for part in text.split(",")] if re.fullmatch(r"\d+(,\d+)*", text, re.ASCII) else None
+
+
+def _ids_faults(value: Any) -> list[Fault]:
+    if not isinstance(value, list) or not value:
+        return [((), "not a list of device ids", "write [0, 1]")]
+    return [((i,), f"{item!r} is not a device id", "write a whole number") for i, item in enumerate(value) if not _whole(item, 0)]
+
+
+def _parse_shapes(text: str) -> Any:
+    shapes: dict[str, list[int]] = {}
+    for part in text.split(";"):
+        match = re.fullmatch(r"([^:;,\s]+):((?:-1|\d+)(?:,(?:-1|\d+))*)", part, re.ASCII)
+        if not match or match[1] in shapes:
+            return None
+        shapes[match[1]] = [int(number) for number in match[2].split(",")]
+    return shapes
+
+
+def _format_shapes(value: dict[str, list[int]]) -> str:
+    return ";".join(f"{name}:{','.join(map(str, dims))}" for name, dims in value.items())
+
+
+def _shapes_faults(value: Any) -> list[Fault]:
+    if not isinstance(value, dict) or not value:
+        return [((), "not a table of shapes", "write { data = [1, -1], label = [1] }")]
+    found: list[Fault] = []
+    for name, dims in value.items():
+        if not re.fullmatch(r"[^:;,\s]+", name):
+            found.append(((name,), f"{name!r} is not an input name", "leave out ':', ';', ',' and blanks"))
+        if not isinstance(dims, list) or not dims or not all(_whole(dim, -1) for dim in dims):
+            found.append(((name,), "a shape is a list of whole numbers from -1", f"write {name} = [1, -1]"))
+    return found
+
+
+def _parse_profiles(text: str) -> Any:
+    if not re.fullmatch(r"\d+(,\d+)*(;\d+(,\d+)*)*", text, re.ASCII):
+        return None
+    return [[int(number) for number in part.split(",")] for part in text.split(";")]
+
+
+def _profiles_faults(value: Any) -> list[Fault]:
+    if not isinstance(value, list) or not value:
+        return [((), "not a list of size profiles", "write [[20, 20], [40, 40]]")]
+    return [
+        ((index,), "a size profile is a list of whole numbers", "write [20, 20]")
+        for index, sizes in enumerate(value)
+        if not isinstance(sizes, list) or not sizes or not all(_whole(size, 0) for size in sizes)
+    ]
+
+
+def _parse_steps(text: str) -> Any:
+    if not re.fullmatch(r"\d+(-\d+)?(\|\d+(-\d+)?)*", text, re.ASCII):
+        return None
+    return [part if "-" in part else int(part) for part in text.split("|")]
+
+
+def _steps_faults(value: Any) -> list[Fault]:
+    if not isinstance(value, list) or not value:
+        return [((), "not a list of steps", 'write [0, "3-5", 10]')]
+    found: list[Fault] = []
+    for index, step in enumerate(value):
+        match = re.fullmatch(r"(\d+)-(\d+)", step, re.ASCII) if isinstance(step, str) else None
+        if not _whole(step, 0) and not match:
+            found.append(((index,), f"{step!r} is neither a step nor a range", 'write 7 or "3-5"'))
+        elif match and int(match[1]) >= int(match[2]):
+            found.append(((index,), f"the range {step!r} does not rise", "write the smaller step first"))
+    return found
+
+
+def _parse_counts(text: str) -> Any:
+    pairs = [part.split(":") for part in text.split(",")]
+    if any(
+        len(pair) != 2 or not re.fullmatch(r"[A-Za-z_]\w*", pair[0], re.ASCII) or not re.fullmatch(r"[1-9]\d*", pair[1], re.ASCII)
+        for pair in pairs
+    ):
+        return None
+    counts = {name: int(count) for name, count in pairs}
+    return counts if len(counts) == len(pairs) else None
+
+
+def _counts_faults(value: Any) -> list[Fault]:
+    if not isinstance(value, dict) or not value:
+        return [((), "not a table of engines", "write { DNN_VM_AICPU = 10, AIcoreEngine = 1 }")]
+    return [
+        ((name,), f"{name} = {count!r} is not an engine with a count", "write a whole number from 1")
+        for name, count in value.items()
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or not _whole(count, 1)
+    ]
+
+
+def _parse_cores(text: str) -> Any:
+    match = re.fullmatch(r"([1-9]\d*)\|([1-9]\d*)", text, re.ASCII)
+    return [int(match[1]), int(match[2])] if match else None
+
+
+def _cores_faults(value: Any) -> list[Fault]:
+    if isinstance(value, list) and len(value) == 2 and all(_whole(item, 1) for item in value):
+        return []
+    return [((), "not two core counts, cube and vector", "write [24, 48]")]
+
+
+def _parse_node_ranges(text: str) -> Any:
+    import ast
+
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if '"' not in text and not _node_ranges_faults(value) else None
+
+
+def _node_ranges_faults(value: Any) -> list[Fault]:
+    hint = "write [[['first/node'], ['last/node']]]"
+    if not isinstance(value, list) or len(value) != 1:
+        return [((), "not a list with one [in_nodes, out_nodes] pair", hint)]
+    pair = value[0]
+    if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(side, list) and side for side in pair):
+        return [((0,), "not a pair of node lists", hint)]
+    return [
+        ((0, side, index), f"{name!r} is not a node name", "leave out quotes, commas, brackets and blanks")
+        for side in (0, 1)
+        for index, name in enumerate(pair[side])
+        if not isinstance(name, str) or not re.fullmatch(r"[^',\[\]\"\s\\]+", name)
+    ]
+
+
+def _format_node_ranges(value: Any) -> str:
+    return str(value)
+
+
+def _parse_acceleration(text: str) -> Any:
+    match = re.fullmatch(r"(fast1?)\|(step|loss)(?:\|(\d+(?:\.\d+)?))?", text, re.ASCII)
+    if not match:
+        return None
+    return [match[1], match[2]] + ([float(match[3])] if match[3] else [])
+
+
+def _acceleration_faults(value: Any) -> list[Fault]:
+    hint = 'write ["fast", "step", 0.9]'
+    if not isinstance(value, list) or not 2 <= len(value) <= 3:
+        return [((), "not a list of kind, trigger and ratio", hint)]
+    if value[0] not in ("fast", "fast1"):
+        return [((0,), f"{value[0]!r} is not an acceleration", 'write "fast" (float16) or "fast1" (bfloat16)')]
+    if value[1] not in ("step", "loss"):
+        return [((1,), f"{value[1]!r} is not a trigger", 'write "step" or "loss"')]
+    low, high = (0.2, 0.9) if value[1] == "step" else (1.01, 1.5)
+    if len(value) == 3 and (type(value[2]) not in (int, float) or not low <= value[2] <= high):
+        return [((2,), f"{value[2]!r} is outside {low} to {high}", f"with {value[1]!r} write a ratio from {low} to {high}")]
+    return []
+
+
+def _parse_shape_ranges(text: str) -> Any:
+    kinds: dict[str, list[list[Any]]] = {}
+    for part in text.split(";"):
+        kind, colon, rest = part.partition(":")
+        if not colon or kind in kinds or not re.fullmatch(r"\[[^\[\]]*\](?:,\[[^\[\]]*\])*", rest):
+            return None
+        shapes = []
+        for body in re.findall(r"\[([^\[\]]*)\]", rest):
+            words = [word.strip(" ") for word in body.split(",")] if body else []
+            shapes.append([word if "~" in word else int(word) if re.fullmatch(r"-1|\d+", word, re.ASCII) else word for word in words])
+        kinds[kind] = shapes
+    return None if _shape_ranges_faults(kinds) else kinds
+
+
+def _format_shape_ranges(value: dict[str, list[list[Any]]]) -> str:
+    return ";".join(f"{kind}:{','.join('[' + ','.join(map(str, shape)) + ']' for shape in shapes)}" for kind, shapes in value.items())
+
+
+def _shape_ranges_faults(value: Any) -> list[Fault]:
+    hint = 'write { getnext = [[128, "3~5", -1]] }'
+    if not isinstance(value, dict) or not value:
+        return [((), "not a table of getnext and data shapes", hint)]
+    found: list[Fault] = []
+    for kind, shapes in value.items():
+        if kind not in ("getnext", "data"):
+            found.append(((kind,), f"{kind!r} is not a kind of input", "write getnext or data"))
+        elif not isinstance(shapes, list) or not shapes or not all(isinstance(shape, list) for shape in shapes):
+            found.append(((kind,), "not a list of shapes", hint))
+        else:
+            found += [
+                ((kind, row, column), f"{item!r} is not a dimension", 'write 128, "3~5" or -1')
+                for row, shape in enumerate(shapes)
+                for column, item in enumerate(shape)
+                if not _whole(item, -1) and not (isinstance(item, str) and re.fullmatch(r"\d+~\d+", item, re.ASCII))
+            ]
+    return found
+
+
+def _parse_switches(text: str) -> Any:
+    pairs = [part.split(":") for part in text.split(";") if part]
+    if not pairs or any(len(pair) != 2 or not pair[0] or pair[1] not in ("on", "off") for pair in pairs):
+        return None
+    switches = dict(pairs)
+    return switches if len(switches) == len(pairs) else None
+
+
+def _switches_faults(value: Any) -> list[Fault]:
+    if not isinstance(value, dict) or not value:
+        return [((), "not a table of passes", 'write { SomePass = "off" }')]
+    return [
+        ((name,), f"{name} = {state!r} is not a switch", 'write "on" or "off"')
+        for name, state in value.items()
+        if state not in ("on", "off") or not re.fullmatch(r"[^:;\s]+", name)
+    ]
+
+
+def _format_pairs(pair: str, between: str) -> Callable[[Any], str]:
+    return lambda value: between.join(f"{name}{pair}{item}" for name, item in value.items())
+
+
+def _joined(between: str) -> Callable[[Any], str]:
+    return lambda value: between.join(map(str, value))
+
+
+STRUCTURES: dict[str, Structure] = {
+    "words": _word_list(" ", '["node1", "node2"]'),
+    "names": _word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
+    "ids": Structure("a list of device ids, as [0, 1]", _parse_ids, _joined(","), _ids_faults),
+    "shapes": Structure("a table of input shapes, as { data = [1, -1] }", _parse_shapes, _format_shapes, _shapes_faults, ordered_keys=True),
+    "size-profiles": Structure(
+        "a list of size profiles, as [[20, 20], [40, 40]]",
+        _parse_profiles,
+        lambda value: ";".join(",".join(map(str, sizes)) for sizes in value),
+        _profiles_faults,
+    ),
+    "steps": Structure('a list of steps and ranges, as [0, "3-5", 10]', _parse_steps, _joined("|"), _steps_faults, unordered=True),
+    "counts": Structure("a table of engines, as { AIcoreEngine = 1 }", _parse_counts, _format_pairs(":", ","), _counts_faults),
+    "cores": Structure("cube and vector cores, as [24, 48]", _parse_cores, _joined("|"), _cores_faults),
+    "node-ranges": Structure("[[in_nodes, out_nodes]]", _parse_node_ranges, _format_node_ranges, _node_ranges_faults),
+    "acceleration": Structure('kind, trigger and ratio, as ["fast", "step", 0.9]', _parse_acceleration, _joined("|"), _acceleration_faults),
+    "shape-ranges": Structure(
+        'a table of ranges, as { data = [[1, "3~5"]] }', _parse_shape_ranges, _format_shape_ranges, _shape_ranges_faults
+    ),
+    "switches": Structure('a table of passes, as { SomePass = "off" }', _parse_switches, _format_pairs(":", ";"), _switches_faults),
+    "json": Structure("a table, written as JSON", sidecars.parse_json, sidecars.json_line, sidecars.json_faults),
+    **{
+        name: Structure(side.shape, side.parse, side.format, side.faults, side.file, unordered=side.unordered)
+        for name, side in sidecars.SIDECARS.items()
+    },
+}

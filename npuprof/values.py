@@ -1,0 +1,177 @@
+"""Values of settings: plain and structured forms, merging, and what makes two of them equal.
+
+A value is what TOML holds. Where the fold keeps track of origins, every leaf is a ``Leaf``; the same functions
+serve both, so that there is one meaning of merge, append and unset.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from npuprof import catalog, keys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.model import Origin, Path
+    from npuprof.structures import Structure
+
+
+class Leaf(NamedTuple):
+    """A value that is neither table nor list, and who wrote it."""
+
+    value: Any
+    origin: Origin
+
+
+class NotAListError(Exception):
+    """An append met something that is no list; ``path`` is where, below the setting."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+def structure_of(key: str) -> Structure | None:
+    """Return the structured form of a setting, or None."""
+    option = catalog.option(key)
+    if option is None or not option.structure:
+        return None
+    from npuprof.structures import STRUCTURES
+
+    return STRUCTURES[option.structure]
+
+
+def structured(key: str, value: Any) -> Any:
+    """Return the structured form of a text, or the value as it is where it has none."""
+    text = value.value if isinstance(value, Leaf) else value
+    if not isinstance(text, str):
+        return value
+    structure = structure_of(key)
+    parsed = structure.parse(text) if structure and not structure.file else None
+    if parsed is None:
+        return value
+    return wrap(parsed, value.origin) if isinstance(value, Leaf) else parsed
+
+
+def wrap(value: Any, origin: Origin) -> Any:
+    """Return a value with each leaf as a ``Leaf`` that all have one origin."""
+    if isinstance(value, dict):
+        return {name: wrap(item, origin) for name, item in value.items()}
+    if isinstance(value, list):
+        return [wrap(item, origin) for item in value]
+    return Leaf(value, origin)
+
+
+def trace(value: Any, origin: Origin) -> Any:
+    """Return a value with each leaf as a ``Leaf`` that knows its own place in the document."""
+    if isinstance(value, dict):
+        return {name: trace(item, origin._replace(path=(*origin.path, name))) for name, item in value.items()}
+    if isinstance(value, list):
+        return [trace(item, origin._replace(path=(*origin.path, index))) for index, item in enumerate(value)]
+    return Leaf(value, origin)
+
+
+def merge(key: str, old: Any, new: Any) -> Any:
+    """Return ``old`` with ``new`` laid over it: tables merge key by key, all else replaces."""
+    if isinstance(new, dict):
+        if isinstance(old, str) or type(old) is Leaf:
+            old = structured(key, old)
+        if isinstance(old, dict):
+            return _merge(old, new)
+    return new
+
+
+def _merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(old)
+    for name, item in new.items():
+        before = merged.get(name)
+        both = isinstance(item, dict) and isinstance(before, dict)
+        merged[name] = _merge(before, item) if both else item  # type: ignore[arg-type]
+    return merged
+
+
+def append(key: str, old: Any, new: Any) -> Any:
+    """Return ``old`` with the lists in ``new`` added to its lists. Raises NotAListError."""
+    return _append(structured(key, old), structured(key, new), ())
+
+
+def _append(old: Any, new: Any, path: Path) -> Any:
+    if isinstance(new, dict):
+        if old is not None and not isinstance(old, dict):
+            raise NotAListError(path)
+        merged = dict(old or {})
+        for name, item in new.items():
+            merged[name] = _append(merged.get(name), item, (*path, name))
+        return merged
+    if not isinstance(new, list) or not (old is None or isinstance(old, list)):
+        raise NotAListError(path)
+    return [*(old or []), *new]
+
+
+def remove(key: str, old: Any, tail: tuple[str, ...]) -> Any:
+    """Return ``old`` without what ``tail`` names, None where nothing is left."""
+    if not tail:
+        return None
+    old = structured(key, old)
+    if not isinstance(old, dict) or tail[0] not in old:
+        return old
+    left = {name: item for name, item in old.items() if name != tail[0]}
+    inner = remove(key, old[tail[0]], tail[1:])
+    if inner is not None:
+        left = {name: inner if name == tail[0] else item for name, item in old.items()}
+    return left or None
+
+
+def find(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
+    """Return whether something stands at ``tail`` below a setting, and what."""
+    for part in tail:
+        if isinstance(value, (str, Leaf)):
+            value = structured(key, value)
+        if (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int) and -len(value) <= part < len(value)
+        ):
+            value = value[part]
+        else:
+            return False, None
+    return True, value
+
+
+def canonical(key: str, value: Any) -> Any:
+    """Return a value such that two that mean the same are equal: structured, unordered lists sorted."""
+    structure = structure_of(key)
+    if structure is None:
+        return value
+    value = structured(key, value)
+    if structure.unordered:
+        return _sorted(value)
+    return list(value.items()) if structure.ordered_keys and isinstance(value, dict) else value
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _sorted(item) for name, item in value.items()}
+    if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
+        return sorted({f"{type(item).__name__}:{item}": item for item in value}.values(), key=lambda i: (str(type(i)), i))
+    return value
+
+
+def same(left: Any, right: Any) -> bool:
+    """Return whether two values are equal in type as well: ``true`` is not ``1``, ``2`` is not ``2.0``."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(item, right[name]) for name, item in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right) or left is right or (left != left and right != right)
+
+
+def equal(key: str, left: Any, right: Any) -> bool:
+    """Return whether two values of a setting mean the same, whatever form they are written in."""
+    return same(left, right) or same(canonical(key, left), canonical(key, right))
+
+
+def option_name(key: str) -> str | None:
+    """Return the option's name for a key of the options section, else None."""
+    section, name = keys.section_and_name(key) if "." in key or '"' in key else ("options", key)
+    return name if section == "options" else None

@@ -1,0 +1,84 @@
+"""The parameters of the hot verbs, ``render`` and ``env``, in one table.
+
+Both run thousands of times in job scripts, and importing a command-line framework costs more than they do. So
+their plain form is parsed here; anything unusual (help, an unknown flag, an error) goes to Typer with the same
+words, and the Typer commands are made from this same table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Parameter(NamedTuple):
+    """One parameter: ``kind`` is ``argument``, ``text``, ``many`` or ``flag``; ``flags`` are its spellings."""
+
+    name: str
+    kind: str
+    help: str
+    flags: tuple[str, ...] = ()
+    default: Any = None
+
+
+_COMMON = (
+    Parameter("spec", "argument", "A preset: NAME, A+B, a path ending in .toml, or - for standard input."),
+    Parameter("output", "text", "Write to this file, whole or not at all.", ("--output", "-o")),
+    Parameter("store", "text", "The folder that holds the presets; builtin: for those npuprof ships.", ("--store",)),
+    Parameter("cann", "text", "The CANN release to resolve for.", ("--cann",)),
+    Parameter("product", "text", "The product, or a soc_version, to resolve for.", ("--product",)),
+    Parameter("mixin", "many", "Lay another preset over it; may be repeated.", ("--with",)),
+    Parameter("set_", "many", "KEY=VALUE, after everything else; may be repeated.", ("--set",)),
+    Parameter("unset", "many", "Remove a key, after everything else; may be repeated.", ("--unset",)),
+    Parameter("no_check", "flag", "Skip the checks.", ("--no-check",), False),
+)
+_SPEC, *_REST = _COMMON
+
+VERBS: dict[str, tuple[Parameter, ...]] = {
+    "render": (
+        _SPEC,
+        Parameter("to", "text", "The target.", ("--to", "-t"), "session"),
+        *_REST,
+        Parameter("inline", "flag", "Only the lines to paste, no function.", ("--inline",), False),
+        Parameter("check", "text", "Say whether this file is up to date (exit 1 if not).", ("--check",)),
+    ),
+    "env": (
+        _SPEC,
+        Parameter("shell", "text", "bash, zsh, sh, fish, tcsh or pwsh.", ("--shell", "-s"), "bash"),
+        *(parameter for parameter in _REST if parameter.name != "unset"),
+        Parameter("undo", "flag", "Print what undoes the export.", ("--unset",), False),
+    ),
+}  # fmt: skip
+
+
+def plain(words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
+    """Return a hot verb with its arguments, or None where Typer has to look at the words."""
+    if not words or words[0] not in VERBS:
+        return None
+    parameters = VERBS[words[0]]
+    by_flag = {flag: parameter for parameter in parameters for flag in parameter.flags}
+    found: dict[str, Any] = {p.name: [] if p.kind == "many" else p.default for p in parameters if p.kind != "argument"}
+    rest = iter(words[1:])
+    for word in rest:
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        parameter = by_flag.get(name)
+        if parameter is None:
+            if (word.startswith("-") and word != "-") or "spec" in found:
+                return None
+            found["spec"] = word
+        elif parameter.kind == "flag":
+            if equals:
+                return None
+            found[parameter.name] = True
+        else:
+            taken = value if equals else next(rest, None)
+            if taken is None or (not equals and taken.startswith("-") and taken != "-"):
+                return None
+            if parameter.kind == "many":
+                found[parameter.name].append(taken)
+            else:
+                found[parameter.name] = taken
+    return (words[0], found) if "spec" in found else None
