@@ -60,8 +60,21 @@ def _tell(error: Exception) -> None:
 
 
 def script() -> None:
-    """Run as the installed command."""
-    sys.exit(main())
+    """Run as the installed command.
+
+    A process that lives for milliseconds collects no garbage, and takes nothing apart before it ends.
+    """
+    import gc
+    import os
+
+    gc.disable()
+    code = main()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        code = 141
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """The nouns that cross module borders: where a value stands, who set it, and what is wrong with it.
 
-They are named tuples and slotted classes, not dataclasses: importing ``dataclasses`` alone costs as much as
-everything that ``npuprof render`` does after it has read its files.
+They are records, not dataclasses: importing ``dataclasses`` alone costs as much as everything
+that ``npuprof render`` does after it has read its files.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ SCENARIOS = ("training", "online-inference", "offline-inference")
 SEVERITIES = ("error", "warning", "info")
 
 
-class Origin(NamedTuple):
+class Origin(Record):
     """Who set a value: a path inside a document, and the layer of that document it belongs to.
 
     ``layer`` is ``values``, ``append``, ``unset``, ``override 2``, or ``command line``. Line and column are
@@ -62,7 +64,7 @@ class Origin(NamedTuple):
         return f"{self.revision}:{place}" if self.revision else place
 
 
-class Finding(NamedTuple):
+class Finding(Record):
     """One thing wrong or doubtful: what, where, why, and what to try.
 
     ``code`` is stable and has a page (``npuprof rule CODE``). ``profiles`` names the profiles that show the
@@ -112,7 +114,7 @@ class Finding(NamedTuple):
         return f"{place}{self.severity} {self.code}: {self.message}{hint}"
 
 
-class Context(NamedTuple):
+class Context(Record):
     """What a resolution is asked for: a CANN release, a product, a render target. None means not asked."""
 
     cann: str | None = None
@@ -120,21 +122,24 @@ class Context(NamedTuple):
     target: str | None = None
 
 
-class Step(NamedTuple):
+class Step:
     """One thing a layer does to a setting: ``op`` is ``set``, ``append`` or ``unset``.
 
     ``key`` is the full key (``precision_mode``, ``env.JOB_ID``), ``tail`` the path below it (unset only),
     ``path`` where it stands in the document.
     """
 
-    op: str
-    key: str
-    value: Any
-    path: Path
-    tail: tuple[str, ...] = ()
+    __slots__ = ("key", "op", "path", "tail", "value")
+
+    def __init__(self, op: str, key: str, value: Any, path: Path, tail: tuple[str, ...] = ()) -> None:
+        self.op = op
+        self.key = key
+        self.value = value
+        self.path = path
+        self.tail = tail
 
 
-class Event(NamedTuple):
+class Event(Record):
     """One step that touched a setting, in the order of resolution."""
 
     step: Step

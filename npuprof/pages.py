@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof.catalog import part
+from npuprof.record import Record
 
 
-class Page(NamedTuple):
+class Page(Record):
     """One code. ``bad`` and ``good`` are presets (by name, as text); ``ask`` is what the check is asked."""
 
     code: str

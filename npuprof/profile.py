@@ -5,11 +5,12 @@ Nothing here knows whether a key names a real option; that is for the catalogue 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof import keys
 from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Step
 from npuprof.nearest import did_you_mean
+from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _OVERRIDE = ("match", "unset", *SECTIONS, "append")
 _MATCH = ("product", "cann", "scenario", "target")
 
 
-class Override(NamedTuple):
+class Override(Record):
     """An ``[[override]]`` block: what must match, and the steps it then takes."""
 
     match: dict[str, tuple[str, ...]]

@@ -191,10 +191,10 @@ def _apply(
     """Take the steps of one profile's layers; with ``events``, keep the leaves' origins and the history."""
     for layer, steps in layers:
         for step in steps:
-            op, key, value, path, tail = step
+            op, key, value, tail = step.op, step.key, step.value, step.tail
             if events is not None:
                 named = op if layer == "values" and op != "set" else layer
-                origin = profile.origin(*path, layer=named)
+                origin = profile.origin(*step.path, layer=named)
                 if op != "unset" or key in settings:
                     events.setdefault(key, []).append(Event(step, origin))
                 value = values.trace(value, origin)

@@ -7,9 +7,10 @@ comments, no blank lines in customize_dtypes.cfg, no operator in two contradicti
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof.model import Path
+from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _ROLES = {frozenset(roles.split()) for roles in (
 )}  # fmt: skip
 
 
-class Sidecar(NamedTuple):
+class Sidecar(Record):
     """The format of one sidecar file; see ``Structure`` for the fields they share."""
 
     file: str

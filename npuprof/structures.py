@@ -7,10 +7,11 @@ rewritten: it is parsed only to compare, to merge, and to check.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof import sidecars
 from npuprof.model import Path
+from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Fault = tuple[Path, str, str]
 
 
-class Structure(NamedTuple):
+class Structure(Record):
     """One structured form.
 
     ``parse`` returns the structured value of a text, or None where the text does not fit; ``format`` writes

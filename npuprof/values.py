@@ -6,7 +6,7 @@ serve both, so that there is one meaning of merge, append and unset.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof import catalog, keys
 
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from npuprof.structures import Structure
 
 
-class Leaf(NamedTuple):
+class Leaf:
     """A value that is neither table nor list, and who wrote it."""
 
-    value: Any
-    origin: Origin
+    __slots__ = ("origin", "value")
+
+    def __init__(self, value: Any, origin: Origin) -> None:
+        self.value = value
+        self.origin = origin
 
 
 class NotAListError(Exception):

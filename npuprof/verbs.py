@@ -7,14 +7,16 @@ words, and the Typer commands are made from this same table.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Parameter(NamedTuple):
+class Parameter(Record):
     """One parameter: ``kind`` is ``argument``, ``text``, ``many`` or ``flag``; ``flags`` are its spellings."""
 
     name: str

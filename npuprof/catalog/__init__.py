@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
+
+from npuprof.record import Record
 
 
-class Option(NamedTuple):
+class Option(Record):
     """One session option.
 
     ``field`` is the protobuf field the adapter reads (``b``, ``i``, ``s``), None where nothing reads the key.
@@ -65,7 +67,7 @@ class Option(NamedTuple):
     env: tuple[str, ...] = ()
 
 
-class Variable(NamedTuple):
+class Variable(Record):
     """One environment variable.
 
     ``freeze`` says who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job, ``never``
@@ -94,7 +96,7 @@ class Variable(NamedTuple):
     undocumented: bool = False
 
 
-class Flag(NamedTuple):
+class Flag(Record):
     """One flag of the ATC compiler, its name without the dashes.
 
     ``twin`` is the session option that does the same.
@@ -120,7 +122,7 @@ class Flag(NamedTuple):
     experimental: bool = False
 
 
-class Argument(NamedTuple):
+class Argument(Record):
     """One argument of NPURunConfig that is no session option. Kind ``object`` is an object of the script."""
 
     name: str
@@ -131,7 +133,7 @@ class Argument(NamedTuple):
     choices: tuple[Any, ...] = ()
 
 
-class Rule(NamedTuple):
+class Rule(Record):
     """A rule between options: a fault where ``when`` holds and ``needs`` (if any) does not.
 
     ``reads`` names every setting the conditions look at, ``triggers`` those in ``when``: a rule says nothing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof import catalog, keys, values
 from npuprof.checks.view import Fault, View
 from npuprof.keys import shown
-from npuprof.model import Origin, Step
+from npuprof.model import Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,44 +56,24 @@ def _frozen(key: str, value: Any) -> Fault | None:
 
 
 def _locked(view: View) -> Iterator[Finding]:
-    """Yield changes to keys after the profile that locked them has spoken."""
-    names = [profile.key for profile in view.config.lineage]
-    for profile in view.config.lineage:
-        for written in profile.locked:
-            parsed = keys.parse(written)
-            if parsed is None:
-                continue
-            key, tail = parsed
-            later = [
-                event
-                for event in view.config.history(key)
-                if event.origin.document.text and names.index(_key_of(view, event.origin)) > names.index(profile.key)
-            ]
-            before = _value_after(view, profile, key)
-            for event in later:
-                inside = event.step.tail or tail
-                if event.step.op != "unset" and tail and not values.find(key, event.step.value, tail)[0]:
-                    continue
-                if event.step.op == "set" and not tail and values.equal(key, event.step.value, before):
-                    continue
-                if event.step.op == "unset" and inside[: len(tail)] != tail[: len(inside)]:
-                    continue
-                origin = event.origin
-                what = f"{keys.show(key, tail)} is locked by {profile.name} ({profile.origin('profile', 'locked')})"
-                why = "Whoever locked it relies on the value in every profile below."
-                hint = "remove it here, or ask the owner" + (f" ({owner})" if (owner := profile.table.get("owner")) else "")
-                yield view.finding(Fault("NP105", "error", what, why, hint), key, origin)
-
-
-def _key_of(view: View, origin: Origin) -> str:
-    return next(profile.key for profile in view.config.lineage if profile.document is origin.document)
-
-
-def _value_after(view: View, profile: Profile, key: str) -> Any:
-    if view.resolver is None:
-        return None
+    """Yield keys whose value is no longer the one they had when they were locked."""
+    assert view.resolver is not None
     lineage = view.config.lineage
-    return view.resolver.fold(lineage[: lineage.index(profile) + 1], view.scenario).get(key)
+    final = view.resolver.fold(lineage, view.scenario)
+    for place, profile in enumerate(lineage):
+        for written in profile.locked:
+            key, tail = keys.parse(written) or (written, ())
+            then = view.resolver.fold(lineage[: place + 1], view.scenario).get(key)
+            before, now = values.find(key, then, tail), values.find(key, final.get(key), tail)
+            if before[0] == now[0] and values.equal(key if not tail else "", before[1], now[1]):
+                continue
+            later = {member.document for member in lineage[place + 1 :]}
+            guilty = [event.origin for event in view.config.history(key) if event.origin.document in later]
+            what = f"{keys.show(key, tail)} is locked by {profile.name} ({profile.origin('profile', 'locked')})"
+            why = "Whoever locked it relies on the value in every profile below."
+            owner = profile.table.get("owner")
+            hint = "remove it here, or ask the owner" + (f" ({owner})" if owner else "")
+            yield view.finding(Fault("NP105", "error", what, why, hint), key, guilty[-1] if guilty else None)
 
 
 def _dead(view: View, profile: Profile) -> Iterator[Finding]:

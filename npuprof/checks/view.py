@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof import catalog, keys, values
 from npuprof.catalog import products, releases
 from npuprof.model import Finding, Origin, Path
+from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.config import Config
 
 
-class Fault(NamedTuple):
+class Fault(Record):
     """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting."""
 
     code: str

@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 #: The families of verbs, in the order of the help.
-FAMILIES = ("inspecting", "checking", "exporting")
+FAMILIES = ("inspecting", "editing", "checking", "exporting", "versions", "scripts", "git")
 
 
 def run(words: list[str]) -> int:

@@ -28,7 +28,7 @@ def _checked(config: Config) -> None:
     """Refuse a config with errors, and tell its warnings."""
     from npuprof.checks import check, gather
 
-    findings = gather(check(config))
+    findings = gather(finding for finding in check(config) if finding.severity != "info")
     if config.abstract:
         origin = config.lineage[-1].origin("profile", "abstract")
         why = "It is only there to be extended, and may be incomplete."
@@ -46,14 +46,13 @@ def _checked(config: Config) -> None:
             ),
         )
     if any(finding.severity == "error" for finding in findings):
-        raise NpuprofError([finding for finding in findings if finding.severity != "info"])
-    warnings = [finding for finding in findings if finding.severity == "warning"]
-    if warnings:
+        raise NpuprofError(findings)
+    if findings:
         import sys
 
         from npuprof.report import findings_text
 
-        output.talk(findings_text(warnings, output.colour("auto", sys.stderr)).rstrip("\n"))
+        output.talk(findings_text(findings, output.colour("auto", sys.stderr)).rstrip("\n"))
 
 
 def render(**given: Any) -> int:

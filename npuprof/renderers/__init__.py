@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
+
+from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from npuprof.config import Config
 
 
-class Rendered(NamedTuple):
+class Rendered(Record):
     """What a target gives: the text, the sidecar files it expects beside it (name to text), and remarks."""
 
     text: str
@@ -20,7 +22,7 @@ class Rendered(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Target(NamedTuple):
+class Target(Record):
     """One render target: ``write`` takes a config and whether only bare lines are wanted."""
 
     summary: str

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Shell(NamedTuple):
+class Shell(Record):
     """How one shell sets and clears a variable.
 
     ``assign`` takes a name and a quoted value. ``refuses`` returns why a value cannot be written, or an empty
