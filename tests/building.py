@@ -1,0 +1,93 @@
+"""What the tests are made of: stores from tables of text, configs from text, values that TOML can hold."""
+
+from __future__ import annotations
+
+import os
+import string
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof import checks, keys
+from npuprof.config import Config
+from npuprof.model import Finding
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def build_store(folder: Path, presets: Mapping[str, str | bytes]) -> Path:
+    """Write presets below ``folder`` by name; return the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in presets.items():
+        path = f"{folder}/{name}.toml"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+def toml(document: Mapping[str, Any]) -> str:
+    """Return a document as TOML text, tables as headers one level deep and inline below."""
+    lines: list[str] = []
+    for name, value in document.items():
+        if name == "override":
+            for block in value:
+                lines += ["[[override]]", *(f"{keys.segment(key)} = {keys.toml(item)}" for key, item in block.items())]
+        elif name == "append":
+            for section, block in value.items():
+                lines += [f"[append.{section}]", *(f"{keys.segment(key)} = {keys.toml(item)}" for key, item in block.items())]
+        else:
+            lines += [f"[{name}]", *(f"{keys.segment(key)} = {keys.toml(item)}" for key, item in value.items())]
+    return "\n".join([*lines, ""])
+
+
+def resolve(folder: Path, presets: Mapping[str, str], spec: str, **asked: Any) -> Config:
+    """Return a spec of a store made of ``presets``, resolved through the library."""
+    return npuprof.open_store(str(build_store(folder, presets))).resolve(spec, **asked)
+
+
+def config(text: str, **asked: Any) -> Config:
+    """Return one preset that stands alone, resolved."""
+    return npuprof.loads(text, **asked)
+
+
+def options(**named: Any) -> Config:
+    """Return a config that holds just these options."""
+    return config(toml({"options": named}))
+
+
+def findings(text: str, **asked: Any) -> list[Finding]:
+    """Return what the checks find in one preset that stands alone."""
+    return checks.check(config(text, **asked))
+
+
+def codes(text: str, **asked: Any) -> list[str]:
+    """Return the codes the checks find in one preset that stands alone."""
+    return sorted({finding.code for finding in findings(text, **asked)})
+
+
+# -- hypothesis: what TOML can hold ------------------------------------------------------------------------------
+
+#: Every character TOML strings can hold: no surrogates.
+characters = st.characters(exclude_categories=["Cs"])
+texts = st.text(characters, max_size=20) | st.text(string.printable, max_size=20)
+bare_names = st.text(string.ascii_letters + string.digits + "_-", min_size=1, max_size=8)
+names = bare_names | st.text(characters, max_size=6) | st.sampled_from(["a.b", "", " ", "ʎǝʞ", '"', "'", "\\", "\n", "\t", "a b"])
+scalars = (
+    texts
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.booleans()
+    | st.floats(allow_nan=False)
+    | st.dates()
+    | st.times()
+    | st.datetimes()
+)  # fmt: skip
+toml_values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
+    max_leaves=8,
+)
+documents = st.dictionaries(names, toml_values, max_size=6)

@@ -1,0 +1,113 @@
+"""Fixtures: stores in a temporary folder, the command in this process, golden files, and nobody's home folder."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from building import REPOSITORY, build_store
+from hypothesis import HealthCheck, settings
+
+GOLDEN = Path(__file__).parent / "golden"
+
+settings.register_profile(
+    "npuprof",
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    derandomize=True,
+    database=None,
+)
+settings.register_profile("long", settings.get_profile("npuprof"), max_examples=2000, derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "npuprof"))
+
+
+class Result(NamedTuple):
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="accept what is written now as golden files")
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the user's home, cache, git settings and launcher out of every test."""
+    for name in list(os.environ):
+        if name.startswith(("NPUPROF", "GIT_", "SLURM_", "OMPI_", "PMI")) or name in ("NO_COLOR", "RANK", "RANK_ID", "RANK_SIZE"):
+            monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
+    """Build ``profiles/`` in the current folder from names and texts."""
+    return lambda presets: build_store(tmp_path / "profiles", presets)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Result]]:
+    """Run the command in this process: ``run("show", "leaf", stdin=b"")``."""
+    from npuprof.__main__ import main
+
+    def command(*words: str | Path, stdin: bytes = b"") -> Result:
+        out, err = io.BytesIO(), io.BytesIO()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+            patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8", newline="\n"))
+            patch.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="utf-8", newline="\n", errors="backslashreplace"))
+            code = main([str(word) for word in words])
+            sys.stdout.flush()
+            sys.stderr.flush()
+            return Result(code, out.getvalue().decode(), err.getvalue().decode())
+
+    yield command
+    gc.unfreeze()  # long commands put the collector aside
+    gc.enable()
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with a file below ``tests/golden``; ``--update-golden`` accepts it."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+        assert path.exists(), f"{path} is missing; write it with --update-golden"
+        assert text == path.read_bytes().decode(), f"{name} has changed; accept it with --update-golden"
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def tensorflow() -> Any:
+    """TensorFlow, imported once and quietly; tests that need it are skipped where it is not installed."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture
+def shipped() -> Path:
+    """The presets of this repository."""
+    return REPOSITORY / "profiles"
