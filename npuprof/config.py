@@ -20,7 +20,8 @@ class Config:
 
     ``settings`` maps full keys (``precision_mode``, ``env.JOB_ID``) to plain values, in the order of
     resolution; ``options``, ``env``, ``estimator`` and ``atc`` show one section each, in the catalogue's
-    order, by plain name. ``lineage`` holds the profiles that took part, lowest first.
+    order, by plain name. ``lineage`` holds the profiles that took part, lowest first; ``changed`` tells whether
+    changes from the command line came after them.
     """
 
     def __init__(
@@ -31,12 +32,14 @@ class Config:
         settings: dict[str, Any],
         tracer: Callable[[], tuple[dict[str, Any], dict[str, list[Event]]]],
         resolver: Resolver | None = None,
+        changed: bool = False,
     ) -> None:
         self.name = name
         self.context = context
         self.lineage = lineage
         self.settings = settings
         self.resolver = resolver
+        self.changed = changed
         self._tracer = tracer
         self._traced: tuple[dict[str, Any], dict[str, list[Event]]] | None = None
 

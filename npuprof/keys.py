@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from npuprof.model import SECTIONS
 
@@ -45,6 +46,7 @@ def split(text: str) -> tuple[str, ...] | None:
     return None
 
 
+@cache
 def full(section: str, name: str) -> str:
     """Return the key of a setting: options stand bare, everything else behind its section."""
     return segment(name) if section == "options" else f"{section}.{segment(name)}"

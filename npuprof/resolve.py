@@ -67,7 +67,7 @@ class Resolver:
                 _apply(traced, layer, self._matching(layer, scenario), events)
             return traced, events
 
-        return Config(name or profile.name, self.context, lineage, settings, tracer, self)
+        return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(steps))
 
     def layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
         """Return the layers of one profile that take part in this context, by name."""

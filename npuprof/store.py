@@ -43,29 +43,37 @@ class Folder:
         self.root = root
         self.label = _shown(root)
         self._profiles: dict[str, Profile | NpuprofError] = {}
+        self._hints: dict[str, str] = {}
+        self._listed: dict[str, bool] | None = None
         self._real = ""
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted; files whose names cannot be used are in ``strays``."""
-        return sorted(name for name in self._walk("") if is_name(name))
+        return sorted(name for name in self._listing() if is_name(name))
 
     def strays(self) -> list[str]:
         """Return the paths below the store of TOML files whose names no profile can have."""
-        return sorted(f"{name}.toml" for name in self._walk("") if not is_name(name))
+        return sorted(f"{name}.toml" for name in self._listing() if not is_name(name))
 
-    def _walk(self, below: str) -> Iterator[str]:
+    def _listing(self) -> dict[str, bool]:
+        """Return the names below the store, looked up once, and whether each is a plain file, no link."""
+        if self._listed is None:
+            self._listed = dict(self._walk(self.root, ""))
+        return self._listed
+
+    def _walk(self, folder: str, below: str) -> Iterator[tuple[str, bool]]:
         try:
-            entries = list(os.scandir(os.path.join(self.root, below)))
+            entries = list(os.scandir(folder))
         except OSError as error:
-            raise NpuprofError([_unreadable(_shown(os.path.join(self.root, below)), error)]) from None
+            raise NpuprofError([_unreadable(_shown(folder), error)]) from None
         for entry in entries:
-            path = f"{below}{entry.name}"
-            if entry.name.startswith("."):
+            name = entry.name
+            if name.startswith("."):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from self._walk(f"{path}/")
-            elif entry.name.endswith(".toml"):
-                yield path[:-5]
+                yield from self._walk(entry.path, f"{below}{name}/")
+            elif name.endswith(".toml"):
+                yield f"{below}{name[:-5]}", entry.is_file(follow_symlinks=False)
 
     def path(self, name: str) -> str:
         """Return the path of a profile's file, as it can be opened."""
@@ -81,6 +89,8 @@ class Folder:
             try:
                 found = self._read(name, asked)
             except NpuprofError as error:
+                if error.findings[0].origin is not None:
+                    raise  # blames whoever asked: the next to ask gets an error of its own
                 found = error
             self._profiles[name] = found
         if isinstance(found, NpuprofError):
@@ -90,12 +100,12 @@ class Folder:
     def _read(self, name: str, asked: Origin | None) -> Profile:
         if not is_name(name):
             raise NpuprofError([_bad_name(name, asked)])
-        path = self.path(name)
-        source = _shown(path)
+        path = f"{self.root}/{name}.toml"
+        source = f"{self.label}/{name}.toml" if self.label != "builtin:" else path
         try:
-            if self._escapes(path):
+            if not (self._listed or {}).get(name) and self._escapes(path):
                 raise NpuprofError([_outside(source, name, asked)])
-            with open(path, "rb") as file:
+            with open(path, "rb", buffering=0) as file:
                 raw = file.read()
         except (FileNotFoundError, NotADirectoryError):
             raise NpuprofError([self._missing(name, asked)]) from None
@@ -105,16 +115,16 @@ class Folder:
 
     def _escapes(self, path: str) -> bool:
         self._real = self._real or os.path.realpath(self.root)
-        real = os.path.realpath(path)
-        return not real.startswith(self._real.rstrip(os.sep) + os.sep)
+        return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
     def _missing(self, name: str, asked: Origin | None) -> Finding:
-        hint = did_you_mean(name, self.names(), f"npuprof list shows what is in {self.label}")
+        if name not in self._hints:
+            self._hints[name] = did_you_mean(name, self.names(), f"npuprof list shows what is in {self.label}")
+        hint = self._hints[name]
         if asked is not None:
             what = f"{asked.profile} extends {name!r}, which is not in {self.label}"
-            return Finding(
-                "NP101", "error", what, "Without its parent a profile has no meaning.", hint, asked, "profile.extends", (asked.profile,)
-            )
+            why = "Without its parent a profile has no meaning."
+            return Finding("NP101", "error", what, why, hint, asked, "profile.extends", (asked.profile,))
         return Finding("NP008", "error", f"there is no profile {name!r} in {self.label}", "", hint)
 
 

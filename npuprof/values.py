@@ -171,7 +171,10 @@ def same(left: Any, right: Any) -> bool:
 
 def equal(key: str, left: Any, right: Any) -> bool:
     """Return whether two values of a setting mean the same, whatever form they are written in."""
-    return same(left, right) or same(canonical(key, left), canonical(key, right))
+    if same(left, right):
+        return True
+    either = isinstance(left, (str, dict, list)) and isinstance(right, (str, dict, list))
+    return either and same(canonical(key, left), canonical(key, right))
 
 
 def option_name(key: str) -> str | None:

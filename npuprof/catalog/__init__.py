@@ -137,7 +137,7 @@ class Rule(Record):
     """A rule between options: a fault where ``when`` holds and ``needs`` (if any) does not.
 
     ``reads`` names every setting the conditions look at, ``triggers`` those in ``when``: a rule says nothing
-    of a preset that sets none of them.
+    of a preset that sets none of them. Without every one of ``required`` the rule cannot be broken.
     """
 
     code: str
@@ -151,6 +151,7 @@ class Rule(Record):
     hint: str
     reads: tuple[str, ...]
     triggers: tuple[str, ...]
+    required: tuple[str, ...]
 
 
 def part(name: str) -> Any:

@@ -54,7 +54,7 @@ def data() -> dict[str, Any]:
     parts["releases"] = tuple(release["name"] for release in releases)
     parts["products"] = _toml("products.toml")
     parts["pages"] = _toml("pages.toml")
-    parts["rules"] = _rules(_toml("rules.toml"), sections["env"])
+    parts["rules"] = _rules(_toml("rules.toml"), options, sections["env"])
     return parts
 
 
@@ -100,7 +100,7 @@ def _states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
     return "".join(letters)
 
 
-def _rules(source: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+def _rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
     rules, texts = [], {}
     for record in source["rule"]:
         when = condition.parse(record["when"])
@@ -109,7 +109,7 @@ def _rules(source: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         reads = _settings(needs) if needs else ()
         rules.append((
             record["code"], record["name"], record["severity"], tuple(record["options"]), when, needs,
-            record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers,
+            record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers, _required(when, options),
         ))  # fmt: skip
         texts[record["code"]] = record
     advice = tuple({**record, "when": condition.parse(record["when"]) if "when" in record else None} for record in source.get("advice", ()))
@@ -118,6 +118,20 @@ def _rules(source: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values")):
             twins.setdefault(record["session_option"], []).append(name)
     return {"rules": tuple(rules), "texts": texts, "advice": advice, "twins": _frozen(twins)}
+
+
+def _required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
+    """Return settings without which a condition cannot be true, whatever the scenario or product."""
+    if tree[0] == "and":
+        return tuple(sorted({key for child in tree[1:] for key in _required(child, options)}))
+    paths = condition.paths(tree)
+    if len(paths) != 1 or paths[0][0] in ("product", "scenario", "cann"):
+        return ()
+    option = options.get(paths[0][0], {})
+    vague = any(name.startswith("default_") and name != "default_note" for name in option)
+    if tree[0] != "set" and (vague or condition.holds(tree, lambda path: (False, option.get("default"))) is True):
+        return ()
+    return _settings(tree)
 
 
 def _settings(tree: Any) -> tuple[str, ...]:

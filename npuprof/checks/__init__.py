@@ -6,7 +6,7 @@ Rules between options are data (``catalog/rules.toml``), the pages of all other 
 
 from __future__ import annotations
 
-from npuprof.checks import rules, scope, settings, sharing
+from npuprof.checks import rules, scope, screen, settings, sharing
 from npuprof.checks.view import View
 
 TYPE_CHECKING = False
@@ -16,13 +16,19 @@ if TYPE_CHECKING:
     from npuprof.config import Config
     from npuprof.model import Finding
 
-_FAMILIES = (settings.findings, rules.findings, scope.findings, sharing.findings)
+#: The families that look at settings and nothing else; ``screen`` knows where they have nothing to say.
+_OF_SETTINGS = (settings.findings, rules.findings, scope.findings, sharing.frozen_findings)
+_OF_PROFILES = (scope.claims, sharing.locked, sharing.dead)
 
 
-def check(config: Config) -> list[Finding]:
-    """Return every finding of one config, family by family."""
+def check(config: Config, notes: bool = True) -> list[Finding]:
+    """Return every finding of one config, family by family; without ``notes`` only errors and warnings."""
     view = View(config)
-    return [finding for family in _FAMILIES for finding in family(view)]
+    found: list[Finding] = []
+    if notes or not screen.clean(view):
+        found += [finding for family in _OF_SETTINGS for finding in family(view)]
+    found += [finding for family in _OF_PROFILES for finding in family(view)]
+    return found if notes else [finding for finding in found if finding.severity != "info"]
 
 
 def gather(findings: Iterable[Finding]) -> list[Finding]:
@@ -30,23 +36,19 @@ def gather(findings: Iterable[Finding]) -> list[Finding]:
 
     Sorted by place; the profile that wrote the fault stands first.
     """
-    folded: dict[tuple[object, ...], Finding] = {}
+    folded: dict[tuple[object, ...], tuple[Finding, set[str]]] = {}
     for finding in findings:
         origin = finding.origin
         place = (origin.document.source, origin.path) if origin else finding.where
         mark = (finding.code, place, finding.key, finding.message)
-        known = folded.get(mark)
-        if known is None:
-            folded[mark] = finding
-        else:
-            folded[mark] = known._replace(profiles=tuple(dict.fromkeys((*known.profiles, *finding.profiles))))
-    return sorted((_author_first(finding) for finding in folded.values()), key=_place)
+        folded.setdefault(mark, (finding, set()))[1].update(finding.profiles)
+    return sorted((_author_first(finding, names) for finding, names in folded.values()), key=_place)
 
 
-def _author_first(finding: Finding) -> Finding:
+def _author_first(finding: Finding, names: set[str]) -> Finding:
     author = finding.origin.profile if finding.origin else None
-    others = sorted(name for name in finding.profiles if name != author)
-    return finding._replace(profiles=(author, *others) if author in finding.profiles else tuple(others))
+    others = sorted(name for name in names if name != author)
+    return finding._replace(profiles=(author, *others) if author in names else tuple(others))
 
 
 def _place(finding: Finding) -> tuple[object, ...]:

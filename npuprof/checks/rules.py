@@ -22,18 +22,19 @@ def findings(view: View) -> Iterator[Finding]:
     awake: dict[str, Rule] = {}
     for key in view.settings:
         for rule in by_trigger.get(key, ()):
-            awake[rule.code] = rule
+            if all(needed in view.settings for needed in rule.required):
+                awake[rule.code] = rule
     for code in sorted(awake):
         broken = _broken(awake[code], view)
         if broken is not None:
             yield broken
-    yield from _size_profiles(view)
+    yield from size_profiles(view)
     yield from _multiples(view)
 
 
 def _broken(rule: Rule, view: View) -> Finding | None:
     families = view.families or (None,)
-    guilty = [family for family in families if _breaks(rule, view, family)]
+    guilty = [family for family in families if breaks(rule, view, family)]
     if not guilty:
         return None
     key = next((key for key in map(_key, rule.options) if key in view.settings), None)
@@ -43,7 +44,9 @@ def _broken(rule: Rule, view: View) -> Finding | None:
     return view.finding(Fault(rule.code, rule.severity, rule.what + on, rule.why, rule.hint), key)
 
 
-def _breaks(rule: Rule, view: View, family: str | None) -> bool:
+def breaks(rule: Rule, view: View, family: str | None) -> bool:
+    """Return whether a config certainly breaks a rule on a product family."""
+
     def lookup(path: tuple[str, ...]) -> tuple[bool | None, Any]:
         return view.lookup(path, family)
 
@@ -56,7 +59,7 @@ def _key(name: str) -> str:
     return f"env.{name}" if catalog.option(name) is None and catalog.variable(name) else name
 
 
-def _size_profiles(view: View) -> Iterator[Finding]:
+def size_profiles(view: View) -> Iterator[Finding]:
     """Size profiles against the open dimensions of the shapes they fill."""
     dims = values.structured("dynamic_dims", view.settings.get("dynamic_dims"))
     if not isinstance(dims, list) or not all(isinstance(sizes, list) for sizes in dims):

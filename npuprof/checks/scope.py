@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from npuprof import catalog, keys
 from npuprof.catalog import Option, products, releases
 from npuprof.checks.view import Fault, View
 from npuprof.keys import shown
+from npuprof.model import Path
 from npuprof.nearest import did_you_mean
 
 TYPE_CHECKING = False
@@ -18,18 +21,12 @@ if TYPE_CHECKING:
 
 def findings(view: View) -> Iterator[Finding]:
     """Yield settings that do nothing, or something else, where the profile is meant to run."""
-    yield from _claims(view)
     late: list[str] = []
     for key, value in view.settings.items():
-        if "." in key:
-            yield from _elsewhere(view, key, value)
-            continue
-        option = catalog.option(key)
-        if option is None:
-            continue
-        for fault in (*_release(view, option, value), *_product(view, option, value), *_scenario(view, option), *_age(view, option)):
+        for fault in faults(view, key, value):
             yield view.finding(fault, key)
-        if option.level == "init":
+        option = catalog.option(key) if "." not in key else None
+        if option is not None and option.level == "init":
             late.append(key)
     if late and not view.config.abstract:
         what = f"{len(late)} of the options reach the engine only when the process initialises it: {', '.join(late)}"
@@ -38,25 +35,25 @@ def findings(view: View) -> Iterator[Finding]:
         yield view.finding(Fault("NP505", "info", what, why, hint), late[0])
 
 
-def _claims(view: View) -> Iterator[Finding]:
+def faults(view: View, key: str, value: Any) -> Iterator[Fault]:
+    """Yield what keeps one setting from counting in the releases, on the products, in the scenario in question."""
+    if "." in key:
+        yield from _elsewhere(view, key)
+        return
+    option = catalog.option(key)
+    if option is not None:
+        yield from _release(view, option, value)
+        yield from _product(view, option, value)
+        yield from _scenario(view, option)
+        yield from _age(view, option)
+
+
+def claims(view: View) -> Iterator[Finding]:
     """Yield what is wrong with the releases and products that ``[profile]`` names."""
     for profile in view.config.lineage:
-        spec = profile.table.get("cann")
-        if spec is not None and profile.document.text:
-            within = releases.within(spec)
-            if within is None:
-                fault = Fault("NP402", "error", f"cann = {shown(spec)} is no range of releases", "", 'write ">=8.0,<10"')
-                yield view.finding(fault, "profile.cann", profile.origin("profile", "cann"))
-            elif not within:
-                fault = Fault(
-                    "NP402", "warning", f"cann = {shown(spec)} holds no known release", "", f"the newest known is {releases.releases()[-1]}"
-                )
-                yield view.finding(fault, "profile.cann", profile.origin("profile", "cann"))
-        for index, name in enumerate(profile.table.get("products", ())):
-            if products.find(name) is None:
-                hint = did_you_mean(name, products.names(), f"known are {', '.join(products.names())}")
-                fault = Fault("NP403", "error", f"unknown product {name!r}", "Checks for it cannot be made.", hint)
-                yield view.finding(fault, "profile.products", profile.origin("profile", "products", index))
+        if "cann" in profile.table or "products" in profile.table:
+            for fault, path in _claimed(profile.table.get("cann"), tuple(profile.table.get("products", ()))):
+                yield view.finding(fault, f"profile.{path[0]}", profile.origin("profile", *path))
     cann, product = view.asked.cann, view.asked.product
     named = view.config.cann
     if cann and named and cann not in (releases.within(named) or (cann,)):
@@ -78,6 +75,23 @@ def _claims(view: View) -> Iterator[Finding]:
             "add the product to [profile], or check another one",
         )
         yield view.finding(fault, "profile.products", _author(view, "products"))
+
+
+@cache
+def _claimed(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[Fault, Path], ...]:
+    found: list[tuple[Fault, Path]] = []
+    if cann is not None:
+        covered = releases.within(cann)
+        if covered is None:
+            found.append((Fault("NP402", "error", f"cann = {shown(cann)} is no range of releases", "", 'write ">=8.0,<10"'), ("cann",)))
+        elif not covered:
+            what = f"cann = {shown(cann)} holds no known release"
+            found.append((Fault("NP402", "warning", what, "", f"the newest known is {releases.releases()[-1]}"), ("cann",)))
+    for index, name in enumerate(meant):
+        if products.find(name) is None:
+            hint = did_you_mean(name, products.names(), f"known are {', '.join(products.names())}")
+            found.append((Fault("NP403", "error", f"unknown product {name!r}", "Checks for it cannot be made.", hint), ("products", index)))
+    return tuple(found)
 
 
 def _author(view: View, name: str) -> Any:
@@ -215,28 +229,17 @@ def _began(view: View, flagged: bool, since: str) -> bool:
     return releases.index(view.releases[-1]) >= releases.index(since)
 
 
-def _elsewhere(view: View, key: str, value: Any) -> Iterator[Finding]:
+def _elsewhere(view: View, key: str) -> Iterator[Fault]:
     section, name = keys.section_and_name(key)
     record = catalog.variable(name) if section == "env" else catalog.flag(name) if section == "atc" else None
     if record is None:
         return
     barred = [family for family in view.families if record.products and family not in record.products]
     if barred:
-        yield view.finding(
-            Fault("NP409", "error", f"{key} is not supported on {', '.join(barred)}", "", f"supported are {', '.join(record.products)}"),
-            key,
-        )
+        yield Fault("NP409", "error", f"{key} is not supported on {', '.join(barred)}", "", f"supported are {', '.join(record.products)}")
     if record.deprecated:
         newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
-        yield view.finding(Fault("NP501", "warning", f"{key} is deprecated", "", f"use {newer}" if newer else "unset it"), key)
+        yield Fault("NP501", "warning", f"{key} is deprecated", "", f"use {newer}" if newer else "unset it")
     if section == "atc" and view.scenario and view.scenario != "offline-inference":
-        yield view.finding(
-            Fault(
-                "NP411",
-                "warning",
-                f"{key} has no meaning for {view.scenario}",
-                "Only the ATC compiler reads it.",
-                'write scenario = "offline-inference", or unset it',
-            ),
-            key,
-        )
+        hint = 'write scenario = "offline-inference", or unset it'
+        yield Fault("NP411", "warning", f"{key} has no meaning for {view.scenario}", "Only the ATC compiler reads it.", hint)

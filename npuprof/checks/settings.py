@@ -32,19 +32,11 @@ _WRONG_FIELD = {
 }
 _FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
 
-#: Results by key and value: in a store most values occur in many profiles.
-_known: dict[tuple[str, int], tuple[Any, list[Fault]]] = {}
-
 
 def findings(view: View) -> Iterator[Finding]:
     """Yield what is wrong with each setting taken alone."""
     for key, value in view.settings.items():
-        mark = (key, id(value))
-        known = _known.get(mark)
-        if known is None or known[0] is not value:
-            known = (value, faults(key, value))
-            _known[mark] = known
-        for fault in known[1]:
+        for fault in faults(key, value):
             yield view.finding(fault, key)
 
 

@@ -16,21 +16,18 @@ if TYPE_CHECKING:
     from npuprof.profile import Profile
 
 
-def findings(view: View) -> Iterator[Finding]:
-    """Yield what a preset should leave to the process, the job, or the profile it extends."""
+def frozen_findings(view: View) -> Iterator[Finding]:
+    """Yield what a preset should leave to the process, the job or the site."""
     for key, value in view.settings.items():
-        fault = _frozen(key, value)
+        fault = frozen(key, value)
         if fault is not None:
             origin = view.config.origin(key)
             if origin is not None and origin.document.text:
                 yield view.finding(fault, key, origin)
-    if any(profile.table.get("locked") for profile in view.config.lineage):
-        yield from _locked(view)
-    if view.resolver is not None and view.config.lineage and view.config.lineage[-1].document.text:
-        yield from _dead(view, view.config.lineage[-1])
 
 
-def _frozen(key: str, value: Any) -> Fault | None:
+def frozen(key: str, value: Any) -> Fault | None:
+    """Return what is wrong with keeping a setting in a preset, or None."""
     if "." not in key:
         option = catalog.option(key)
         if option is None or not option.per_process:
@@ -55,10 +52,11 @@ def _frozen(key: str, value: Any) -> Fault | None:
     return Fault("NP604", "info", f"{key} depends on the site", "On another machine or network it has to be another value.", hint)
 
 
-def _locked(view: View) -> Iterator[Finding]:
+def locked(view: View) -> Iterator[Finding]:
     """Yield keys whose value is no longer the one they had when they were locked."""
-    assert view.resolver is not None
     lineage = view.config.lineage
+    if view.resolver is None or not any("locked" in profile.table for profile in lineage):
+        return
     final = view.resolver.fold(lineage, view.scenario)
     for place, profile in enumerate(lineage):
         for written in profile.locked:
@@ -76,12 +74,15 @@ def _locked(view: View) -> Iterator[Finding]:
             yield view.finding(Fault("NP105", "error", what, why, hint), key, guilty[-1] if guilty else None)
 
 
-def _dead(view: View, profile: Profile) -> Iterator[Finding]:
+def dead(view: View) -> Iterator[Finding]:
     """Yield steps of the profile itself that leave everything as it was."""
-    assert view.resolver is not None
-    if len(view.config.lineage) == 1 and not any(step.op == "unset" for step in profile.steps):
+    profile = view.config.lineage[-1]
+    if view.resolver is None or not profile.document.text:
         return
-    current = dict(view.resolver.fold(view.config.lineage[:-1], view.scenario))
+    before = view.resolver.fold(view.config.lineage[:-1], view.scenario)
+    if not any(step.op == "unset" or step.key in before for step in profile.steps):
+        return
+    current = dict(before)
     for layer, steps in view.resolver.layers(profile, view.scenario):
         for step in steps:
             if layer == "values" and step.op == "set" and step.key in current:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from npuprof import catalog, keys, values
@@ -25,6 +26,26 @@ class Fault(Record):
     tail: Path = ()
 
 
+class Scope(Record):
+    """What a config is checked for: its scenario, CANN releases and product families; shared by many configs.
+
+    ``memory`` is where the screen keeps what it has found to be clean in this scope.
+    """
+
+    scenario: str | None
+    releases: tuple[str, ...]
+    families: tuple[str, ...]
+    memory: dict[str, Any]
+
+
+@cache
+def _scope(scenario: str | None, asked_cann: str | None, asked_product: str | None, cann: str | None, meant: tuple[str, ...]) -> Scope:
+    covered = (asked_cann,) if asked_cann else (releases.within(cann) or () if cann else ())
+    named = (asked_product,) if asked_product else meant
+    families = tuple(dict.fromkeys(products.family(products.find(name) or name) for name in named))
+    return Scope(scenario, covered, families, {})
+
+
 class View:
     """A config with the questions checks ask of it.
 
@@ -36,13 +57,11 @@ class View:
         self.config = config
         self.resolver = config.resolver
         self.settings = config.settings
-        self.scenario = config.scenario
-        asked = config.context
-        self.asked = asked
-        cann = config.cann
-        self.releases = (asked.cann,) if asked.cann else (releases.within(cann) or () if cann else ())
-        named = (asked.product,) if asked.product else config.products
-        self.families = tuple(dict.fromkeys(products.family(products.find(name) or name) for name in named))
+        self.asked = config.context
+        self.scope = _scope(config.scenario, self.asked.cann, self.asked.product, config.cann, config.products)
+        self.scenario = self.scope.scenario
+        self.releases = self.scope.releases
+        self.families = self.scope.families
 
     def finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place of its setting."""

@@ -39,34 +39,33 @@ def check_presets(
     workspace = spec.Workspace(store, spec.context(cann, product))
     found: list[Finding] = []
     unresolved = 0
+    notes = (severity or ("info" if format_ == "json" else "warning")) == "info"
     names = list(specs) or workspace.store.names()
     if not specs:
         found += _strays(workspace)
         unresolved += len(found)
     for name in names:
         try:
-            found += checks.check(workspace.config(name))
+            found += checks.check(workspace.config(name), notes)
         except NpuprofError as error:
             unresolved += 1
             found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
     findings = checks.gather(found)
-    least = SEVERITIES.index(severity or ("info" if format_ == "json" else "warning"))
-    told = [finding for finding in findings if SEVERITIES.index(finding.severity) <= least]
+    told = [finding for finding in findings if severity != "error" or finding.severity == "error"]
     if format_ == "text":
         coloured = output.colour(color, sys.stdout if path is None else None)
         output.answer(report.findings_text(told, coloured), path)
-        output.talk(_closing(findings, told, len(names)))
+        output.talk(_closing(findings, len(names), notes))
     else:
         output.answer(report.FORMATS[format_](told), path)
     bad = ("error", "warning") if strict else ("error",)
     return 2 if unresolved else 1 if any(finding.severity in bad for finding in findings) else 0
 
 
-def _closing(findings: Sequence[Finding], told: Sequence[Finding], number: int) -> str:
+def _closing(findings: Sequence[Finding], number: int, notes: bool) -> str:
     presets = f"{number} preset{'s' if number != 1 else ''}"
-    hidden = len(findings) - len(told)
-    more = f" ({hidden} more with --severity info)" if hidden else ""
-    return f"npuprof: {presets} checked: {report.summary(told) or 'nothing found'}{more}"
+    more = "" if notes else " (--severity info shows notes as well)"
+    return f"npuprof: {presets} checked: {report.summary(findings) or 'nothing found'}{more}"
 
 
 def _strays(workspace: spec.Workspace) -> Iterator[Finding]:

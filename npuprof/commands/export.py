@@ -28,7 +28,7 @@ def _checked(config: Config) -> None:
     """Refuse a config with errors, and tell its warnings."""
     from npuprof.checks import check, gather
 
-    findings = gather(finding for finding in check(config) if finding.severity != "info")
+    findings = gather(check(config, notes=False))
     if config.abstract:
         origin = config.lineage[-1].origin("profile", "abstract")
         why = "It is only there to be extended, and may be incomplete."

@@ -1,0 +1,107 @@
+"""What is known to be clean, so that only what has not been seen before is looked at.
+
+In a large store most profiles differ from their parents in a few values, and most values occur in many profiles.
+
+The screen finds nothing: where it cannot say that all is well, the checks themselves run.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import Rule
+from npuprof.checks import rules, scope, settings, sharing
+from npuprof.checks.view import Fault, View
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuprof.profile import Profile
+
+#: What the rules that count look at; a profile with any of these is not screened.
+_COUNTED = frozenset(("dynamic_dims", "input_shape", "estimator.save_checkpoints_steps"))
+
+
+def clean(view: View) -> bool:
+    """Return whether the settings of a config certainly bring no error and no warning."""
+    resolver, lineage = view.resolver, view.config.lineage
+    if resolver is None or view.config.changed:
+        return False
+    states: dict[tuple[str, ...], bool] = view.scope.memory.setdefault(" states", {})
+    return _state(view, lineage, tuple(profile.key for profile in lineage), states)
+
+
+def _state(view: View, lineage: tuple[Profile, ...], names: tuple[str, ...], states: dict[tuple[str, ...], bool]) -> bool:
+    """Return whether the settings after a lineage are clean: those before its last profile, and its own."""
+    known = states.get(names)
+    if known is not None:
+        return known
+    done = len(names) - 1
+    while done and names[:done] not in states:
+        done -= 1
+    assert view.resolver is not None
+    for place in range(done, len(names)):
+        before = states[names[:place]] if place else True
+        values = view.resolver.fold(lineage[: place + 1], view.scenario) if place < len(names) - 1 else view.settings
+        touched = tuple(step.key for _, steps in view.resolver.layers(lineage[place], view.scenario) for step in steps)
+        states[names[: place + 1]] = before and _fine(view, values, touched)
+    return states[names]
+
+
+def _fine(view: View, values: dict[str, Any], touched: tuple[str, ...]) -> bool:
+    memory = view.scope.memory
+    for key in touched:
+        if key in _COUNTED:
+            return False
+        if key not in values:
+            continue
+        value = values[key]
+        seen: dict[Any, bool] = memory.setdefault(key, {})
+        plain = not isinstance(value, (dict, list))
+        good = seen.get((type(value), value)) if plain else None
+        if good is None:
+            good = not any(fault.severity != "info" for fault in _faults(view, key, value))
+            if plain:
+                seen[type(value), value] = good
+        if not good:
+            return False
+    return all(_keeps(view, rule, values) for rule in _rules_of(touched))
+
+
+def _keeps(view: View, rule: Rule, values: dict[str, Any]) -> bool:
+    for key in rule.required:
+        if key not in values:
+            return True
+    if not rule.required and not any(key in values for key in rule.triggers):
+        return True
+    seen: dict[Any, bool] = view.scope.memory.setdefault(rule.code, {})
+    mark = tuple(map(values.get, rule.reads))
+    try:
+        if mark in seen:
+            return seen[mark]
+    except TypeError:  # a table or list among them
+        return _calm(view, rule, values)
+    calm = seen[mark] = _calm(view, rule, values)
+    return calm
+
+
+def _faults(view: View, key: str, value: Any) -> Iterator[Fault]:
+    yield from settings.faults(key, value)
+    yield from scope.faults(view, key, value)
+    frozen = sharing.frozen(key, value)
+    if frozen is not None:
+        yield frozen
+
+
+@cache
+def _rules_of(touched: tuple[str, ...]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in catalog.rules() if not set(rule.reads).isdisjoint(touched))
+
+
+def _calm(view: View, rule: Rule, values: dict[str, Any]) -> bool:
+    state = object.__new__(View)
+    state.__dict__.update(view.__dict__, settings=values)
+    return not any(rules.breaks(rule, state, family) for family in view.families or (None,))
