@@ -115,21 +115,21 @@ def remove(key: str, old: Any, tail: tuple[str, ...]) -> Any:
     """Return ``old`` without what ``tail`` names, None where nothing is left."""
     if not tail:
         return None
-    old = structured(key, old)
-    if not isinstance(old, dict) or tail[0] not in old:
+    table = structured(key, old)
+    if not isinstance(table, dict) or tail[0] not in table:
         return old
-    left = {name: item for name, item in old.items() if name != tail[0]}
-    inner = remove(key, old[tail[0]], tail[1:])
-    if inner is not None:
-        left = {name: inner if name == tail[0] else item for name, item in old.items()}
+    inner = remove("", table[tail[0]], tail[1:])  # a text inside a table is no setting: it has no structured form
+    if inner is table[tail[0]]:
+        return old
+    left = {name: inner if name == tail[0] else item for name, item in table.items() if name != tail[0] or inner is not None}
     return left or None
 
 
 def find(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
     """Return whether something stands at ``tail`` below a setting, and what."""
+    if tail and isinstance(value, (str, Leaf)):
+        value = structured(key, value)
     for part in tail:
-        if isinstance(value, (str, Leaf)):
-            value = structured(key, value)
         if (isinstance(value, dict) and part in value) or (
             isinstance(value, list) and isinstance(part, int) and -len(value) <= part < len(value)
         ):
