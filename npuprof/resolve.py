@@ -51,20 +51,19 @@ class Resolver:
         problems = [problem for member in lineage for problem in member.problems]
         if problems:
             raise NpuprofError(problems)
-        layers = lineage
         steps = tuple(changes)
-        settings = dict(self.fold(layers, scenario))
+        settings = dict(self.fold(lineage, scenario))
         if steps:
             last = Profile(command_line("--set", {}))
-            last.steps = steps
-            layers = (*lineage, last)
-            _apply(settings, last, self._matching(last, scenario), None)
+            _apply(settings, last, [("command line", steps)], None)
 
         def tracer() -> tuple[dict[str, Any], dict[str, list[Event]]]:
             traced: dict[str, Any] = {}
             events: dict[str, list[Event]] = {}
-            for layer in layers:
+            for layer in lineage:
                 _apply(traced, layer, self._matching(layer, scenario), events)
+            if steps:
+                _apply(traced, last, [("command line", steps)], events)
             return traced, events
 
         return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(steps))
