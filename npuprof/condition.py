@@ -109,9 +109,14 @@ def holds(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]
         inner = holds(tree[1], lookup)
         return None if inner is None else not inner
     if word in ("and", "or"):
-        answers = [holds(child, lookup) for child in tree[1:]]
-        decisive = word == "or"
-        return decisive if decisive in answers else None if None in answers else not decisive
+        decisive, answer = word == "or", word == "and"  # type: bool, bool | None
+        for child in tree[1:]:
+            found = holds(child, lookup)
+            if found is decisive:
+                return decisive
+            if found is None:
+                answer = None
+        return answer
     left, right = _value(tree[1], lookup), _value(tree[2], lookup)
     if left is None or right is None:
         return None

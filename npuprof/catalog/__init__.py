@@ -23,7 +23,8 @@ class Option(Record):
     ``doubtful_values`` what the adapter takes beyond the documentation. ``structure`` names the structured
     form. ``states`` has one letter for each release of ``releases()``: ``Y`` read, ``.`` not read, ``?``
     unknown. ``level`` says which part of the engine receives the option (``init``: once per process).
-    ``spelling`` is the name on each other surface. Sources are in ``Texts``.
+    ``spelling`` is the name on each other surface, ``surface_values`` how values are written on one that
+    writes them differently (a value missing there cannot be written there). Sources are in ``Texts``.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Option(Record):
     per_process: bool = False
     risk: tuple[str, ...] = ()
     spelling: dict[str, str] = {}
+    surface_values: dict[str, dict[str, Any]] = {}
     env: tuple[str, ...] = ()
 
 
@@ -138,6 +140,7 @@ class Rule(Record):
 
     ``reads`` names every setting the conditions look at, ``triggers`` those in ``when``: a rule says nothing
     of a preset that sets none of them. Without every one of ``required`` the rule cannot be broken.
+    ``by_product`` tells whether the answer may differ from one product family to the next.
     """
 
     code: str
@@ -152,6 +155,7 @@ class Rule(Record):
     reads: tuple[str, ...]
     triggers: tuple[str, ...]
     required: tuple[str, ...]
+    by_product: bool
 
 
 def part(name: str) -> Any:

@@ -110,6 +110,7 @@ def _rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str,
         rules.append((
             record["code"], record["name"], record["severity"], tuple(record["options"]), when, needs,
             record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers, _required(when, options),
+            _by_product([when, needs] if needs else [when], options),
         ))  # fmt: skip
         texts[record["code"]] = record
     advice = tuple({**record, "when": condition.parse(record["when"]) if "when" in record else None} for record in source.get("advice", ()))
@@ -132,6 +133,11 @@ def _required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
     if tree[0] != "set" and (vague or condition.holds(tree, lambda path: (False, option.get("default"))) is True):
         return ()
     return _settings(tree)
+
+
+def _by_product(trees: list[Any], options: dict[str, Any]) -> bool:
+    paths = [path for tree in trees for path in condition.paths(tree)]
+    return any(path[0] == "product" or "default_by_product" in options.get(path[0], {}) for path in paths)
 
 
 def _settings(tree: Any) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def findings(view: View) -> Iterator[Finding]:
 
 
 def _broken(rule: Rule, view: View) -> Finding | None:
-    families = view.families or (None,)
+    families = families_of(rule, view)
     guilty = [family for family in families if breaks(rule, view, family)]
     if not guilty:
         return None
@@ -42,6 +42,12 @@ def _broken(rule: Rule, view: View) -> Finding | None:
         key = next(key for key in rule.triggers if key in view.settings)
     on = f" on {', '.join(str(family) for family in guilty)}" if len(guilty) < len(families) else ""
     return view.finding(Fault(rule.code, rule.severity, rule.what + on, rule.why, rule.hint), key)
+
+
+def families_of(rule: Rule, view: View) -> tuple[str | None, ...]:
+    """Return the product families a rule has to be asked for: one, where all give the same answer."""
+    families = view.families or (None,)
+    return families if rule.by_product else families[:1]
 
 
 def breaks(rule: Rule, view: View, family: str | None) -> bool:

@@ -44,39 +44,46 @@ def _state(view: View, lineage: tuple[Profile, ...], names: tuple[str, ...], sta
         done -= 1
     assert view.resolver is not None
     for place in range(done, len(names)):
-        before = states[names[:place]] if place else True
+        before = names[:place]
         values = view.resolver.fold(lineage[: place + 1], view.scenario) if place < len(names) - 1 else view.settings
-        touched = tuple(step.key for _, steps in view.resolver.layers(lineage[place], view.scenario) for step in steps)
-        states[names[: place + 1]] = before and _fine(view, values, touched)
+        layers = view.resolver.layers(lineage[place], view.scenario)
+        touched = tuple([(step.op, step.key) for _, steps in layers for step in steps])
+        states[names[: place + 1]] = (not place or states[before]) and _fine(view, values, touched, before)
     return states[names]
 
 
-def _fine(view: View, values: dict[str, Any], touched: tuple[str, ...]) -> bool:
+def _fine(view: View, values: dict[str, Any], touched: tuple[tuple[str, str], ...], before: tuple[str, ...]) -> bool:
     memory = view.scope.memory
-    for key in touched:
-        if key in _COUNTED:
+    for op, key in touched:
+        if key in _COUNTED or op == "unset":
             return False
-        if key not in values:
-            continue
         value = values[key]
-        seen: dict[Any, bool] = memory.setdefault(key, {})
-        plain = not isinstance(value, (dict, list))
-        good = seen.get((type(value), value)) if plain else None
+        kind = type(value)
+        seen = memory.get(key)
+        if seen is None:
+            seen = memory[key] = {}
+        plain = kind is not dict and kind is not list
+        good = seen.get((kind, value)) if plain else None
         if good is None:
             good = not any(fault.severity != "info" for fault in _faults(view, key, value))
             if plain:
-                seen[type(value), value] = good
+                seen[kind, value] = good
         if not good:
             return False
-    return all(_keeps(view, rule, values) for rule in _rules_of(touched))
+    mark = (before, touched)  # with the same profiles below, the same keys are set
+    awake = memory.get(mark)
+    if awake is None:
+        awake = memory[mark] = tuple(rule for rule in _rules_of(touched) if _speaks(rule, values))
+    return all(_keeps(view, rule, values) for rule in awake)
+
+
+def _speaks(rule: Rule, values: dict[str, Any]) -> bool:
+    if rule.required:
+        return all(key in values for key in rule.required)
+    return any(key in values for key in rule.triggers)
 
 
 def _keeps(view: View, rule: Rule, values: dict[str, Any]) -> bool:
-    for key in rule.required:
-        if key not in values:
-            return True
-    if not rule.required and not any(key in values for key in rule.triggers):
-        return True
     seen: dict[Any, bool] = view.scope.memory.setdefault(rule.code, {})
     mark = tuple(map(values.get, rule.reads))
     try:
@@ -90,18 +97,26 @@ def _keeps(view: View, rule: Rule, values: dict[str, Any]) -> bool:
 
 def _faults(view: View, key: str, value: Any) -> Iterator[Fault]:
     yield from settings.faults(key, value)
-    yield from scope.faults(view, key, value)
-    frozen = sharing.frozen(key, value)
-    if frozen is not None:
-        yield frozen
+    option = catalog.option(key)
+    if option is None or option.value_products or option.choices_since or option.product_range:
+        yield from scope.faults(view, key, value)
+        frozen = sharing.frozen(key, value)
+        if frozen is not None:
+            yield frozen
+        return
+    mark = (key, "whatever its value")
+    if mark not in view.scope.memory:
+        frozen = sharing.frozen(key, value)
+        view.scope.memory[mark] = (*scope.faults(view, key, value), *([frozen] if frozen else []))
+    yield from view.scope.memory[mark]
 
 
 @cache
-def _rules_of(touched: tuple[str, ...]) -> tuple[Rule, ...]:
-    return tuple(rule for rule in catalog.rules() if not set(rule.reads).isdisjoint(touched))
+def _rules_of(touched: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in catalog.rules() if not set(rule.reads).isdisjoint(key for _, key in touched))
 
 
 def _calm(view: View, rule: Rule, values: dict[str, Any]) -> bool:
     state = object.__new__(View)
     state.__dict__.update(view.__dict__, settings=values)
-    return not any(rules.breaks(rule, state, family) for family in view.families or (None,))
+    return not any(rules.breaks(rule, state, family) for family in rules.families_of(rule, state))

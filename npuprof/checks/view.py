@@ -35,7 +35,7 @@ class Scope(Record):
     scenario: str | None
     releases: tuple[str, ...]
     families: tuple[str, ...]
-    memory: dict[str, Any]
+    memory: dict[Any, Any]
 
 
 @cache
