@@ -47,7 +47,13 @@ class Positions:
             if text[position] == "[":
                 many = text.startswith("[[", position)
                 position, names = self._key(position + 1 + many, ())
-                header = (*_inside(names[:-1], tables), names[-1])
+                header = ()
+                for name, offset in zip(names[:-1], names.offsets, strict=False):
+                    header = (*header, name)
+                    self._at.setdefault(header, offset)  # a table that only its subtables' headers name
+                    if header in tables:
+                        header = (*header, tables[header])  # it goes on inside an array of tables: [[a]] [a.b]
+                header = (*header, names[-1])
                 if many:
                     self._at.setdefault(header, names.offset)
                     tables[header] = tables.get(header, -1) + 1
@@ -119,16 +125,6 @@ class _Names(tuple[str, ...]):
 def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
     match = pattern.match(text, position)
     return match.end() if match else position
-
-
-def _inside(names: Path, tables: dict[Path, int]) -> Path:
-    """Return a header's path with the index of the array element it continues: ``[[a]] [a.b]``."""
-    path: Path = ()
-    for name in names:
-        path = (*path, name)
-        if path in tables:
-            path = (*path, tables[path])
-    return path
 
 
 def _unquote(text: str) -> str:
