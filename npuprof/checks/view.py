@@ -91,7 +91,7 @@ class View:
         if head == "product":
             return (True, family) if family else (None, None)
         if head == "scenario":
-            return (True, self.scenario) if self.scenario else (None, None)
+            return bool(self.scenario), self.scenario or "none"
         key, tail = (keys.full(head, path[1]), path[2:]) if head in ("env", "estimator", "atc") else (head, path[1:])
         if key in self.settings:
             return _member(key, self.settings[key], tail)
