@@ -127,7 +127,7 @@ class Resolver:
                 problems += error.findings
                 continue
             if parent.key in open_keys:
-                raise NpuprofError([_cycle(parent, profile, list(open_keys.values()), index)])
+                raise NpuprofError([_cycle(list(open_keys.values()), parent)])
             if any(parent.key == other.key for other in parents):
                 origin = profile.origin("profile", "extends", index)
                 why = "The order of parents decides who wins, so each may stand there once."
@@ -139,7 +139,7 @@ class Resolver:
                 )
             parents.append(parent)
         if problems:
-            raise NpuprofError(problems)
+            raise NpuprofError([*problems, *profile.problems])
         return parents
 
     def _order(self, profile: Profile, parents: list[Profile]) -> tuple[Profile, ...]:
@@ -212,17 +212,20 @@ def _apply(
                     settings[key] = left
 
 
-def _cycle(parent: Profile, profile: Profile, chain: list[Profile], index: int) -> Finding:
-    names = [member.key for member in chain]
-    ring = chain[names.index(parent.key) :]
-    links = " -> ".join([*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), parent.name])
+def _cycle(chain: list[Profile], parent: Profile) -> Finding:
+    """Return the one finding for a ring, whichever of its profiles was asked for."""
+    keys = [member.key for member in chain]
+    ring = chain[keys.index(parent.key) :]
+    start = min(range(len(ring)), key=lambda place: ring[place].key)
+    ring = ring[start:] + ring[:start]
+    links = " -> ".join([*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), ring[0].name])
     return Finding(
         "NP102",
         "error",
         f"the inheritance runs in a circle: {links}",
         "A profile cannot be laid over itself.",
         "take one of them out of extends",
-        profile.origin("profile", "extends", index),
+        ring[0].origin("profile", "extends"),
         "profile.extends",
         tuple(p.name for p in ring),
     )
