@@ -8,14 +8,16 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.changes import Change
     from npuprof.config import Config
     from npuprof.errors import NpuprofError
-    from npuprof.library import TARGETS, Library, apply, check, loads, open_store, render
+    from npuprof.library import TARGETS, Library, apply, check, diff, loads, open_store, render
     from npuprof.model import Finding, Origin
 
 __version__ = "0.1.0"
 __all__ = [
     "TARGETS",
+    "Change",
     "Config",
     "Finding",
     "Library",
@@ -23,12 +25,13 @@ __all__ = [
     "Origin",
     "apply",
     "check",
+    "diff",
     "loads",
     "open_store",
     "render",
 ]
 
-_HOMES = {"Config": "config", "NpuprofError": "errors", "Finding": "model", "Origin": "model"}
+_HOMES = {"Change": "changes", "Config": "config", "NpuprofError": "errors", "Finding": "model", "Origin": "model"}
 
 
 def __getattr__(name: str) -> object:

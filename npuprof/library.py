@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from npuprof.changes import Change
+
 #: The names that ``render`` takes.
 TARGETS: tuple[str, ...] = tuple(renderers.MODULES)
 
@@ -76,6 +78,16 @@ def check(config: Config) -> list[Finding]:
     return _check(config)
 
 
+def diff(before: Config, after: Config) -> list[Change]:
+    """Return what differs between two configs: key, kind, before, after, unit, risk, origins (before, after).
+
+    Values are compared in their structured form and typed: ``true`` is not ``1``, ``2`` is not ``2.0``.
+    """
+    from npuprof.changes import compare
+
+    return compare(before, after)
+
+
 def render(config: Config, target: str, inline: bool = False) -> str:
     """Return a config as the text of a target; ``TARGETS`` lists the names.
 
@@ -100,4 +112,4 @@ def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
     return fill(config, config_proto, folder)
 
 
-__all__ = ["TARGETS", "Library", "apply", "check", "loads", "open_store", "render"]
+__all__ = ["TARGETS", "Library", "apply", "check", "diff", "loads", "open_store", "render"]

@@ -40,12 +40,12 @@ class Origin(Record):
 
     @property
     def file(self) -> str:
-        """The path to cite, or ``--set``."""
+        """The path to cite, or ``--set``; at a revision from the top of the repository."""
         return self.document.source
 
     @property
     def revision(self) -> str | None:
-        """The git revision the document was read at, or None for the working tree."""
+        """The full id of the commit the document was read at, or None for the working tree."""
         return self.document.revision
 
     @property
@@ -61,7 +61,7 @@ class Origin(Record):
     def __str__(self) -> str:
         line = self.line
         place = f"{self.file}:{line}" if line else self.file
-        return f"{self.revision}:{place}" if self.revision else place
+        return f"{self.revision[:7]}:{place}" if self.revision else place
 
 
 class Finding(Record):
@@ -86,7 +86,10 @@ class Finding(Record):
         """The file, or None."""
         if self.where:
             return self.where[0]
-        return self.origin.file if self.origin else None
+        if self.origin is None:
+            return None
+        revision = self.origin.revision
+        return f"{revision[:7]}:{self.origin.file}" if revision else self.origin.file
 
     @property
     def line(self) -> int:

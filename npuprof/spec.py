@@ -29,6 +29,7 @@ class Workspace:
     def __init__(self, given: str | None = None, context: Context | None = None) -> None:
         self._given = given
         self._store: Folder | None = None
+        self._names: dict[str, str] = {}
         self.resolver = Resolver(self.lookup, context)
 
     @property
@@ -42,6 +43,10 @@ class Workspace:
         """Return the profile that a reference in ``extends`` names. Raises NpuprofError."""
         asked = referrer.origin("profile", "extends", index) if referrer else None
         home = referrer.home if referrer is not None and referrer.home is not None else self.store
+        if "@" in reference and not isinstance(home, _Parts):
+            from npuprof import history
+
+            return history.profile(home, reference, asked)[0]
         found: Profile = home.profile(reference, asked)
         return found
 
@@ -59,8 +64,19 @@ class Workspace:
         if _is_path(spec):
             return self._file(spec)
         if "@" in spec:
-            raise NpuprofError([_no_revisions(spec)])
+            return self._revision(spec)
         return self.store.profile(spec)
+
+    def _revision(self, spec: str) -> Profile:
+        """Return the profile that ``NAME@REV`` names, its parents at that revision too."""
+        from npuprof import history
+
+        name, _, revision = spec.partition("@")
+        if _is_path(name):
+            name = self._inside(name) or name
+        found, shown = history.profile(self.store, f"{name}@{revision}")
+        self._names[found.key] = shown
+        return found
 
     def composed(self, name: str, parts: Sequence[Profile]) -> Profile:
         """Return a profile without settings that extends the given ones, in order."""
@@ -72,23 +88,29 @@ class Workspace:
     def config(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = ()) -> Config:
         """Return a spec resolved, mix-ins after it, then changes from the command line. Raises NpuprofError."""
         profile = self.profile(spec)
-        name = profile.name
+        name = self._names.get(profile.key, profile.name)
         if mixins:
             profile = self.composed(name, [profile, *(self.profile(mixin) for mixin in mixins)])
         return self.resolver.config(profile, name, changes)
 
-    def keep(self, opened: Folder) -> None:
-        """Use a store that has been opened before, with all it has read."""
+    def keep(self, opened: Any) -> None:
+        """Use a store that has been opened before (a folder, or one at a revision), with all it has read."""
         self._store = opened
 
     def _file(self, path: str) -> Profile:
         """Return the profile in a file: inside the store the one of that name, else one that stands alone."""
         home = self._home()
-        if home is not None:
-            root, full = os.path.abspath(home.root) + os.sep, os.path.abspath(path)
-            if full.startswith(root) and store.is_name(full[len(root) : -5]):
-                return home.profile(full[len(root) : -5])
-        return store.single(path, home)
+        name = self._inside(path)
+        return home.profile(name) if home is not None and name else store.single(path, home)
+
+    def _inside(self, path: str) -> str:
+        """Return the name of the profile in a file inside the store, else an empty text."""
+        home = self._home()
+        if home is None:
+            return ""
+        root, full = os.path.abspath(home.root) + os.sep, os.path.abspath(path)
+        name = full[len(root) : -5]
+        return name if full.startswith(root) and store.is_name(name) else ""
 
     def _home(self) -> Folder | None:
         try:
@@ -187,9 +209,3 @@ def literal(key: str, text: str) -> Any:
     if (wants_text or section == "env") and not isinstance(value, (str, dict, list)):
         return text
     return value
-
-
-def _no_revisions(spec: str) -> Finding:
-    name, _, revision = spec.partition("@")
-    what = f"cannot look up {name!r} at {revision!r}: this npuprof reads the working tree only"
-    return Finding("NP011", "error", what, "", f"leave out @{revision}", Origin(command_line(spec, {})))

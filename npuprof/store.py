@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 from npuprof import document
 from npuprof.errors import NpuprofError
@@ -42,6 +43,7 @@ class Folder:
     def __init__(self, root: str) -> None:
         self.root = root
         self.label = _shown(root)
+        self.history: Any = None  # the repository around it, once somebody asks
         self._profiles: dict[str, Profile | NpuprofError] = {}
         self._hints: dict[str, str] = {}
         self._listed: dict[str, bool] | None = None
@@ -212,7 +214,7 @@ def _bad_name(name: str, asked: Origin | None) -> Finding:
 def _outside(source: str, name: str, asked: Origin | None) -> Finding:
     what = f"{source} is a link that leads out of the store"
     why = "A store is shared as it is; what lies outside it would be missing elsewhere."
-    return Finding("NP005", "error", what, why, "copy the file into the store", asked, "", (name,))
+    return Finding("NP005", "error", what, why, "copy the file into the store", asked, "", (name,), None if asked else (source, 0, 0))
 
 
 def _unreadable(source: str, error: Exception) -> Finding:

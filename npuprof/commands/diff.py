@@ -1,0 +1,159 @@
+"""``diff``: two presets, several side by side, or a whole store at two revisions."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from npuprof import output, spec
+from npuprof.commands.check import one_of
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding
+from npuprof.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuprof.history import Revision
+    from npuprof.store import Folder
+    from npuprof.survey import Survey
+
+FORMATS = ("text", "markdown", "html", "json")
+
+
+class Form(Record):
+    """How a diff is to be shown."""
+
+    format: str = "text"
+    stat: bool = False
+    name_only: bool = False
+    all: bool = False
+    raw: bool = False
+    exit_code: bool = False
+    output: str | None = None
+    color: str = "auto"
+
+
+def diff_presets(specs: Sequence[str], rev: str | None, store: str | None, cann: str | None, product: str | None, form: Form) -> int:
+    """Print what differs. Exit 1 with ``exit_code`` where anything does, else 0.
+
+    Without ``rev``: one preset against its last commit, two with each other, more as a matrix, none for the whole
+    store against the last commit.
+    """
+    one_of("--format", form.format, FORMATS)
+    one_of("--color", form.color, ("auto", "always", "never"))
+    gc.freeze()
+    gc.disable()  # thousands of small values, none of them garbage
+    workspace = spec.Workspace(store, spec.context(cann, product))
+    if rev is not None or not specs:
+        return _show(_revisions(workspace, rev or "HEAD", specs, form), form)
+    if len(specs) > 2:
+        return _matrix(workspace, specs, form)
+    return _two(workspace, specs, form)
+
+
+def _two(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
+    from npuprof import survey
+
+    left, right = specs if len(specs) == 2 else _sides(specs[0])
+    if form.raw:
+        from npuprof.changes import documents
+
+        before, after = workspace.profile(left), workspace.profile(right)
+        changes = tuple(documents(before.document, after.document))
+        found = survey.Pair(after.name, "changed" if changes else "unchanged", changes)
+        return _show(survey.Survey(left, right, (found,)), form, single=True)
+    old, new = workspace.config(left), workspace.config(right)
+    return _show(survey.Survey(old.name, new.name, (survey.pair(old, new),)), form, single=True)
+
+
+def _sides(one: str) -> tuple[str, str]:
+    """Return what a single spec is compared with: at a revision with now, now with the last commit."""
+    if "+" in one or one == "-":
+        why = "A single preset is compared with its last commit."
+        raise NpuprofError([Finding("NP902", "error", f"nothing to compare {one!r} with", why, "name a second preset")])
+    name, at, _ = one.partition("@")
+    return (one, name) if at else (f"{one}@HEAD", one)
+
+
+def _matrix(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
+    from npuprof.review import matrix
+
+    configs = [workspace.config(one) for one in specs]
+    table = matrix.rows(configs, form.all)
+    differ = any(not same for _, _, same in table)
+    if form.name_only:
+        output.answer("".join(f"{key}\n" for key, _, _ in table), form.output)
+    elif form.format == "text":
+        output.answer(matrix.text(configs, table) if table else "", form.output)
+    else:
+        forms = {"markdown": matrix.markdown, "html": matrix.html, "json": matrix.json}
+        output.answer(forms[form.format](configs, table), form.output)
+    return 1 if form.exit_code and differ else 0
+
+
+def _revisions(workspace: spec.Workspace, rev: str, names: Sequence[str], form: Form) -> Survey:
+    from npuprof import history, survey
+
+    store = workspace.store
+    repository = history.of(store)
+    left, dots, right = _span(rev)
+    before = repository.commit(left or "HEAD")
+    after: Revision | Folder = store
+    shown = "work tree"
+    if dots:
+        tip = repository.commit(right or "HEAD")
+        if dots == "...":
+            before = repository.base(before, tip)
+        after, shown = history.at(store, tip), _label(right or "HEAD", tip)
+    elif not dots:
+        tip = ""
+    start = history.at(store, before)
+    if not start.files and not (after.names()):
+        what = f"there are no profiles in {start.label}, nor in {after.label}"
+        raise NpuprofError([Finding("NP023", "error", what, "", "name the store with --store")])
+    first = _label(left or "HEAD", before) if dots != "..." else f"{left or 'HEAD'}...{right or 'HEAD'} ({before[:7]})"
+    return survey.survey(start, after, (first, shown), workspace.resolver.context, names, form.raw)
+
+
+def _label(text: str, commit: str) -> str:
+    return commit[:7] if commit.startswith(text) and len(text) >= 7 else f"{text} ({commit[:7]})"
+
+
+def _span(rev: str) -> tuple[str, str, str]:
+    for dots in ("...", ".."):
+        left, found, right = rev.partition(dots)
+        if found:
+            return left, dots, right
+    return rev, "", ""
+
+
+def _show(found: Survey, form: Form, single: bool = False) -> int:
+    coloured = form.output is None and output.colour(form.color)
+    output.answer(_form(found, form, single, coloured), form.output)
+    return 1 if form.exit_code and found.touched else 0
+
+
+def _form(found: Survey, form: Form, single: bool, coloured: bool) -> Any:
+    if form.name_only:
+        return "".join(f"{pair.name}\n" for pair in found.touched)
+    if form.format == "json":
+        from npuprof.review import data
+
+        return data.answer(found, form.all, single)
+    if form.format == "markdown":
+        from npuprof.review import markdown
+
+        return markdown.page(found)
+    if form.format == "html":
+        from npuprof.review import html
+
+        return html.page(found)
+    from npuprof.review import plain
+
+    if form.stat:
+        return plain.stat(found)
+    if single:
+        return plain.single(found.pairs[0], form.all, coloured)
+    return plain.text(found, form.all, coloured)

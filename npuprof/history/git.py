@@ -1,0 +1,165 @@
+"""git as a child process: one reader of objects that stays open, and single commands."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+from typing import IO
+
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    #: An object as git stores it: its id, its type, its content.
+    Object = tuple[str, str, bytes]
+
+#: What a hook's git hands down about the repository it runs in, which need not be the store's.
+_LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+_CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
+
+
+class Git:
+    """git, seen from one folder. Nothing is started before it is needed."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._reader: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def read(self, names: Sequence[str]) -> list[Object | None]:
+        """Return the objects of that names, None for each that is missing or ambiguous.
+
+        A name is whatever git takes for one (``HEAD~3``, ``main:profiles``), and never read as a flag. All come
+        from one process. Raises NpuprofError where git or the repository cannot be used.
+        """
+        with self._lock:
+            found: list[Object | None] = []
+            for start in range(0, len(names), _CHUNK):
+                found += self._some(names[start : start + _CHUNK])
+            return found
+
+    def _some(self, names: Sequence[str]) -> Iterator[Object | None]:
+        if self._reader is None:
+            self._reader = self._start("cat-file", "--batch")
+        asked, replies = self._reader.stdin, self._reader.stdout
+        assert asked is not None, "it was asked for"
+        assert replies is not None, "it was asked for"
+        try:
+            asked.write(b"".join(os.fsencode(name) + b"\n" for name in names))
+            asked.flush()
+        except BrokenPipeError:
+            pass  # git has ended; its reason follows
+        return [self._reply(replies) for _ in names].__iter__()
+
+    def _reply(self, replies: IO[bytes]) -> Object | None:
+        line = replies.readline()
+        if not line:
+            assert self._reader is not None, "it is being read"
+            assert self._reader.stderr is not None, "it was asked for"
+            reason = self._reader.stderr.read()
+            self.close()
+            raise NpuprofError([refusal(reason, self.folder)])
+        words = line.rstrip(b"\n").rsplit(b" ", 2)
+        if len(words) != 3 or not words[2].isdigit() or len(words[0]) not in (40, 64):
+            return None
+        content = replies.read(int(words[2]))
+        replies.read(1)
+        return words[0].decode(), words[1].decode(), content
+
+    def run(self, *words: str, stdin: bytes | None = None) -> bytes:
+        """Return what a command prints. Raises NpuprofError with git's own reason where it fails."""
+        code, out, reason = self.attempt(*words, stdin=stdin)
+        if code:
+            raise NpuprofError([refusal(reason, self.folder)])
+        return out
+
+    def attempt(self, *words: str, stdin: bytes | None = None) -> tuple[int, bytes, bytes]:
+        """Return exit code, output and complaints of a command. Raises NpuprofError only where git is missing."""
+        process = self._start(*words, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
+        out, reason = process.communicate(stdin)
+        return process.returncode, out, reason
+
+    def stream(self, *words: str) -> Iterator[bytes]:
+        """Yield what a command prints, in blocks. Raises NpuprofError where it fails."""
+        process = self._start(*words, stdin=subprocess.DEVNULL)
+        assert process.stdout is not None, "it was asked for"
+        assert process.stderr is not None, "it was asked for"
+        try:
+            while block := process.stdout.read(1 << 20):
+                yield block
+            reason = process.stderr.read()
+            if process.wait():
+                raise NpuprofError([refusal(reason, self.folder)])
+        finally:
+            process.stdout.close()
+            process.stderr.close()
+            process.wait()
+
+    def _start(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+        command = ["git", "--no-pager", "-c", "core.quotePath=false", *words]
+        pipe = subprocess.PIPE
+        try:
+            return subprocess.Popen(  # noqa: S603 - no shell; what users wrote goes through standard input
+                command, cwd=self.folder, env=environment(self.folder), stdin=stdin, stdout=pipe, stderr=pipe
+            )
+        except FileNotFoundError:
+            if not os.path.isdir(self.folder):
+                raise NpuprofError([refusal(b"no such folder", self.folder)]) from None
+            why = "Revisions and versions are read from a git repository."
+            hint = "install git, or put it on the PATH; presets without '@' need none"
+            raise NpuprofError([Finding("NP020", "error", "git was not found", why, hint)]) from None
+        except OSError as error:
+            raise NpuprofError([refusal(str(error).encode(), self.folder)]) from None
+
+    def close(self) -> None:
+        """End the reader, if there is one."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            for pipe in (reader.stdin, reader.stdout, reader.stderr):
+                if pipe is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
+            reader.wait()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def environment(folder: str) -> dict[str, str]:
+    """Return the environment for git: messages in English, no prompts, and the repository around ``folder``."""
+    found = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    if top(folder):
+        for name in _LOCAL:
+            found.pop(name, None)
+    return found
+
+
+def top(folder: str) -> str:
+    """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
+    here = folder
+    while not os.path.exists(os.path.join(here, ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return ""
+        here = above
+    return here
+
+
+def refusal(reason: bytes, folder: str) -> Finding:
+    """Return why git refused, as a finding."""
+    text = reason.decode(errors="replace").strip()
+    first = next((line for line in text.splitlines() if line.startswith(("fatal:", "error:"))), text.partition("\n")[0])
+    first = first.removeprefix("fatal:").removeprefix("error:").strip()
+    if "dubious ownership" in text:
+        hint = f"if you trust its owner: git config --global --add safe.directory {top(folder) or folder}"
+        return Finding("NP021", "error", f"git refuses the repository of {folder}: it belongs to somebody else", "", hint)
+    if "not a git repository" in text or "must be run in a work tree" in text:
+        why = "Revisions and versions are those of the git repository that holds the presets."
+        hint = "leave out the revision, or put the store under git: git init, git add, git commit"
+        return Finding("NP021", "error", f"{folder} is not in a git repository", why, hint)
+    return Finding("NP022", "error", f"git could not answer: {first or 'it said nothing'}", "", "run git in the same folder to see more")

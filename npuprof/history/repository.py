@@ -1,0 +1,205 @@
+"""The git repository around a store: its revisions, its released versions, its trees."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from npuprof.errors import NpuprofError
+from npuprof.history.git import Git, top
+from npuprof.model import Finding, Origin
+from npuprof.nearest import did_you_mean
+from npuprof.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuprof.history.revision import Revision
+
+_VERSION = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", re.ASCII)
+_TAG = re.compile(r"refs/tags/(.+)/v(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
+_FORMAT = "%00%01%(objecttype)%00%(objectname)%00%(*objectname)%00%(refname)%00%(taggerdate:iso-strict)%00%(contents)"
+_DIGEST = re.compile(r"^Digest: ([0-9a-f]{64})$", re.MULTILINE)
+
+#: A file of a tree: its mode and the id of its content.
+Entry = tuple[str, str]
+
+
+class Version(Record):
+    """A released version: an annotated tag ``NAME/vX.Y.Z``. ``commit`` is what the tag names (it may be another tag)."""
+
+    name: str
+    number: tuple[int, int, int]
+    tag: str
+    commit: str
+    date: str = ""
+    message: str = ""
+
+    @property
+    def text(self) -> str:
+        """``1.2.0``."""
+        return ".".join(map(str, self.number))
+
+    @property
+    def digest(self) -> str:
+        """The digest that the tag holds, or an empty text."""
+        found = _DIGEST.search(self.message)
+        return found[1] if found else ""
+
+
+class Repository:
+    """The repository around a folder. ``prefix`` is the folder's path below the top, ending in ``/``, or empty."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.path.realpath(folder)
+        self.git = Git(self.folder)
+        self.top = top(self.folder)
+        if not self.top:  # no repository, or one that only git's own variables name: let git say
+            self.top = os.fsdecode(self.git.run("rev-parse", "--show-toplevel").rstrip(b"\n"))
+        below = os.path.relpath(self.folder, self.top)
+        self.prefix = "" if below == "." else f"{below}/"
+        self._trees: dict[str, list[tuple[str, str, str]]] = {}
+        self._versions: dict[str, tuple[Version, ...]] = {}
+        self.revisions: dict[str, Revision] = {}
+
+    def commit(self, revision: str, asked: Origin | None = None) -> str:
+        """Return the full id of the commit a revision names. Raises NpuprofError: unknown, ambiguous, not a commit."""
+        if not revision or revision.startswith("-") or "\n" in revision or "\0" in revision:
+            raise NpuprofError([self._unknown(revision, asked)])
+        found = self.git.read([revision])[0]
+        if found is not None and found[1] == "tag":
+            found = self.git.read([f"{found[0]}^{{commit}}"])[0]
+        if found is None or found[1] != "commit":
+            raise NpuprofError([self._unknown(revision, asked)])
+        return found[0]
+
+    def _unknown(self, revision: str, asked: Origin | None) -> Finding:
+        why, hint = "", "git log --oneline shows the revisions there are"
+        if revision.startswith("-"):
+            why = "A revision cannot start with '-'."
+        elif not self.git.read(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
+            why, hint = "The repository has no commits yet.", "commit the presets first"
+        else:
+            listed = self.git.run("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+            hint = did_you_mean(revision, os.fsdecode(listed).splitlines(), hint)
+            if self.shallow():
+                why = "This clone is shallow: it holds the newest commits only."
+                hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
+        where = (asked.profile,) if asked else ()
+        return Finding("NP011", "error", f"unknown revision {revision!r}", why, hint, asked, "profile.extends" if asked else "", where)
+
+    def shallow(self) -> bool:
+        """Return whether the clone lacks its older commits."""
+        return self.git.run("rev-parse", "--is-shallow-repository").strip() == b"true"
+
+    def versions(self, name: str | None = None) -> tuple[Version, ...]:
+        """Return the released versions of a preset, or of all, oldest number first."""
+        key = name or ""
+        if key not in self._versions:
+            pattern = f"refs/tags/{name}/" if name else "refs/tags/"
+            listed = self.git.run("for-each-ref", f"--format={_FORMAT}", pattern).decode(errors="replace")
+            found: list[Version] = []
+            for record in listed.split("\0\1")[1:]:
+                kind, tag, target, ref, date, message = record.split("\0", 5)
+                match = _TAG.fullmatch(ref)
+                if kind == "tag" and match and (name is None or match[1] == name):
+                    number = (int(match[2]), int(match[3]), int(match[4]))
+                    found.append(Version(match[1], number, tag, target, date, message.rstrip("\n")))
+            self._versions[key] = tuple(sorted(found, key=lambda version: (version.name, version.number)))
+        return self._versions[key]
+
+    def forget(self) -> None:
+        """Read the released versions anew when they are asked for next."""
+        self._versions.clear()
+
+    def find(self, name: str, revision: str, asked: Origin | None = None) -> tuple[str, str]:
+        """Return the commit of a preset's revision, and the revision as it is shown: ``1.2.0`` or ``abc1234``.
+
+        A released version of the preset goes before whatever else the text could mean. Raises NpuprofError.
+        """
+        match = _VERSION.fullmatch(revision)
+        if match:
+            wanted = tuple(int(part) for part in match.groups() if part is not None)
+            fitting = [version for version in self.versions(name) if version.number[: len(wanted)] == wanted]
+            if fitting:
+                return self.commit(fitting[-1].commit), fitting[-1].text
+        try:
+            commit = self.commit(revision, asked)
+        except NpuprofError:
+            if match and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
+                raise NpuprofError([self._unreleased(name, revision, asked)]) from None
+            raise
+        return commit, short(commit)
+
+    def _unreleased(self, name: str, revision: str, asked: Origin | None) -> Finding:
+        released = [version.text for version in self.versions(name)]
+        what = f"{name} has no released version {revision}"
+        why = f"A released version is an annotated tag {name}/vX.Y.Z."
+        hint = f"released are {', '.join(released)}" if released else f"none is released; npuprof release {name} makes the first"
+        if not released and self.shallow():
+            hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
+        where = (asked.profile,) if asked else ()
+        return Finding("NP011", "error", what, why, hint, asked, "profile.extends" if asked else "", where)
+
+    def base(self, left: str, right: str) -> str:
+        """Return the merge base of two commits. Raises NpuprofError where there is none."""
+        code, out, _ = self.git.attempt("merge-base", left, right)
+        if code or not out.strip():
+            what = f"{short(left)} and {short(right)} have no common ancestor"
+            hint = "this clone is shallow: git fetch --unshallow" if self.shallow() else "compare the two tips: A..B"
+            raise NpuprofError([Finding("NP011", "error", what, "A...B compares B with where it left A.", hint)])
+        return out.split()[0].decode()
+
+    def files(self, commit: str) -> dict[str, Entry]:
+        """Return the TOML files below the store at a commit: path below the store without ``.toml`` to entry.
+
+        Raises NpuprofError where the store did not exist then.
+        """
+        root = self.git.read([f"{commit}:{self.prefix.rstrip('/')}"])[0]
+        if root is None or root[1] != "tree":
+            return {}
+        self._trees[root[0]] = _entries(root[2], len(root[0]) // 2)
+        found: dict[str, Entry] = {}
+        level = [("", root[0])]
+        while level:
+            wanted = [tree for _, tree in level if tree not in self._trees]
+            for tree, read in zip(wanted, self.git.read(wanted), strict=True):
+                self._trees[tree] = _entries(read[2], len(tree) // 2) if read else []
+            below: list[tuple[str, str]] = []
+            for path, tree in level:
+                for mode, name, oid in self._trees[tree]:
+                    if name.startswith("."):
+                        continue
+                    if mode == "40000":
+                        below.append((f"{path}{name}/", oid))
+                    elif name.endswith(".toml") and mode != "160000":
+                        found[f"{path}{name[:-5]}"] = (mode, oid)
+            level = below
+        return found
+
+    def blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
+        """Return contents by their ids, read in one go."""
+        wanted = list(dict.fromkeys(oids))
+        return {oid: read[2] for oid, read in zip(wanted, self.git.read(wanted), strict=True) if read}
+
+    def source(self, name: str) -> str:
+        """Return a preset's path as git writes it, from the top of the repository."""
+        return f"{self.prefix}{name}.toml"
+
+
+def short(commit: str) -> str:
+    """Return the id of a commit as it is shown."""
+    return commit[:7]
+
+
+def _entries(raw: bytes, size: int) -> list[tuple[str, str, str]]:
+    """Return the entries of a tree object: mode, name, id (of ``size`` bytes)."""
+    found = []
+    position = 0
+    while position < len(raw):
+        blank = raw.index(b" ", position)
+        end = raw.index(b"\0", blank)
+        found.append((raw[position:blank].decode(), os.fsdecode(raw[blank + 1 : end]), raw[end + 1 : end + 1 + size].hex()))
+        position = end + 1 + size
+    return found

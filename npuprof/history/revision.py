@@ -1,0 +1,121 @@
+"""A store at one git revision: the same profiles, read from the object database."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+
+from npuprof import document
+from npuprof.errors import NpuprofError
+from npuprof.history.repository import short
+from npuprof.model import Finding, Origin
+from npuprof.nearest import did_you_mean
+from npuprof.profile import Profile
+from npuprof.store import is_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuprof.history.repository import Entry, Repository
+
+
+class Revision:
+    """A store as it was at a commit. Nothing but the object database is read, every file once."""
+
+    def __init__(self, repository: Repository, commit: str, files: dict[str, Entry] | None = None) -> None:
+        self.repository = repository
+        self.commit = commit
+        self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {short(commit)}"
+        self._files = files
+        self._contents: dict[str, bytes] = {}
+        self._profiles: dict[str, Profile | NpuprofError] = {}
+
+    @property
+    def files(self) -> dict[str, Entry]:
+        """The TOML files of the store by their paths below it, without ``.toml``."""
+        if self._files is None:
+            self._files = self.repository.files(self.commit)
+        return self._files
+
+    def names(self) -> list[str]:
+        """Return the names of all profiles, sorted."""
+        return sorted(name for name in self.files if is_name(name))
+
+    def strays(self) -> list[str]:
+        """Return the paths below the store of TOML files whose names no profile can have."""
+        return sorted(f"{name}.toml" for name in self.files if not is_name(name))
+
+    def load(self, names: Iterable[str]) -> None:
+        """Read the texts of profiles in one go."""
+        wanted = [self.files[name][1] for name in names if name in self.files]
+        self._contents.update(self.repository.blobs(oid for oid in wanted if oid not in self._contents))
+
+    def adopt(self, contents: dict[str, bytes]) -> None:
+        """Take over texts that have been read before, by their ids."""
+        self._contents.update(contents)
+
+    def text(self, name: str) -> bytes:
+        """Return the text of a profile that is there; of a link, that of the file it leads to. Raises NpuprofError."""
+        for _ in range(8):
+            mode, oid = self.files[name]
+            if oid not in self._contents:
+                self.load([name])
+            content = self._contents.get(oid)
+            if content is None:
+                raise NpuprofError([self._fault("NP022", name, "its content is missing from the repository", "git fsck tells more")])
+            if mode != "120000":
+                return content
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), content.decode(errors="replace")))
+            name = target.removesuffix(".toml")
+            if target == name or name not in self.files:
+                break
+        raise NpuprofError([self._fault("NP005", name, "a link that leads out of the store", "copy the file into the store")])
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one profile. Raises NpuprofError: no such profile then, not text, not TOML."""
+        found = self._profiles.get(name)
+        if found is None:
+            try:
+                found = self._read(name, asked)
+            except NpuprofError as error:
+                found = error
+            self._profiles[name] = found
+        if isinstance(found, NpuprofError):
+            raise found
+        return found
+
+    def _read(self, name: str, asked: Origin | None) -> Profile:
+        if name not in self.files or not is_name(name):
+            raise NpuprofError([self._missing(name, asked)])
+        raw = self.text(name)
+        try:
+            read = document.read(name, self.repository.source(name), raw, self.commit)
+        except NpuprofError as error:
+            raise NpuprofError([_at(finding, self.commit) for finding in error.findings]) from None
+        return Profile(read, key=f"{name}@{self.commit}", home=self)
+
+    def _fault(self, code: str, name: str, what: str, hint: str) -> Finding:
+        where = (f"{short(self.commit)}:{self.repository.source(name)}", 0, 0)
+        return Finding(code, "error", f"cannot read {name}: {what}", "", hint, where=where)
+
+    def _missing(self, name: str, asked: Origin | None) -> Finding:
+        hint = did_you_mean(name, self.names(), f"npuprof log {name} shows when it came")
+        if asked is not None:
+            what = f"{asked.profile} extends {name!r}, which is not in {self.label}"
+            why = "Without its parent a profile has no meaning."
+            return Finding("NP101", "error", what, why, hint, asked, "profile.extends", (asked.profile,))
+        if not self.files:
+            return Finding("NP023", "error", f"there are no profiles in {self.label}", "", "name a later revision")
+        return Finding("NP023", "error", f"there is no profile {name!r} in {self.label}", "", hint)
+
+    def __repr__(self) -> str:
+        return f"Revision({short(self.commit)!r})"
+
+
+def _at(finding: Finding, commit: str) -> Finding:
+    """Return a finding whose place says at which revision it was."""
+    changes: dict[str, Any] = {}
+    if finding.where:
+        changes["where"] = (f"{short(commit)}:{finding.where[0]}", *finding.where[1:])
+    return finding._replace(**changes)

@@ -1,0 +1,102 @@
+"""Changes as people and machines read them. Here is what all forms share: folding, words, counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import keys
+from npuprof.changes import Change
+from npuprof.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuprof.model import Origin
+    from npuprof.survey import Pair, Survey
+
+
+class Fold(Record):
+    """One change with one cause, and the presets it reaches."""
+
+    change: Change
+    presets: tuple[str, ...]
+
+
+def folds(pairs: Iterable[Pair]) -> list[Fold]:
+    """Return the changes of presets that are on both sides, equal ones with one cause as one; widest reach first."""
+    found: dict[str, tuple[Change, list[str]]] = {}
+    for pair in pairs:
+        for change in pair.changes if pair.status == "changed" else ():
+            found.setdefault(mark(change), (change, []))[1].append(pair.name)
+    return sorted((Fold(change, tuple(names)) for change, names in found.values()), key=lambda fold: -len(fold.presets))
+
+
+def mark(change: Change) -> str:
+    """Return a text that two changes share when they are the same change with the same cause."""
+    return repr((change.key, change.kind, change.before, change.after, *map(_place, change.origins)))
+
+
+def _place(origin: Origin | None) -> tuple[Any, ...]:
+    return (origin.revision, origin.file, origin.path, origin.layer) if origin else ()
+
+
+def value(change: Change, side: Any) -> str:
+    """Return one side of a change with its unit."""
+    text = keys.toml(side)
+    return f"{text} {change.unit}" if change.unit and not isinstance(side, (str, bool, list, dict)) else text
+
+
+def sentence(change: Change) -> str:
+    """Return a change without sign and cause: ``hccl_timeout 1800 → 600 s``."""
+    if change.kind != "changed":
+        return f"{change.key} {value(change, change.after if change.kind == 'added' else change.before)}"
+    return f"{change.key} {keys.toml(change.before)} → {value(change, change.after)}"
+
+
+def cause(change: Change) -> str:
+    """Return who brought a change about, with the place on the other side where it is another."""
+    was, now = change.origins
+    if now is None:
+        return f"was set by {was}" if was else ""
+    verb = "unset by" if change.kind == "removed" and now.layer == "unset" else "via"
+    before = f", before {was}" if was and str(was) != str(now) else ""
+    return f"{verb} {now}{before}"
+
+
+def headline(pair: Pair) -> str:
+    """Return what happened to a preset as a whole, in a few words."""
+    words = []
+    if pair.was:
+        words.append(f"renamed from {pair.was}")
+    if pair.status in ("added", "removed"):
+        words.append("new" if pair.status == "added" else "removed")
+        if pair.changes:
+            words.append(f"{len(pair.changes)} setting{'s' if len(pair.changes) != 1 else ''}")
+    if pair.valid == (True, False) or (pair.valid[0] is None and pair.valid[1] is False):
+        words.append("INVALID NOW" if pair.valid[0] else "invalid")
+    elif pair.valid == (False, True):
+        words.append("valid again")
+    elif pair.broken:
+        words.append("more errors")
+    return ", ".join(words)
+
+
+def verdicts(pair: Pair) -> list[str]:
+    """Return a line for each error that came or went."""
+    came = [f"breaks {finding.code}: {finding.message}" + (f" ({finding.place})" if finding.place else "") for finding in pair.broken]
+    return came + [f"no longer {finding.code}: {finding.message}" for finding in pair.mended]
+
+
+def closing(survey: Survey) -> str:
+    """Return the counts: ``12 presets differ, 988 do not; 1 became invalid``."""
+    touched = survey.touched
+    number, rest = len(touched), len(survey.pairs) - len(touched)
+    parts = [f"{number} preset{'s' if number != 1 else ''} differ{'s' if number == 1 else ''}, {rest} {'do' if rest != 1 else 'does'} not"]
+    invalid = [pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False]
+    mended = [pair.name for pair in touched if pair.valid == (False, True)]
+    if invalid:
+        parts.append(f"invalid now: {', '.join(invalid)}")
+    if mended:
+        parts.append(f"valid again: {', '.join(mended)}")
+    return "; ".join(parts)

@@ -1,0 +1,81 @@
+"""Changes as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.report import as_dict as finding_dict
+from npuprof.report import dump
+from npuprof.review import folds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.changes import Change
+    from npuprof.model import Origin
+    from npuprof.survey import Pair, Survey
+
+
+def answer(survey: Survey, everything: bool = False, single: bool = False) -> str:
+    """Return a survey as JSON: every preset with its changes, and the same changes folded with their reach."""
+    touched = list(survey.pairs) if everything else survey.touched
+    found: dict[str, Any] = {"schema": "npuprof.diff/1", "before": survey.before, "after": survey.after}
+    if single:
+        pair = survey.pairs[0]
+        found |= pair_dict(pair)
+        del found["preset"], found["renamed_from"]
+    else:
+        found["presets"] = [pair_dict(pair) for pair in touched]
+        found["changes"] = [{**change_dict(fold.change), "presets": list(fold.presets)} for fold in folds(touched)]
+        found["untouched"] = len(survey.pairs) - len(survey.touched)
+    return dump(found)
+
+
+def pair_dict(pair: Pair) -> dict[str, Any]:
+    """Return one preset of a survey as the fields of the JSON form."""
+    return {
+        "preset": pair.name,
+        "renamed_from": pair.was or None,
+        "status": pair.status,
+        "valid": {"before": pair.valid[0], "after": pair.valid[1]},
+        "digest": {
+            "before": pair.before.digest if pair.before else None,
+            "after": pair.after.digest if pair.after else None,
+        },
+        "changes": [change_dict(change) for change in pair.changes],
+        "newly_broken": [finding_dict(finding) for finding in pair.broken],
+        "newly_valid": [finding_dict(finding) for finding in pair.mended],
+    }
+
+
+def change_dict(change: Change) -> dict[str, Any]:
+    """Return a change as the fields of the JSON form."""
+    found = {
+        "key": change.key,
+        "kind": change.kind,
+        "sign": change.sign,
+        "before": change.before,
+        "after": change.after,
+        "element": change.element,
+        "unit": change.unit or None,
+        "risk": list(change.risk),
+        "origins": {"before": origin_dict(change.origins[0]), "after": origin_dict(change.origins[1])},
+    }
+    inner = change.inner()
+    if inner:
+        found["inside"] = [{"kind": kind, "place": place, "before": old, "after": new} for kind, place, old, new in inner]
+    return found
+
+
+def origin_dict(origin: Origin | None) -> dict[str, Any] | None:
+    """Return an origin as the fields of the JSON form."""
+    if origin is None:
+        return None
+    return {
+        "profile": origin.profile,
+        "path": origin.file,
+        "line": origin.line or None,
+        "column": origin.column or None,
+        "revision": origin.revision,
+        "layer": origin.layer,
+        "text": str(origin),
+    }

@@ -1,0 +1,67 @@
+"""Changes as one HTML page that needs nothing else: no script, no network."""
+
+from __future__ import annotations
+
+from html import escape
+
+from npuprof.report import visible
+from npuprof.review import cause, closing, folds, headline, mark, sentence, verdicts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.changes import Change
+    from npuprof.survey import Survey
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
+td, th { border-bottom: 1px solid #8884; padding: .25rem .5rem; text-align: left; vertical-align: top; }
+code { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
+.added td:first-child { color: #1a7f37; } .removed td:first-child { color: #cf222e; } .changed td:first-child { color: #9a6700; }
+.bad { color: #cf222e; } .good { color: #1a7f37; }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #ddd; } }
+"""
+_HEAD = "<tr><th></th><th>change</th><th>risk</th><th>cause</th><th>presets</th></tr>\n"
+
+
+def page(survey: Survey) -> str:
+    """Return a survey as an HTML document."""
+    title = f"Presets: {escape(visible(survey.before))} → {escape(visible(survey.after))}"
+    out = [
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n',
+        f"<body>\n<h1>{title}</h1>\n<p>{escape(visible(closing(survey)))}</p>\n",
+    ]
+    touched = survey.touched
+    wide = [fold for fold in folds(touched) if len(fold.presets) > 1]
+    if wide:
+        out.append(f"<h2>In several presets</h2>\n<table>\n{_HEAD}")
+        for fold in wide:
+            names = escape(visible(", ".join(fold.presets)))
+            out.append(_row(fold.change, f"<details><summary>{len(fold.presets)}</summary>{names}</details>"))
+        out.append("</table>\n")
+    shared = {mark(fold.change) for fold in wide}
+    for pair in touched:
+        own = [change for change in pair.changes if mark(change) not in shared]
+        said, judged = headline(pair), verdicts(pair)
+        if not (own or said or judged):
+            continue
+        out.append(f"<h2>{escape(visible(pair.name))}</h2>\n")
+        if said:
+            out.append(f"<p>{escape(visible(said))}</p>\n")
+        if own:
+            out.append(f"<table>\n{_HEAD}")
+            out += [_row(change, "") for change in own]
+            out.append("</table>\n")
+        for line in judged:
+            out.append(f'<p class="{"bad" if line.startswith("breaks") else "good"}">{escape(visible(line))}</p>\n')
+    out.append("</body>\n</html>\n")
+    return "".join(out)
+
+
+def _row(change: Change, presets: str) -> str:
+    cells = (change.sign, sentence(change), ", ".join(change.risk), cause(change))
+    shown = [escape(visible(cell)) for cell in cells]
+    return (
+        f'<tr class="{change.kind}"><td><code>{shown[0]}</code></td><td><code>{shown[1]}</code></td>'
+        f"<td>{shown[2]}</td><td>{shown[3]}</td><td>{presets}</td></tr>\n"
+    )

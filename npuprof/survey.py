@@ -1,0 +1,336 @@
+"""Two states of one store: which presets resolve differently, through which file, and which broke or were mended."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from npuprof import changes as diff
+from npuprof import checks, spec
+from npuprof.errors import NpuprofError
+from npuprof.history.revision import Revision
+from npuprof.model import Context, Finding
+from npuprof.record import Record
+from npuprof.store import is_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuprof.changes import Change
+    from npuprof.config import Config
+    from npuprof.store import Folder
+
+_EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
+_NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
+_NAME = re.compile(rb"""["']([^"'\n]*)["']""")
+
+
+class Pair(Record):
+    """One preset before and after. ``status`` is ``changed``, ``added``, ``removed`` or ``unchanged``.
+
+    ``was`` is the name it had before, where it was renamed. ``broken`` are the errors it has now and had not
+    before, ``mended`` the other way round; ``valid`` says whether it has errors, before and after (None: not there).
+    """
+
+    name: str
+    status: str
+    changes: tuple[Change, ...] = ()
+    was: str = ""
+    before: Config | None = None
+    after: Config | None = None
+    broken: tuple[Finding, ...] = ()
+    mended: tuple[Finding, ...] = ()
+    valid: tuple[bool | None, bool | None] = (None, None)
+
+    @property
+    def touched(self) -> bool:
+        """Whether there is anything to say about it."""
+        return bool(self.status != "unchanged" or self.was or self.broken or self.mended)
+
+
+class Survey(Record):
+    """All presets of two states of a store that were asked for; ``before`` and ``after`` name the states."""
+
+    before: str
+    after: str
+    pairs: tuple[Pair, ...]
+
+    @property
+    def touched(self) -> list[Pair]:
+        """The presets that differ in any way."""
+        return [pair for pair in self.pairs if pair.touched]
+
+
+class WorkTree:
+    """A store in a folder, with the ids git would give to its files."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.store = folder
+        self.names = folder.names()
+        self._texts: dict[str, bytes] = {}
+
+    def text(self, name: str) -> bytes:
+        """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
+        if name not in self._texts:
+            try:
+                with open(self.store.path(name), "rb") as file:
+                    self._texts[name] = file.read()
+            except OSError:
+                self._texts[name] = b""
+        return self._texts[name]
+
+    def same(self, name: str, oid: str) -> bool:
+        """Return whether a file is what git has under an id, line endings aside."""
+        import hashlib
+
+        make = hashlib.sha256 if len(oid) == 64 else hashlib.sha1
+        text = self.text(name)
+        for content in (text, text.replace(b"\r\n", b"\n")) if b"\r\n" in text else (text,):
+            if make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == oid:
+                return not os.path.islink(self.store.path(name))
+        return False
+
+
+def pair(before: Config, after: Config, name: str = "") -> Pair:
+    """Return what differs between two configs, and between the errors they have."""
+    changes = tuple(diff.compare(before, after))
+    return _judged(Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after), before, after, (), ())
+
+
+def survey(
+    before: Revision, after: Revision | Folder, labels: tuple[str, str], context: Context, names: Sequence[str] = (), raw: bool = False
+) -> Survey:
+    """Return every preset of two states of a store that may differ between them, or those of given names.
+
+    Files with equal contents whose ancestors are equal too are not even read. With ``raw`` the files are compared
+    as they are written. Raises NpuprofError for a name that is in neither state.
+    """
+    old, new = _Side(before, context), _Side(after, context)
+    changed = {name for name in {*old.names, *new.names} if not _same(old, new, name)}
+    renamed = _renames(old, new, changed)
+    everything = sorted({*old.names, *new.names} - set(renamed.values()))
+    wanted = _named(names, everything, renamed) if names else everything
+    if raw:
+        affected = changed
+    elif names:
+        affected = set(wanted)
+        old.load(old.names)
+        new.load(new.names)
+    else:
+        affected = _reached(old, new, changed)
+    pairs = []
+    for name in wanted:
+        was = renamed.get(name, name)
+        if name not in affected and was not in affected:
+            pairs.append(Pair(name, "unchanged"))
+        elif raw:
+            pairs.append(_raw(old, new, name, was))
+        else:
+            pairs.append(_resolved(old, new, name, was))
+    return Survey(*labels, tuple(pairs))
+
+
+class _Side:
+    """One state: its names, its texts, and its presets resolved."""
+
+    def __init__(self, store: Revision | Folder, context: Context) -> None:
+        self.store = store
+        self.tree = None if isinstance(store, Revision) else WorkTree(store)
+        self.names = set(self.tree.names if self.tree else store.names())
+        self.workspace = spec.Workspace(None, context)
+        self.workspace.keep(store)
+
+    def load(self, names: set[str]) -> None:
+        if isinstance(self.store, Revision):
+            self.store.load(names)
+
+    def text(self, name: str) -> bytes:
+        if self.tree:
+            return self.tree.text(name)
+        assert isinstance(self.store, Revision), "there are two kinds"
+        return self.store.text(name)
+
+    def resolve(self, name: str) -> Config | NpuprofError | None:
+        if name not in self.names:
+            return None
+        try:
+            return self.workspace.resolver.config(self.store.profile(name))
+        except NpuprofError as error:
+            return error
+
+
+def _same(old: _Side, new: _Side, name: str) -> bool:
+    if name not in old.names or name not in new.names:
+        return False
+    assert isinstance(old.store, Revision), "the older state is a revision"
+    mode, oid = old.store.files[name]
+    if mode == "120000":
+        return False  # where a link leads may have changed
+    return new.tree.same(name, oid) if new.tree else new.store.files[name] == (mode, oid)  # type: ignore[union-attr]
+
+
+def _named(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> list[str]:
+    found, problems = [], []
+    now = {was: name for name, was in renamed.items()}
+    for name in names:
+        name = now.get(name, name)
+        if name in known:
+            found.append(name)
+        else:
+            from npuprof.nearest import did_you_mean
+
+            problems.append(Finding("NP008", "error", f"there is no profile {name!r} on either side", "", did_you_mean(name, known)))
+    if problems:
+        raise NpuprofError(problems)
+    return sorted(dict.fromkeys(found))
+
+
+def _reached(old: _Side, new: _Side, changed: set[str]) -> set[str]:
+    """Return the changed names and all that may extend them, on either side."""
+    if not changed:
+        return set()
+    old.load(old.names if new.tree is None else changed)
+    if isinstance(new.store, Revision) and isinstance(old.store, Revision):
+        new.store.adopt(old.store._contents)
+        new.load(changed)
+    heirs: dict[str, set[str]] = {}
+    reached = set(changed)
+    for name in old.names | new.names:
+        for side in (old, new) if name in changed else (new,):
+            if name not in side.names:
+                continue
+            parents = _parents(side, name)
+            if parents is None:
+                reached.add(name)
+            for parent in parents or ():
+                heirs.setdefault(parent, set()).add(name)
+    waiting = list(reached)
+    while waiting:
+        for heir in heirs.get(waiting.pop(), ()):
+            if heir not in reached:
+                reached.add(heir)
+                waiting.append(heir)
+    if new.tree is not None:
+        old.load(reached)
+    return reached
+
+
+def _parents(side: _Side, name: str) -> list[str] | None:
+    """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""
+    try:
+        text = side.text(name)
+    except NpuprofError:
+        return None
+    if b"extends" not in text and b"\\u" not in text and b"\\U" not in text:
+        return []
+    bodies = _EXTENDS.findall(text)
+    if bodies and b"\\" not in text and all(_NAMES.fullmatch(body) for body in bodies):
+        return [match.decode(errors="replace") for body in bodies for match in _NAME.findall(body)]
+    try:
+        return list(side.store.profile(name).extends)
+    except NpuprofError:
+        return None
+
+
+def _renames(old: _Side, new: _Side, changed: set[str]) -> dict[str, str]:
+    """Return for each new name the old one that it most likely had: equal text first, then most lines in common."""
+    gone, come = sorted(changed & old.names - new.names), sorted(changed & new.names - old.names)
+    if not gone or not come:
+        return {}
+    old.load(set(gone))
+    new.load(set(come))
+    lines: dict[tuple[int, str], dict[bytes, int]] = {}
+    for index, side, names in ((0, old, gone), (1, new, come)):
+        for name in names:
+            counted = lines[index, name] = {}
+            try:
+                text = side.text(name)
+            except NpuprofError:
+                continue
+            for line in text.splitlines():
+                if line.strip():
+                    counted[line.strip()] = counted.get(line.strip(), 0) + 1
+    likeness = []
+    for was in gone:
+        left = lines[0, was]
+        for name in come:
+            right = lines[1, name]
+            total = sum(left.values()) + sum(right.values())
+            common = 2 * sum(min(count, right.get(line, 0)) for line, count in left.items())
+            if total and common / total >= 0.5:
+                likeness.append((-common / total, was.rpartition("/")[2] != name.rpartition("/")[2], was, name))
+    found: dict[str, str] = {}
+    for _, _, was, name in sorted(likeness):
+        if name not in found and was not in found.values() and is_name(name):
+            found[name] = was
+    return found
+
+
+def _resolved(old: _Side, new: _Side, name: str, was: str) -> Pair:
+    before, after = old.resolve(was), new.resolve(name)
+    faults = [tuple(side.findings) if isinstance(side, NpuprofError) else () for side in (before, after)]
+    left = None if isinstance(before, NpuprofError) else before
+    right = None if isinstance(after, NpuprofError) else after
+    changes = tuple(diff.compare(left, right)) if left and right else ()
+    if before is None or after is None:
+        status = "added" if before is None else "removed"
+        only = right or left
+        if only:
+            kind = "added" if before is None else "removed"
+            changes = tuple(_alone(only, kind))
+    else:
+        status = "changed" if changes or left is None or right is None else "unchanged"
+        if left is None and right is None:
+            status = "unchanged"
+    made = Pair(name, status, changes, was if was != name else "", left, right)
+    return _judged(made, before, after, faults[0], faults[1])
+
+
+def _alone(config: Config, kind: str) -> list[Change]:
+    from npuprof.changes import Change, facts
+
+    found = []
+    for key, value in config.ordered().items():
+        unit, risk = facts(key)
+        origin = config.origin(key)
+        sides = (None, value) if kind == "added" else (value, None)
+        origins = (None, origin) if kind == "added" else (origin, None)
+        found.append(Change(key, kind, sides[0], sides[1], key, (), False, unit, risk, origins))
+    return found
+
+
+def _raw(old: _Side, new: _Side, name: str, was: str) -> Pair:
+    documents: list[Any] = []
+    faults: list[tuple[Finding, ...]] = []
+    for side, called in ((old, was), (new, name)):
+        try:
+            documents.append(side.store.profile(called).document if called in side.names else None)
+            faults.append(())
+        except NpuprofError as error:
+            documents.append(None)
+            faults.append(tuple(error.findings))
+    changes = tuple(diff.documents(*documents))
+    there = (was in old.names, name in new.names)
+    status = "changed" if changes or any(faults) else "unchanged"
+    status = status if all(there) else "added" if there[1] else "removed"
+    return Pair(name, status, changes, was if was != name else "", None, None, faults[1], faults[0])
+
+
+def _judged(made: Pair, before: Any, after: Any, old: Sequence[Finding], new: Sequence[Finding]) -> Pair:
+    """Return a pair with the errors that came and went, found or from resolving."""
+    sides = [(before, tuple(old)), (after, tuple(new))]
+    errors = [
+        found or tuple(finding for finding in checks.check(side) if finding.severity == "error") if side is not None else ()
+        for side, found in sides
+    ]
+    marks = [{_mark(finding) for finding in found} for found in errors]
+    broken = tuple(finding for finding in errors[1] if _mark(finding) not in marks[0])
+    mended = tuple(finding for finding in errors[0] if _mark(finding) not in marks[1]) if after is not None else ()
+    valid = tuple(None if side is None else not found for (side, _), found in zip(sides, errors, strict=True))
+    return made._replace(broken=broken, mended=mended, valid=valid)
+
+
+def _mark(finding: Finding) -> tuple[str, str, str]:
+    return finding.code, finding.key, finding.message
