@@ -6,10 +6,13 @@ import os
 from typing import Any
 
 from npuprof import catalog
-from npuprof.renderers.common import not_carried, sidecars, wire
+from npuprof.errors import NpuprofError
+from npuprof.renderers.common import fits, not_carried, sidecars, unfit, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from npuprof.config import Config
 
 _OFF = 2  # RewriterConfig.OFF
@@ -26,6 +29,9 @@ def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
     lost = [name for name, record in records.items() if record is None or record.field is None]
     if lost:
         raise not_carried(config, lost, "session")
+    for name, record in records.items():
+        if record is not None and not fits(record, wire(name, options[name])):
+            raise NpuprofError([unfit(config, name, "session")])
     paths = {name: os.path.join(folder or cache(config), file) for name, (file, _) in sidecars(config).items()}
     if paths:
         write_sidecars(config, folder or cache(config))
@@ -51,6 +57,28 @@ def cache(config: Config) -> str:
     """Return the folder for the sidecar files of a config: named by the digest, so never stale."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(os.path.abspath(base), "npuprof", config.digest)
+
+
+def facts(environ: Mapping[str, str]) -> Callable[[str], str | None]:
+    """Return a function that tells what the launcher knows of this process, from variables and the rank table."""
+    from npuprof.launch import fact
+
+    def tell(name: str) -> str | None:
+        told = fact(name, environ)
+        path = environ.get("RANK_TABLE_FILE")
+        if told is not None or not path:
+            return told
+        try:
+            with open(path, encoding="utf-8") as file:
+                return fact(name, environ, file.read(_LARGEST_TABLE))
+        except (OSError, ValueError):
+            return None
+
+    return tell
+
+
+#: No rank table is longer, in characters.
+_LARGEST_TABLE = 64 * 1024 * 1024
 
 
 def write_sidecars(config: Config, folder: str) -> None:

@@ -1,25 +1,56 @@
 """Facts that only a launcher knows: the rank of this process, its place on the node, the size of the job.
 
 A preset asks for one (``RANK_ID = { launcher = "rank" }``) instead of freezing it. They are read from the
-variables that launchers set, the first that is there.
+variables that launchers set, the first that is there, and where none is there from the rank table.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: For each fact the variables that tell it: Ascend's own, Slurm, Open MPI, PMIx, MPICH, torchrun, Kubernetes.
 FACTS: dict[str, tuple[str, ...]] = {
     "rank": ("RANK_ID", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK"),
     "local-rank": ("SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "ASCEND_DEVICE_ID", "DEVICE_ID"),
-    "world-size": ("RANK_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"),
+    "world-size": ("RANK_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"),
     "node-rank": ("SLURM_NODEID", "GROUP_RANK"),
     "node-ip": ("CM_WORKER_IP", "HCCL_IF_IP", "POD_IP", "XDL_IP"),
     "job": ("JOB_ID", "SLURM_JOB_ID", "PBS_JOBID"),
 }  # fmt: skip
+#: Variables that may hold what a rank table calls its server_id.
+_SERVERS = ("CM_WORKER_IP", "HCCL_IF_IP", "POD_IP", "XDL_IP", "POD_NAME", "HOSTNAME")
 
 
-def fact(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return what the launcher says of this process, or None where no launcher has said it."""
-    return next((environ[variable] for variable in FACTS[name] if environ.get(variable)), None)
+def fact(name: str, environ: Mapping[str, str], table: str = "") -> str | None:
+    """Return what the launcher says of this process, or None where nothing has said it.
+
+    ``table`` is the text of the rank table, if there is one.
+    """
+    told = next((environ[variable] for variable in FACTS[name] if environ.get(variable)), None)
+    return told if told is not None or not table else _from_table(name, environ, table)
+
+
+def _from_table(name: str, environ: Mapping[str, str], table: str) -> str | None:
+    import json
+
+    try:
+        servers = json.loads(table)["server_list"]
+        devices: list[list[dict[str, Any]]] = [server["device"] for server in servers]
+        if name == "world-size":
+            return str(sum(map(len, devices)))
+        here = [place for place, server in enumerate(servers) if server["server_id"] in [environ.get(v) for v in _SERVERS]]
+        node = here[0] if here else 0 if len(servers) == 1 else None
+        if node is None:
+            return None
+        if name == "node-rank":
+            return str(node)
+        if name == "rank":
+            mine = fact("local-rank", environ)
+            return next((str(device["rank_id"]) for device in devices[node] if str(device["device_id"]) == mine), None)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None  # another format: as good as none
+    return None

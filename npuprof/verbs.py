@@ -49,9 +49,11 @@ VERBS: dict[str, tuple[Parameter, ...]] = {
     ),
     "env": (
         _SPEC,
-        Parameter("shell", "text", "bash, zsh, sh, fish, tcsh or pwsh.", ("--shell", "-s"), "bash"),
+        Parameter("shell", "text", "bash, zsh, sh, fish, tcsh or pwsh; bash if nothing is said.", ("--shell", "-s")),
+        Parameter("format", "text", "A file: dotenv, docker, systemd, github, k8s-configmap, k8s-env, slurm or json.", ("--format",)),
         *(parameter for parameter in _REST if parameter.name != "unset"),
         Parameter("undo", "flag", "Print what undoes the export.", ("--unset",), False),
+        Parameter("diff", "flag", "Print what would change in the current environment.", ("--diff",), False),
     ),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Verbs that write a preset elsewhere: render, env. Their parameters are the rows of ``verbs``."""
+"""Verbs that write a preset elsewhere: render, env, run. Their parameters are the rows of ``verbs``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from npuprof import verbs
+from npuprof.cli import parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,13 +41,32 @@ def _render(**given: Any) -> int:
 
 
 def _env(**given: Any) -> int:
-    """Print a preset as assignments for a shell's eval."""
+    """Print a preset as assignments for a shell's eval, or as a file that holds an environment."""
     from npuprof.commands.export import env
 
     return env(**given)
+
+
+def _run(
+    spec: parameters.Spec,
+    command: Annotated[list[str] | None, typer.Argument(help="The command and its arguments, after --.")] = None,
+    store: parameters.Store = None,
+    cann: parameters.Cann = None,
+    product: parameters.Product = None,
+    mixin: parameters.Mixins = None,
+    set_: parameters.Sets = None,
+    unset: parameters.Unsets = None,
+    no_check: Annotated[bool, typer.Option("--no-check", help="Skip the checks.")] = False,
+) -> int:
+    """Run a command in a preset's environment: npuprof run NAME -- python train.py."""
+    from npuprof.commands.run import run
+
+    given = {"spec": spec, "store": store, "cann": cann, "product": product, "no_check": no_check}
+    return run(command or [], **given, mixin=mixin or [], set_=set_ or [], unset=unset or [])
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this family."""
     _hot(app, "render", _render)
     _hot(app, "env", _env)
+    app.command("run")(_run)

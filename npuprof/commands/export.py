@@ -1,4 +1,4 @@
-"""``render`` and ``env``: a preset to code, and to the environment of a shell."""
+"""``render`` and ``env``: a preset to code, and to the environment of a shell or a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from npuprof.nearest import did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from npuprof.config import Config
+    from npuprof.renderers.files import Format
+    from npuprof.renderers.shell import Shell
 
 
-def _resolved(given: dict[str, Any], target: str | None, unset: list[str]) -> Config:
+def resolved(given: dict[str, Any], target: str | None, unset: list[str]) -> Config:
+    """Return the preset that the parameters name, checked unless they say no. Raises NpuprofError."""
     context = spec.context(given["cann"], given["product"], target)
     workspace = spec.Workspace(given["store"], context)
     config = workspace.config(given["spec"], given["mixin"], spec.assignments(given["set_"], unset))
@@ -32,44 +37,45 @@ def _checked(config: Config) -> None:
     if config.abstract:
         origin = config.lineage[-1].origin("profile", "abstract")
         why = "It is only there to be extended, and may be incomplete."
-        findings.insert(
-            0,
-            Finding(
-                "NP107",
-                "error",
-                f"{config.name} is abstract",
-                why,
-                "extend it, or lay it over another with --with",
-                origin,
-                "profile.abstract",
-                (config.name,),
-            ),
-        )
+        hint = "extend it, or lay it over another with --with"
+        what = f"{config.name} is abstract"
+        findings.insert(0, Finding("NP107", "error", what, why, hint, origin, "profile.abstract", (config.name,)))
     if any(finding.severity == "error" for finding in findings):
         raise NpuprofError(findings)
-    if findings:
+    _tell(findings)
+
+
+def _tell(findings: Iterable[Finding]) -> None:
+    """Say findings beside the answer."""
+    told = tuple(findings)
+    if told:
         import sys
 
         from npuprof.report import findings_text
 
-        output.talk(findings_text(findings, output.colour("auto", sys.stderr)).rstrip("\n"))
+        output.talk(findings_text(told, output.colour("auto", sys.stderr)).rstrip("\n"))
+
+
+def one_of(kind: str, name: str, known: Iterable[str]) -> None:
+    """Refuse a name that is not among the known ones."""
+    names = tuple(known)
+    if name not in names:
+        hint = did_you_mean(name, names, f"known are {', '.join(names)}")
+        raise NpuprofError([Finding("NP902", "error", f"unknown {kind} {name!r}", "", hint)])
 
 
 def render(**given: Any) -> int:
     """Write a preset as code or a command line."""
     to = given["to"]
-    if to not in renderers.MODULES:
-        known = tuple(renderers.MODULES)
-        raise NpuprofError(
-            [Finding("NP902", "error", f"unknown target {to!r}", "", did_you_mean(to, known, f"known are {', '.join(known)}"))]
-        )
-    config = _resolved(given, to, given["unset"])
+    one_of("target", to, renderers.MODULES)
+    config = resolved(given, to, given["unset"])
     target = renderers.target(to)
     rendered = target.write(config, given["inline"])
+    if given["check"] is not None:
+        return _up_to_date(given["check"], to, rendered)
     for note in rendered.notes:
         output.talk(f"npuprof: not in this target: {note}")
-    if given["check"] is not None:
-        return _up_to_date(given["check"], rendered.text)
+    _tell(rendered.findings)
     path = given["output"]
     if path is None or path == "-":
         if rendered.sidecars:
@@ -92,53 +98,56 @@ def _needs_folder(config: Config, rendered: renderers.Rendered) -> Finding:
     )
 
 
-def _up_to_date(path: str, text: str) -> int:
-    try:
-        with open(path, "rb") as file:
-            found = file.read()
-    except OSError as error:
-        raise NpuprofError(
-            [Finding("NP003", "error", f"cannot read {path}: {str(error.strerror).lower()}", "", "render it first", where=(path, 0, 0))]
-        ) from None
-    if found == text.encode():
-        return 0
-    mine = [line for line in text.splitlines() if line.startswith("# digest: ")]
-    theirs = [line for line in found.decode(errors="replace").splitlines() if line.startswith("# digest: ")]
-    if mine and mine == theirs:
-        output.talk(f"npuprof: {path} was edited by hand: the preset is the same, the text is not")
-    else:
-        output.talk(f"npuprof: {path} is out of date: the preset has changed since it was rendered")
+def _up_to_date(path: str, to: str, rendered: renderers.Rendered) -> int:
+    """Say whether a rendered file, and the sidecar files beside it, are what would be rendered now."""
+    from npuprof.renderers.stamp import compare
+
+    if os.path.isdir(path):
+        path = os.path.join(path, renderers.target(to).file)
+    state = compare(_read(path), rendered.text, same_body=to == "env-loader")
+    folder = os.path.dirname(path)
+    beside = [os.path.join(folder, name) for name in rendered.sidecars]
+    wrong = [file for file, text in zip(beside, rendered.sidecars.values(), strict=True) if _read(file, missing="\0") != text]
+    for file in wrong:
+        output.talk(f"npuprof: {file} is not what the preset says it holds")
+    if state.current:
+        return 1 if wrong else 0
+    if state.foreign:
+        output.talk(f"npuprof: {path} was not rendered by npuprof, or has lost its header")
+    if state.edited:
+        output.talk(f"npuprof: {path} was edited by hand: its text is not the one that was rendered")
+    if state.stale:
+        output.talk(f"npuprof: {path} is out of date: the preset, or npuprof, has changed since it was rendered")
     return 1
 
 
+def _read(path: str, missing: str | None = None) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode(errors="replace")
+    except OSError as error:
+        if missing is not None:
+            return missing
+        what = f"cannot read {path}: {str(error.strerror).lower()}"
+        raise NpuprofError([Finding("NP003", "error", what, "", "render it first", where=(path, 0, 0))]) from None
+
+
 def env(**given: Any) -> int:
-    """Print a preset as assignments for a shell's eval."""
-    from npuprof.apply import cache, write_sidecars
+    """Print a preset as assignments for a shell's eval, or as a file that holds an environment."""
+    form = given["format"]
+    if form is not None or given["diff"]:
+        return _env_file(form, given)
+    from npuprof.apply import cache, facts, write_sidecars
     from npuprof.renderers import shell as shells
     from npuprof.renderers.environment import variables
 
-    shell = shells.SHELLS.get(given["shell"])
-    if shell is None:
-        known = tuple(shells.SHELLS)
-        raise NpuprofError(
-            [
-                Finding(
-                    "NP902",
-                    "error",
-                    f"unknown shell {given['shell']!r}",
-                    "",
-                    did_you_mean(given["shell"], known, f"known are {', '.join(known)}"),
-                )
-            ]
-        )
-    config = _resolved(given, "env", [])
-    found, notes = variables(config, os.environ, cache(config))
+    shell = _shell(given["shell"] or "bash")
+    config = resolved(given, "env", [])
+    found, notes = variables(config, facts(os.environ), cache(config))
     if given["undo"]:
         output.answer(shells.clear(shell, list(found)), given["output"])
         return 0
-    refused = [_refused(config, name, reason) for name, text in found.items() if (reason := shell.refuses(text))]
-    if refused:
-        raise NpuprofError(refused)
+    _refuse(config, ((name, shell.refuses(text)) for name, text in found.items()))
     write_sidecars(config, cache(config))
     for note in notes:
         output.talk(f"npuprof: {note}")
@@ -146,16 +155,80 @@ def env(**given: Any) -> int:
     return 0
 
 
-def _refused(config: Config, name: str, reason: str) -> Finding:
-    key = f"env.{name}" if f"env.{name}" in config.settings else name.removeprefix("NPUPROF_").lower()
-    hint = "use another shell, or write the value without it"
-    return Finding(
-        "NP903",
-        "error",
-        f"{name} cannot be exported: {reason}",
-        "A value comes back byte for byte or not at all.",
-        hint,
-        config.origin(key),
-        key,
-        (config.name,),
-    )
+def _shell(name: str) -> Shell:
+    from npuprof.renderers.shell import SHELLS
+
+    one_of("shell", name, SHELLS)
+    return SHELLS[name]
+
+
+def _refuse(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
+    from npuprof.renderers.environment import refused
+
+    problems = [refused(config, name, reason) for name, reason in reasons if reason]
+    if problems:
+        raise NpuprofError(problems)
+
+
+def _env_file(form: str | None, given: dict[str, Any]) -> int:
+    from npuprof.apply import cache, facts, write_sidecars
+    from npuprof.renderers import files
+    from npuprof.renderers.common import sidecars
+    from npuprof.renderers.environment import variables
+
+    if form is not None:
+        one_of("format", form, files.FORMATS)
+    for flag, wanted in (("--shell", given["shell"]), ("--unset", given["undo"])):
+        if wanted and (form is not None or given["diff"]):
+            beside = "--diff" if given["diff"] else "--format"
+            raise NpuprofError([Finding("NP914", "error", f"{flag} and {beside} do not go together", "", "leave one of them out")])
+    config = resolved(given, "env", [])
+    if given["diff"]:
+        found, _ = variables(config, facts(os.environ), cache(config))
+        return _env_diff(form, files.changes(found, dict(os.environ)), given["output"])
+    kind: Format = files.FORMATS[str(form)]
+    found, notes = variables(config, None if kind.shared else facts(os.environ), kind.folder or cache(config))
+    _refuse(config, ((name, kind.refuses(name, text)) for name, text in found.items()))
+    beside_it = dict(sidecars(config).values())
+    text = kind.write(config, found, beside_it)
+    if (
+        form == "k8s-configmap"
+        and sum(len(f"{name}{value}".encode()) for name, value in {**found, **beside_it}.items()) > files.LARGEST_MAP
+    ):
+        what = "the variables do not fit into one ConfigMap"
+        raise NpuprofError([Finding("NP903", "error", what, "Kubernetes takes at most 1 MiB.", "keep long values in files")])
+    if kind.folder:
+        if beside_it:
+            notes.append(f"{', '.join(beside_it)} must be at {kind.folder} in the container: env --format k8s-configmap holds them")
+    else:
+        write_sidecars(config, cache(config))
+        if beside_it and kind.shared:
+            notes.append(f"{', '.join(beside_it)} is in {cache(config)}, and must be there where the file is read")
+    for note in notes:
+        output.talk(f"npuprof: {note}")
+    output.answer(text, given["output"])
+    return 0
+
+
+def _env_diff(form: str | None, changes: list[tuple[str, str, str | None, str | None]], path: str | None) -> int:
+    from npuprof.keys import quote
+    from npuprof.report import dump, visible
+
+    def shown(text: str) -> str:
+        return visible(quote(text.encode("utf-8", "backslashreplace").decode()))
+
+    if form not in (None, "json"):
+        hint = "leave --format out, or write --format json"
+        raise NpuprofError([Finding("NP914", "error", f"--diff has no form for {form}", "", hint)])
+    if form == "json":
+        words = {"+": "added", "~": "changed", "-": "left over"}
+        rows = [{"change": words[sign], "name": name, "before": old, "after": new} for sign, name, old, new in changes]
+        text = dump({"schema": "npuprof.env-diff/1", "changes": rows}).encode("utf-8", "backslashreplace").decode()
+    else:
+        lines = []
+        for sign, name, old, new in changes:
+            values = " -> ".join(shown(value) for value in (old, new) if value is not None)
+            lines.append(f"{sign} {visible(name)} = {values}\n")
+        text = "".join(lines)
+    output.answer(text, path)
+    return 0

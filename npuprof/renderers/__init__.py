@@ -12,14 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from npuprof.config import Config
+    from npuprof.model import Finding
 
 
 class Rendered(Record):
-    """What a target gives: the text, the sidecar files it expects beside it (name to text), and remarks."""
+    """What a target gives: the text, the sidecar files it expects beside it (name to text), and remarks.
+
+    ``notes`` say what belongs elsewhere, ``findings`` what the place that reads the text does with it.
+    """
 
     text: str
     sidecars: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 class Target(Record):
@@ -33,6 +38,15 @@ class Target(Record):
 #: Which module holds a target. One row a target: a command imports only the module it needs.
 MODULES = {
     "session": "session",
+    "session-migrated": "migrated",
+    "init-resource": "migrated",
+    "estimator": "estimator",
+    "estimator-migrated": "migrated",
+    "keras": "migrated",
+    "initialize-system": "migrated",
+    "global-options": "global_options",
+    "atc": "atc",
+    "env-loader": "loader",
     "toml": "plain",
     "json": "plain",
 }

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog
+from npuprof import catalog, keys
 from npuprof.errors import NpuprofError
-from npuprof.launch import fact
+from npuprof.launch import FACTS
 from npuprof.model import Finding
 from npuprof.renderers.common import sidecars, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from npuprof.config import Config
 
@@ -20,29 +20,35 @@ if TYPE_CHECKING:
 LONGEST = 131_071
 
 
-def variables(config: Config, environ: Mapping[str, str], folder: str) -> tuple[dict[str, str], list[str]]:
+def variables(config: Config, tell: Callable[[str], str | None] | None, folder: str) -> tuple[dict[str, str], list[str]]:
     """Return names and values in the order of output, and remarks.
 
-    ``environ`` is where facts of the launcher are looked up, ``folder`` where sidecar files lie. Raises NpuprofError for values that no
-    environment can hold.
+    ``tell`` returns what the launcher knows of this process; None is for files that many processes will read.
+    ``folder`` is where sidecar files lie. Raises NpuprofError for values that no environment can hold.
     """
     found: dict[str, str] = {}
     notes: list[str] = []
     for name, value in config.env.items():
         if isinstance(value, dict):
-            told = fact(value["launcher"], environ)
-            if told is None:
-                notes.append(f"{name} is left out: no launcher has said its {value['launcher']} here")
-            else:
+            asked = str(value.get("launcher"))
+            told = tell(asked) if tell and asked in FACTS else None
+            if told is not None:
                 found[name] = told
+            elif tell:
+                notes.append(f"{name} is left out: no launcher has said its {asked} here")
+            else:
+                notes.append(f"{name} is left out: it differs from process to process; npuprof run fills it in")
         else:
-            found[name] = str(value)
+            found[name] = _switch(name, value) if isinstance(value, bool) else str(value)
     paths = {name: f"{folder}/{file}" for name, (file, _) in sidecars(config).items()}
     for name, value in config.options.items():
         text = paths[name] if name in paths else as_text(wire(name, value))
         for twin in catalog.twins().get(name, ()):
             if twin in found:
-                notes.append(f"{twin} keeps the value of [env]; the option {name} wins where the script sets it")
+                order = catalog.text("env", twin).get("precedence")
+                notes.append(
+                    f"{twin} keeps the value of [env]; the option {name} wins where the script sets it" + (f" ({order})" if order else "")
+                )
             else:
                 found[twin] = _twin(twin, value, text)
         found[f"NPUPROF_{name.upper()}"] = text
@@ -57,6 +63,13 @@ def as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
+def _switch(name: str, value: bool) -> str:
+    """Return a bool as the variable writes it: 1 and 0 where those are its choices, else true and false."""
+    record = catalog.variable(name)
+    numeric = record is not None and "1" in map(str, record.choices)
+    return as_text(value) if numeric else str(value).lower()
+
+
 def _twin(twin: str, value: Any, text: str) -> str:
     record = catalog.variable(twin)
     assert record is not None
@@ -67,7 +80,9 @@ def _twin(twin: str, value: Any, text: str) -> str:
 def _refuse(config: Config, found: dict[str, str]) -> None:
     problems = []
     for name, text in found.items():
-        if "\0" in text:
+        if not (name.isascii() and name.isidentifier()):
+            problems.append(_refusal(config, name, "is no name of a variable", "use letters, digits and '_'"))
+        elif "\0" in text:
             problems.append(_refusal(config, name, "holds a NUL character", "remove it"))
         elif len(f"{name}={text}".encode()) > LONGEST:
             problems.append(_refusal(config, name, f"is longer than {LONGEST} bytes", "keep long values in a file and pass its path"))
@@ -76,7 +91,29 @@ def _refuse(config: Config, found: dict[str, str]) -> None:
 
 
 def _refusal(config: Config, name: str, what: str, hint: str) -> Finding:
-    key = f"env.{name}" if f"env.{name}" in config.settings else name.removeprefix("NPUPROF_").lower()
+    key = key_of(config, name)
+    message = f"{ascii(name)[1:-1]} {what}"
+    return Finding("NP903", "error", message, "No program could be started with it.", hint, config.origin(key), key, (config.name,))
+
+
+def key_of(config: Config, name: str) -> str:
+    """Return the setting that a variable comes from."""
+    key = keys.full("env", name)
+    if key in config.settings:
+        return key
+    return next((option for option in config.options if name in (f"NPUPROF_{option.upper()}", *catalog.twins().get(option, ()))), name)
+
+
+def refused(config: Config, name: str, reason: str) -> Finding:
+    """Return the finding on a variable that a shell or a format cannot take."""
+    key = key_of(config, name)
     return Finding(
-        "NP903", "error", f"{name} {what}", "No program could be started with it.", hint, config.origin(key), key, (config.name,)
+        "NP903",
+        "error",
+        f"{name} cannot be exported: {reason}",
+        "A value comes back byte for byte or not at all.",
+        "use another shell or format, or write the value without it",
+        config.origin(key),
+        key,
+        (config.name,),
     )

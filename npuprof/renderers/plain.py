@@ -6,7 +6,7 @@ from typing import Any
 
 from npuprof.model import SECTIONS
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import header
+from npuprof.renderers.common import document
 from npuprof.report import dump
 
 TYPE_CHECKING = False
@@ -41,12 +41,12 @@ def toml(config: Config, inline: bool) -> Rendered:
     import tomlkit
 
     head = {"description": config.description, "scenario": config.scenario, "cann": config.cann, "products": list(config.products)}
-    document: dict[str, Any] = {"profile": {name: value for name, value in head.items() if value}}
+    tables: dict[str, Any] = {"profile": {name: value for name, value in head.items() if value}}
     for section in SECTIONS:
         if found := config.section(section):
-            document[section] = found
-    lines = [] if inline else [*header(config, "toml"), ""]
-    return Rendered("\n".join([*lines, tomlkit.dumps(document)]))
+            tables[section] = found
+    body = tomlkit.dumps(tables)
+    return Rendered(body if inline else document(config, "toml", f"\n{body}"))
 
 
 TARGETS = {

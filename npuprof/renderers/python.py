@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 WIDTH = 88
+#: The folder of the rendered file, where its sidecar files lie.
+HERE = "os.path.dirname(os.path.abspath(__file__))"
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -46,6 +48,32 @@ def statement(head: str, argument: str, tail: str, indent: str = "") -> list[str
     if width(line) <= WIDTH:
         return [line]
     return [f"{indent}{head}", f"{indent}    {argument}", f"{indent}{tail}"]
+
+
+def assignment(target: str, value: str, indent: str = "") -> list[str]:
+    """Return ``target = value``, the value in brackets on a line of its own where only that makes it fit."""
+    line = f"{indent}{target} = {value}"
+    if width(line) <= WIDTH or len(indent) + 4 + width(value) > WIDTH:
+        return [line]
+    return [f"{indent}{target} = (", f"{indent}    {value}", f"{indent})"]
+
+
+def call(argument: Any, indent: str = "", end: str = "") -> list[str]:
+    """Return the lines of a call or an argument.
+
+    Text is an argument as it is. ``(head, body, tail)`` with a text in the middle is broken where it is too long
+    for a line; with a list of arguments in the middle, each takes a line of its own, and the comma after the
+    last keeps black from joining them.
+    """
+    if isinstance(argument, str):
+        return [f"{indent}{argument}{end}"]
+    head, body, tail = argument
+    if isinstance(body, str):
+        return statement(head, body, f"{tail}{end}", indent)
+    if not body:
+        return [f"{indent}{head}{tail}{end}"]
+    inner = [line for item in body for line in call(item, f"{indent}    ", ",")]
+    return [f"{indent}{head}", *inner, f"{indent}{tail}{end}"]
 
 
 def width(text: str) -> int:

@@ -27,8 +27,14 @@ def _nothing(text: str) -> str:
     return ""
 
 
-def _posix(text: str) -> str:
+def posix(text: str, bare: bool = False) -> str:
+    """Return text quoted for sh; with ``bare`` only where it has to be."""
+    if bare and text and all(char in _PLAIN for char in text):
+        return text
     return "'" + text.replace("'", "'\\''") + "'"
+
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
 
 
 def _fish(text: str) -> str:
@@ -62,9 +68,9 @@ def _pwsh_refuses(text: str) -> str:
 
 
 SHELLS: dict[str, Shell] = {
-    "bash": Shell("export {name}={value}", "unset {name}", _posix, _nothing, 'eval "$(npuprof env NAME --shell bash)"'),
-    "zsh": Shell("export {name}={value}", "unset {name}", _posix, _nothing, 'eval "$(npuprof env NAME --shell zsh)"'),
-    "sh": Shell("export {name}={value}", "unset {name}", _posix, _nothing, 'eval "$(npuprof env NAME --shell sh)"'),
+    "bash": Shell("export {name}={value}", "unset {name}", posix, _nothing, 'eval "$(npuprof env NAME --shell bash)"'),
+    "zsh": Shell("export {name}={value}", "unset {name}", posix, _nothing, 'eval "$(npuprof env NAME --shell zsh)"'),
+    "sh": Shell("export {name}={value}", "unset {name}", posix, _nothing, 'eval "$(npuprof env NAME --shell sh)"'),
     "fish": Shell("set -gx {name} {value};", "set -e {name};", _fish, _nothing, "npuprof env NAME --shell fish | source"),
     "tcsh": Shell("setenv {name} {value};", "unsetenv {name};", _tcsh, _tcsh_refuses, 'eval "`npuprof env NAME --shell tcsh`"'),
     "pwsh": Shell(

@@ -1,0 +1,162 @@
+"""The ATC command line: session options by their flag, and the flags of [atc]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import Flag
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding
+from npuprof.renderers import Rendered, Target
+from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, sidecars, unfit, wire
+from npuprof.renderers.quirks import finding
+from npuprof.renderers.shell import posix
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+
+_ADVICE = (
+    "It is a switch for trying things out: the lists behind it change with the CANN package. What has been found to "
+    "work belongs into an ini file per model, copied from the built-in lists below opp/built-in/op_impl/ai_core/tbe/impl_mode."
+)
+#: Which flags a conversion cannot do without, by --mode.
+_REQUIRED = {
+    0: ("model", "framework", "output", "soc_version"),
+    1: ("om", "json"),
+    3: ("model", "framework", "soc_version"),
+    6: ("om",),
+    30: ("model", "output", "soc_version"),
+}
+#: Conflicts that end the conversion; the others only overrule one another.
+_FATAL = {"dynamic_batch_size", "dynamic_image_size", "dynamic_dims", "insert_op_conf", "precision_mode", "precision_mode_v2"}
+
+
+def atc(config: Config, inline: bool) -> Rendered:
+    """Return one command line, a flag on each line; with ``inline`` on a single line."""
+    given, keys = _flags(config)
+    findings = _findings(config, given, keys)
+    if any(item.severity == "error" for item in findings):
+        raise NpuprofError(findings)
+    files = {name: file for name, (file, _) in sidecars(config).items()}
+    words = [f"--{flag}={_word(value, keys[flag], files)}" for flag, value in given.items()]
+    text = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
+    return Rendered(
+        document(config, "atc", f"{'' if inline else chr(10)}{text}\n"),
+        dict(sidecars(config).values()),
+        left_out(config, "env", "estimator"),
+        tuple(findings),
+    )
+
+
+def _flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the flags with their values in the catalogue's order, and the key that set each.
+
+    Raises NpuprofError for options that ATC has no flag for.
+    """
+    found: dict[str, Any] = {}
+    keys: dict[str, str] = {}
+    lost: dict[str, str] = {}
+    for name, value in config.options.items():
+        option = catalog.option(name)
+        if option is None or "atc" not in option.spelling:
+            lost[name] = "ATC always converts for inference." if name == "graph_run_mode" else ""
+            continue
+        wired = wire(name, value)
+        if not fits(option, wired):
+            raise NpuprofError([unfit(config, name, "atc")])
+        carried, written = elsewhere(option, wired, "atc")
+        flag = option.spelling["atc"].removeprefix("--")
+        if not carried:
+            lost[name] = f"--{flag} takes {' or '.join(option.surface_values['atc'].values())} there."
+            continue
+        if name == "input_shape":
+            written = ";".join(f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";"))  # a scalar
+        found[flag], keys[flag] = written, name
+    if lost:
+        raise not_carried(config, list(lost), "atc", lost)
+    for name, value in config.atc.items():
+        if catalog.flag(name) is None or isinstance(value, (dict, list)):
+            key = f"atc.{name}"
+            what = f"{key} cannot be carried by the target atc"
+            why = "ATC knows no such flag." if catalog.flag(name) is None else "A flag holds one text or number."
+            raise NpuprofError(
+                [Finding("NP901", "error", what, why, "npuprof options lists them", config.origin(key), key, (config.name,))]
+            )
+        found[name], keys[name] = value, f"atc.{name}"
+    place = catalog.order("atc")
+    return {flag: found[flag] for flag in sorted(found, key=lambda flag: (place.get(flag, len(place)), flag))}, keys
+
+
+def _word(value: Any, key: str, files: dict[str, str]) -> str:
+    if key in files:
+        return f'"$(dirname "$0")"/{posix(files[key], bare=True)}'
+    return posix(text(value), bare=True)
+
+
+def text(value: Any) -> str:
+    """Return the value of a flag as ATC reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _findings(config: Config, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
+    found: list[Finding] = []
+    mode = given.get("mode", 0)
+    missing = [flag for flag in _REQUIRED.get(mode, ()) if flag not in given]
+    if missing:
+        what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
+        why = "They belong to one conversion, not to a preset that many share."
+        found.append(finding(config, "NP911", "info", "", what, why, "add them to the command, or give --set atc.model=..."))
+    for flag in given:
+        record = catalog.flag(flag)
+        if record is not None:
+            found += _conflicts(config, record, given, keys)
+    if "op_select_implmode" in given:
+        value = given["op_select_implmode"]
+        best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"
+        hint = f"try {best}; if it serves, copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
+        what = f"--op_select_implmode={value} is not for conversions that count"
+        found.append(finding(config, "NP913", "warning", keys["op_select_implmode"], what, _ADVICE, hint))
+        if str(value).endswith("_for_all") and "optypelist_for_implmode" in given:
+            what = f"--optypelist_for_implmode has no effect beside --op_select_implmode={value}"
+            why = "The values ending in _for_all read the built-in list and nothing else."
+            found.append(
+                finding(
+                    config, "NP912", "warning", keys["optypelist_for_implmode"], what, why, "unset it, or write the value without _for_all"
+                )
+            )
+    return found
+
+
+def _conflicts(config: Config, record: Flag, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
+    found: list[Finding] = []
+    for other in record.conflicts:
+        name, equals, value = other.removeprefix("--").partition("=")
+        if name not in given or (equals and text(given[name]) != value):
+            continue
+        back = catalog.flag(name)
+        if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
+            continue  # said once, by the other
+        severity = "error" if {record.name, name} <= _FATAL else "warning"
+        why = "ATC stops." if severity == "error" else "One overrules the other."
+        what = f"--{record.name} and {other} exclude each other"
+        found.append(finding(config, "NP912", severity, keys[record.name], what, why, "unset one of them"))
+    lacking = [other for other in record.requires if not _met(other, given)]
+    if lacking:
+        what = f"--{record.name} needs {' and '.join(lacking)}"
+        found.append(finding(config, "NP912", "warning", keys[record.name], what, "Without it ATC stops or ignores it.", "add it to [atc]"))
+    return found
+
+
+def _met(other: str, given: dict[str, Any]) -> bool:
+    name, equals, value = other.removeprefix("--").partition("=")
+    if not equals:
+        return name in given
+    known = given.get(name, getattr(catalog.flag(name), "default", None))
+    return known is not None and text(known) == value
+
+
+TARGETS = {
+    "atc": Target("one atc command line", "atc.sh", atc),
+}

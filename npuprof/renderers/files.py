@@ -1,0 +1,201 @@
+"""Files that hold an environment: dotenv, docker, systemd, GitHub Actions, Kubernetes, Slurm, JSON.
+
+One row a format. Each reads a value back byte for byte by the rules of the program the format belongs to, or the
+value is refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+from npuprof.record import Record
+from npuprof.renderers.shell import SHELLS, export, posix
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuprof.config import Config
+
+
+class Format(Record):
+    """How one kind of file holds variables.
+
+    ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` a name and a value, and
+    returns why they cannot be written, or an empty text. ``folder`` is where the reader finds sidecar files, empty
+    for the folder they are in on this machine. ``shared`` files are read by many processes.
+    """
+
+    write: Callable[[Config, dict[str, str], dict[str, str]], str]
+    refuses: Callable[[str, str], str]
+    folder: str = ""
+    shared: bool = True
+
+
+def _nothing(name: str, text: str) -> str:
+    return ""
+
+
+def _lines(line: Callable[[str, str], str]) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
+    return lambda config, variables, files: "".join(f"{line(name, text)}\n" for name, text in variables.items())
+
+
+# -- dotenv, as python-dotenv reads it -----------------------------------------------------------------------------
+
+_DOTENV = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
+
+
+def _dotenv(name: str, text: str) -> str:
+    if text.endswith("\\"):
+        return f"{name}={text}"  # in quotes the backslash would escape the closing one
+    if any(char in text for char in "\n\r'\\"):
+        return f'{name}="{"".join(_DOTENV.get(char, char) for char in text)}"'
+    return f"{name}='{text}'"
+
+
+def _dotenv_refuses(name: str, text: str) -> str:
+    if re.search(r"\$\{[^}:]*(?::-[^}]*)?\}", text):
+        return "readers of dotenv files replace ${...}"
+    if text.endswith("\\") and (re.search(r"[\n\r]|^[\s'\"]|\s#|^#", text) or text != text.strip()):
+        return "a dotenv file cannot quote a value that ends in a backslash"
+    return ""
+
+
+# -- docker run --env-file: plain lines --------------------------------------------------------------------------
+
+
+def _docker_refuses(name: str, text: str) -> str:
+    if "\n" in text or "\r" in text:
+        return "a docker env-file has one line a variable"
+    if len(f"{name}={text}".encode()) > 65_000:
+        return "docker reads no longer lines than 64 KiB"
+    return ""
+
+
+# -- systemd: EnvironmentFile= -------------------------------------------------------------------------------------
+
+
+_SYSTEMD = str.maketrans({char: f"\\{char}" for char in '"\\`$'})
+
+
+def _systemd(name: str, text: str) -> str:
+    return f'{name}="{text.translate(_SYSTEMD)}"'
+
+
+def _systemd_refuses(name: str, text: str) -> str:
+    if any((char < " " and char not in "\t\n") or char == "\x7f" for char in text):
+        return "systemd drops variables with control characters"
+    if any(0xFDD0 <= ord(char) <= 0xFDEF or ord(char) & 0xFFFE == 0xFFFE for char in text):
+        return "systemd drops variables with characters that Unicode leaves out"
+    return ""
+
+
+# -- GitHub Actions: the file $GITHUB_ENV --------------------------------------------------------------------------
+
+
+def _github(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+    lines = []
+    for name, text in variables.items():
+        if "\n" not in text:
+            lines.append(f"{name}={text}\n")
+            continue
+        mark = f"npuprof_{config.digest[:16]}"
+        while mark in text.split("\n"):
+            mark += "_"
+        lines.append(f"{name}<<{mark}\n{text}\n{mark}\n")
+    return "".join(lines)
+
+
+def _github_refuses(name: str, text: str) -> str:
+    if name == "NODE_OPTIONS" or name.startswith(("GITHUB_", "RUNNER_")):
+        return "GitHub Actions keeps this name for itself"
+    return "the runner may take a carriage return for the end of a line" if "\r" in text else ""
+
+
+# -- Kubernetes ----------------------------------------------------------------------------------------------------
+
+_YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_MOUNT = "/etc/npuprof"
+
+
+def _yaml(text: str) -> str:
+    shown = []
+    for char in text:
+        code = ord(char)
+        if char in _YAML:
+            shown.append(_YAML[char])
+        elif char.isprintable() and code < 0x10000:
+            shown.append(char)
+        else:
+            shown.append(f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return f'"{"".join(shown)}"'
+
+
+def _slug(config: Config) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", config.name.lower()).strip("-")[:200].strip("-")
+    same = name == config.name
+    return f"npuprof-{name}" if same else "-".join(filter(None, ("npuprof", name, config.digest[:8])))
+
+
+def _configmap(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+    name = _slug(config)
+    lines = [*_head(config, name), "data:", *(f"  {key}: {_yaml(text)}" for key, text in variables.items())]
+    if files:
+        lines += ["---", f"# to be mounted at {_MOUNT}", *_head(config, f"{name}-files"), "data:"]
+        lines += [f"  {key}: {_yaml(text)}" for key, text in files.items()]
+    return "\n".join([*lines, ""])
+
+
+def _head(config: Config, name: str) -> list[str]:
+    marks = (f"    npuprof/preset: {_yaml(config.name)}", f"    npuprof/digest: {_yaml(config.digest)}")
+    return ["apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {name}", "  annotations:", *marks]
+
+
+def _kubernetes(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+    # Kubernetes replaces $(NAME) in values, and $$ by $.
+    pairs = (f"  - name: {name}\n    value: {_yaml(text.replace('$', '$$'))}\n" for name, text in variables.items())
+    return "env:\n" + "".join(pairs)
+
+
+# -- Slurm, JSON ---------------------------------------------------------------------------------------------------
+
+
+def _slurm(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+    name = posix(config.name, bare=True)
+    head = f"# For an sbatch script, below its #SBATCH lines; facts of each task come from: srun npuprof run {ascii(name)[1:-1]} -- ...\n"
+    return head + export(SHELLS["sh"], variables)
+
+
+def _json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+    from npuprof.report import dump
+
+    return dump({"schema": "npuprof.env/1", "preset": config.name, "digest": config.digest, "env": variables})
+
+
+FORMATS: dict[str, Format] = {
+    "dotenv": Format(_lines(_dotenv), _dotenv_refuses),
+    "docker": Format(_lines(lambda name, text: f"{name}={text}"), _docker_refuses),
+    "systemd": Format(_lines(_systemd), _systemd_refuses),
+    "github": Format(_github, _github_refuses),
+    "k8s-configmap": Format(_configmap, _nothing, folder=_MOUNT),
+    "k8s-env": Format(_kubernetes, _nothing, folder=_MOUNT),
+    "slurm": Format(_slurm, _nothing),
+    "json": Format(_json, _nothing, shared=False),
+}
+
+#: The most that one ConfigMap holds, in bytes.
+LARGEST_MAP = 1_048_576
+
+
+def changes(variables: dict[str, str], environ: dict[str, str]) -> list[tuple[str, str, str | None, str | None]]:
+    """Return what an export would change: sign, name, old and new value.
+
+    ``-`` is for variables of another preset that this one does not set.
+    """
+    found: list[tuple[str, str, str | None, str | None]] = []
+    for name, text in variables.items():
+        before = environ.get(name)
+        if before != text:
+            found.append(("+" if before is None else "~", name, before, text))
+    ours = [name for name in sorted(environ) if name.startswith("NPUPROF_") and name not in ("NPUPROF_STORE", "NPUPROF_DEBUG")]
+    return found + [("-", name, environ[name], None) for name in ours if name not in variables]

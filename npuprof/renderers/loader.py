@@ -1,0 +1,82 @@
+"""The script's side of ``npuprof env`` and ``npuprof run``: a function that fills the parameter map from variables."""
+
+from __future__ import annotations
+
+from npuprof import catalog
+from npuprof.renderers import Rendered, Target
+from npuprof.renderers.common import document, left_out
+from npuprof.renderers.python import literal
+from npuprof.renderers.session import imports
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+
+#: Variables of npuprof's own.
+_OWN = ("DEBUG", "DIGEST", "PROFILE", "STORE")
+_BODY = '''\
+
+{imports}
+# The protobuf field that the adapter reads for each key of the parameter map.
+FIELDS = {{
+{fields}}}
+KNOWN = {{"NPUPROF_" + key.upper(): key for key in FIELDS}}
+OWN = {own}
+SWITCHES = {{"1": True, "true": True, "0": False, "false": False}}
+
+
+def session_config(config=None, environ=None):
+    """Set what NPUPROF_* variables say in a tf.ConfigProto, a new one if none is given.
+
+    Variables that name no option are reported as a warning; a value that does not fit
+    raises ValueError.
+    """
+    if config is None:
+        config = tf.compat.v1.ConfigProto()
+    if environ is None:
+        environ = os.environ
+    rewrite_options = config.graph_options.rewrite_options
+    for custom_op in rewrite_options.custom_optimizers:
+        if custom_op.name == "NpuOptimizer":
+            break
+    else:
+        custom_op = rewrite_options.custom_optimizers.add()
+        custom_op.name = "NpuOptimizer"
+    for name in sorted(environ):
+        if not name.startswith("NPUPROF_") or name in OWN:
+            continue
+        if name not in KNOWN:
+            warnings.warn("ignored: no option is called " + name, stacklevel=2)
+            continue
+        key, text = KNOWN[name], environ[name]
+        field = FIELDS[key]
+        if field == "s":
+            custom_op.parameter_map[key].s = tf.compat.as_bytes(text)
+            continue
+        if field == "b":
+            if text.lower() not in SWITCHES:
+                raise ValueError(name + "=" + repr(text) + ": write 1 or 0")
+            custom_op.parameter_map[key].b = SWITCHES[text.lower()]
+            continue
+        try:
+            custom_op.parameter_map[key].i = int(text)
+        except ValueError:
+            raise ValueError(name + "=" + repr(text) + ": write a whole number")
+    rewrite_options.remapping = RewriterConfig.OFF
+    rewrite_options.memory_optimization = RewriterConfig.OFF
+    return config
+'''
+
+
+def loader(config: Config, inline: bool) -> Rendered:
+    """Return the module with ``session_config(config=None)``; it is the same for every preset."""
+    fields = {name: option.field for name in catalog.names() if (option := catalog.option(name)) and option.field}
+    rows = "".join(f"    {literal(name)}: {literal(field)},\n" for name, field in fields.items())
+    own = "{" + ", ".join(literal(f"NPUPROF_{name}") for name in _OWN) + "}"
+    body = _BODY.format(imports=imports(("os", "warnings")), fields=rows, own=own)
+    return Rendered(document(config, "env-loader", body), {}, left_out(config, "estimator", "atc"))
+
+
+TARGETS = {
+    "env-loader": Target("a script-side function that reads npuprof's variables", "env_loader.py", loader),
+}

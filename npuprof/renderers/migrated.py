@@ -1,0 +1,244 @@
+"""Scripts of the migration tool, and HCCL start-up: the session's options handed to npu_bridge's own functions."""
+
+from __future__ import annotations
+
+from npuprof import catalog
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding
+from npuprof.record import Record
+from npuprof.renderers import Rendered, Target
+from npuprof.renderers.common import document, left_out, sidecars
+from npuprof.renderers.python import call, literal
+from npuprof.renderers.quirks import companions, finding
+from npuprof.renderers.session import bare, builder, imports, parameters
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuprof.config import Config
+
+
+class Shape(Record):
+    """One target around ``session_config``: what it imports, its own functions, and the lines to paste.
+
+    ``doc`` and ``result`` belong to ``session_config``.
+    """
+
+    bridge: tuple[str, ...]
+    functions: str
+    inline: str
+    doc: str = "Set the options in a tf.ConfigProto, a new one if none is given; return it."
+    result: str = "config"
+    standard: tuple[str, ...] = ()
+
+
+#: What the manual wants repeated in the session of initialize_system; options of level init belong there too.
+REPEATED = (
+    "profiling_mode", "profiling_options", "enable_dump", "dump_path", "dump_step", "dump_mode", "enable_dump_debug",
+    "dump_debug_mode", "precision_mode", "graph_run_mode", "op_debug_level", "enable_exception_dump",
+    "op_select_implmode", "optypelist_for_implmode",
+)  # fmt: skip
+
+_SHAPES: dict[str, Shape] = {
+    "session-migrated": Shape(
+        ("npu_config_proto",),
+        "",
+        "config = npu_config_proto(config_proto=config)\n",
+        """Set the options in a tf.ConfigProto, a new one if none is given; return it.
+
+    npu_config_proto also sets allow_soft_placement and log_device_placement.
+    """,
+        "npu_config_proto(config_proto=config)",
+    ),
+    "init-resource": Shape(
+        ("close_session", "init_resource", "shutdown_resource"),
+        '''
+
+def init_npu(config=None):
+    """Start the NPU; return its session and the operation that shuts it down.
+
+    The session that trains needs the same options again.
+    """
+    return init_resource(config=session_config(config))
+
+
+@contextlib.contextmanager
+def npu_resource(config=None):
+    """Keep the NPU up: with npu_resource(): tf.compat.v1.app.run().
+
+    It is shut down even though app.run ends in sys.exit.
+    """
+    npu_sess, npu_shutdown = init_npu(config)
+    try:
+        yield npu_sess
+    finally:
+        shutdown_resource(npu_sess, npu_shutdown)
+        close_session(npu_sess)
+''',
+        """\
+npu_sess, npu_shutdown = init_resource(config=config)
+try:  # app.run ends in sys.exit
+    tf.compat.v1.app.run()
+finally:
+    shutdown_resource(npu_sess, npu_shutdown)
+    close_session(npu_sess)
+""",
+        standard=("contextlib",),
+    ),
+    "keras": Shape(
+        ("set_keras_session_npu_config",),
+        '''
+
+def keras_session(config=None):
+    """Make a session with the options, hand it to Keras, and return it: close it at the end."""
+    return set_keras_session_npu_config(config=session_config(config))
+''',
+        "npu_keras_sess = set_keras_session_npu_config(config=config)\n",
+    ),
+    "initialize-system": Shape(
+        ("npu_ops",),
+        '''
+
+def initialize_system(config=None):
+    """Run initialize_system; return its session and the operation that shuts down.
+
+    init_sess, npu_shutdown = initialize_system()
+    ...  # HCCL calls, training in a session of its own
+    init_sess.run(npu_shutdown)
+    init_sess.close()
+    """
+    npu_init = npu_ops.initialize_system()
+    npu_shutdown = npu_ops.shutdown_system()
+    init_sess = tf.compat.v1.Session(config=session_config(config))
+    init_sess.run(npu_init)
+    return init_sess, npu_shutdown
+
+
+@contextlib.contextmanager
+def initialized_system(config=None):
+    """Keep the system initialised: with initialized_system() as init_sess."""
+    init_sess, npu_shutdown = initialize_system(config)
+    try:
+        yield init_sess
+    finally:
+        init_sess.run(npu_shutdown)
+        init_sess.close()
+''',
+        """\
+npu_init = npu_ops.initialize_system()
+npu_shutdown = npu_ops.shutdown_system()
+init_sess = tf.compat.v1.Session(config=config)
+init_sess.run(npu_init)
+# HCCL calls, training in a session of its own with all options
+init_sess.run(npu_shutdown)
+init_sess.close()
+""",
+        "Set what counts when the system is initialised; return the tf.ConfigProto.",
+        standard=("contextlib",),
+    ),
+}
+
+
+def _writer(target: str) -> Callable[[Config, bool], Rendered]:
+    def write(config: Config, inline: bool) -> Rendered:
+        names = list(config.options)
+        notes = left_out(config, "env", "estimator", "atc")
+        if target == "initialize-system":
+            names, later = _early(config)
+            if later:
+                notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains", *notes)
+        return _rendered(config, target, _SHAPES[target], names, inline, notes)
+
+    return write
+
+
+def _early(config: Config) -> tuple[list[str], list[str]]:
+    """Return the options that must stand in the session of initialize_system, and the others."""
+    early: list[str] = []
+    later: list[str] = []
+    for name in config.options:
+        option = catalog.option(name)
+        unknown = option is None or option.field is None  # reported, not passed over
+        (early if unknown or name in REPEATED or (option and option.level == "init") else later).append(name)
+    return early, later
+
+
+def _rendered(config: Config, target: str, shape: Shape, names: list[str], inline: bool, notes: tuple[str, ...]) -> Rendered:
+    kept = set(names)
+    files = {file: text for name, (file, text) in sidecars(config).items() if name in kept}
+    remarks, more = companions(config, target)
+    lines = parameters(config, names, "" if inline else "    ", target)
+    if inline:
+        body = bare(lines, remarks) + shape.inline
+    else:
+        standard = {*shape.standard, *(("os",) if files else ())}
+        body = f"\n{imports(standard, shape.bridge)}\n\n"
+        body += f"{builder(shape.doc, lines, remarks, shape.result)}{shape.functions}"
+    return Rendered(document(config, target, body), files, notes, (*more, *_initial(config, target)))
+
+
+def _initial(config: Config, target: str) -> tuple[Finding, ...]:
+    """Return the finding on options that init_resource or initialize_system must be given as well."""
+    if target in ("initialize-system", "init-resource"):
+        return ()
+    late = [name for name in config.options if (option := catalog.option(name)) and option.level == "init"]
+    if not late:
+        return ()
+    what = f"{', '.join(late)} must also be in the session of init_resource or initialize_system, where the script calls one"
+    why = "The first session of a process starts the engine; what later ones say of these options is ignored."
+    hint = "npuprof render --to init-resource, or --to initialize-system, writes it"
+    return (finding(config, "NP907", "info", late[0], what, why, hint),)
+
+
+def _estimator(config: Config, inline: bool) -> Rendered:
+    """Return the target estimator-migrated: tf.estimator.RunConfig through npu_run_config_init."""
+    known = {name: value for name, value in config.estimator.items() if name in RUN_CONFIG}
+    lost = [name for name in config.estimator if name not in RUN_CONFIG]
+    if lost:
+        raise NpuprofError([_no_argument(config, name) for name in lost])
+    given = [f"{name}={literal(value)}" for name, value in known.items()]
+    indent = "" if inline else "    "
+    inner = "config" if inline else "session_config(config.session_config)"
+    head = "tf.estimator.RunConfig(" if inline else "config.replace("
+    made = "\n".join(call((head, [*given, f"session_config={inner}"], ")"), indent)).lstrip()
+    if inline:
+        tail = f"run_config = {made}\nrun_config = npu_run_config_init(run_config=run_config)\n"
+    else:
+        tail = f'''
+
+def run_config(config=None):
+    """Set the options in a tf.estimator.RunConfig, a new one if none is given; return it."""
+    if config is None:
+        config = tf.estimator.RunConfig()
+    config = {made}
+    return npu_run_config_init(run_config=config)
+'''
+    shape = Shape(("npu_run_config_init",), tail, tail)
+    return _rendered(config, "estimator-migrated", shape, list(config.options), inline, left_out(config, "env", "atc"))
+
+
+#: The arguments below [estimator] that tf.estimator.RunConfig has too.
+RUN_CONFIG = (
+    "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
+    "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps",
+)  # fmt: skip
+
+
+def _no_argument(config: Config, name: str) -> Finding:
+    key = f"estimator.{name}"
+    what = f"{key} cannot be carried by the target estimator-migrated"
+    why = "tf.estimator.RunConfig has no such argument."
+    return Finding("NP901", "error", what, why, "the target estimator can carry it", config.origin(key), key, (config.name,))
+
+
+_SUMMARIES = {
+    "session-migrated": "migrated scripts: the session's options through npu_config_proto",
+    "init-resource": "migrated scripts: the session of init_resource",
+    "keras": "migrated Keras scripts: set_keras_session_npu_config",
+    "initialize-system": "the session that runs initialize_system, with what must be repeated there",
+}
+TARGETS = {
+    **{name: Target(_SUMMARIES[name], f"{name.replace('-', '_')}.py", _writer(name)) for name in _SHAPES},
+    "estimator-migrated": Target("migrated scripts: RunConfig through npu_run_config_init", "estimator_migrated.py", _estimator),
+}

@@ -1,0 +1,63 @@
+"""What rendered settings ask of the script around them, and what the place that reads them makes of them."""
+
+from __future__ import annotations
+
+from npuprof.model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+
+#: Where the loop on the device needs other lines of the script as well.
+_LOOPS = {
+    "session": "train_op = util.set_iteration_per_loop(sess, train_op, {count})",
+    "session-migrated": "train_op = util.set_iteration_per_loop(sess, train_op, {count})",
+    "estimator-migrated": 'SetIterationsVarHook({count}) among the hooks, train_op = tf.group(train_op, name="IterationOp")',
+}
+_ACCELERATED = ("session", "session-migrated", "estimator", "estimator-migrated", "keras", "env-loader")
+
+
+def companions(config: Config, target: str) -> tuple[list[str], tuple[Finding, ...]]:
+    """Return the remarks for the rendered code, and findings, on lines that the script has to add."""
+    remarks: list[str] = []
+    findings: list[Finding] = []
+    mode = config.settings.get("experimental_accelerate_train_mode")
+    if mode is not None and target in _ACCELERATED:
+        trigger = mode[1] if isinstance(mode, list) and len(mode) > 1 else str(mode).split("|")[1:2]
+        loss = trigger == "loss" or trigger == ["loss"]
+        hook = f"TellMeStepOrLossHook({'loss=..., final_loss=...' if loss else 'step=..., total_step=...'})"
+        remarks += ["The script has to train with this hook, or acceleration never ends:", hook]
+        pair = "LOSS_NOW and TARGET_LOSS" if loss else "STEP_NOW and TOTAL_STEP"
+        findings.append(
+            finding(
+                config,
+                "NP905",
+                "warning",
+                "experimental_accelerate_train_mode",
+                f"the script has to add {hook} to its hooks",
+                f"The adapter splits the training by {pair}, which nothing else keeps current.",
+                f"hooks.append({hook}), or set {pair} in os.environ at every step",
+            )
+        )
+    count = config.settings.get("iterations_per_loop", 1)
+    if target in _LOOPS and type(count) is int and count > 1:
+        line = _LOOPS[target].format(count=count)
+        remarks += ["The loop on the device needs this in the script as well:", line]
+        findings.append(
+            finding(
+                config,
+                "NP906",
+                "info",
+                "iterations_per_loop",
+                f"iterations_per_loop = {count} needs a change of the script as well",
+                "The option alone does not move the loop to the device.",
+                f"add {line}",
+            )
+        )
+    return remarks, tuple(findings)
+
+
+def finding(config: Config, code: str, severity: str, key: str, what: str, why: str, hint: str) -> Finding:
+    """Return a finding; at the place that set its key, where it is more than a note."""
+    origin = config.origin(key) if severity != "info" and key in config.settings else None
+    return Finding(code, severity, what, why, hint, origin, key, (config.name,))
