@@ -1,9 +1,64 @@
-"""Verbs that change presets: new, set, unset."""
+"""Verbs that change presets: new, set, unset, init."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
+
+from npuprof.cli.parameters import Store
+
+One = Annotated[str, typer.Argument(metavar="SPEC", help="A preset of the store, a path ending in .toml, or - for standard input.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")]
+NoCheck = Annotated[bool, typer.Option("--no-check", help="Write it even if the checks find errors.")]
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="The name of the new preset.")],
+    extends: Annotated[list[str] | None, typer.Option("--extends", help="A preset it extends; may be repeated, later wins.")] = None,
+    description: Annotated[str | None, typer.Option("--description", help="When to use it.")] = None,
+    scenario: Annotated[str | None, typer.Option("--scenario", help="training, online-inference or offline-inference.")] = None,
+    abstract: Annotated[bool, typer.Option("--abstract", help="It is only there to be extended.")] = False,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE; may be repeated.")] = None,
+    dry_run: DryRun = False,
+    no_check: NoCheck = False,
+    store: Store = None,
+) -> int:
+    """Write a new preset."""
+    from npuprof.commands.edit import new_preset
+
+    head = {"description": description, "scenario": scenario, "abstract": abstract or None}
+    return new_preset(name, extends or [], head, set_ or [], store, dry_run, no_check)
+
+
+def set_(
+    spec: One,
+    assignments: Annotated[list[str], typer.Argument(metavar="KEY=VALUE...", help="What to set; profile.KEY reaches [profile].")],
+    dry_run: DryRun = False,
+    no_check: NoCheck = False,
+    store: Store = None,
+) -> int:
+    """Set values in a preset's file; comments, order and layout stay."""
+    from npuprof.commands.edit import set_values
+
+    return set_values(spec, assignments, store, dry_run, no_check)
+
+
+def unset(
+    spec: One,
+    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="What to remove; what is inherited is cleared.")],
+    dry_run: DryRun = False,
+    no_check: NoCheck = False,
+    store: Store = None,
+) -> int:
+    """Remove values from a preset's file, or clear what it inherits."""
+    from npuprof.commands.edit import unset_keys
+
+    return unset_keys(spec, keys, store, dry_run, no_check)
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this family."""
+    app.command()(new)
+    app.command("set")(set_)
+    app.command()(unset)

@@ -1,0 +1,392 @@
+"""Changes to the text of a profile that keep its comments, order, layout and line endings.
+
+Statements are moved as text; inside a value tomlkit makes the change. Each step is read again and compared with
+the same change made to plain data: what does not come out exactly as asked is refused.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from copy import deepcopy
+from typing import Any
+
+from npuprof import keys, layout, values
+from npuprof.errors import NpuprofError
+from npuprof.layout import Statement, dotted, starts
+from npuprof.model import Finding, Path
+from npuprof.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+#: No value: what a change gives to a key that is to go, and what a missing key has.
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+
+#: The tables of a profile in the order in which new ones are put.
+_ORDER = ("profile", "options", "append", "env", "estimator", "atc", "override")
+_WIDE = 120
+
+
+class Change(Record):
+    """A value to put at a path, or MISSING to take away what is there.
+
+    ``donor`` are the statements of another text to copy what is new from, its comments included; ``stale``
+    tells of a comment line above what is taken away whether it goes too.
+    """
+
+    path: Path
+    value: Any
+    donor: list[Statement] | None = None
+    stale: Callable[[str], bool] | None = None
+
+
+def edited(text: str, changes: Iterable[Change]) -> str:
+    """Return the text of a profile with changes made. Raises NpuprofError (NP921) where one cannot be made.
+
+    ``text`` is valid TOML with any line endings; they are kept, and new lines get those of the rest.
+    """
+    plain = text.replace("\r\n", "\n")
+    whole = plain if plain.endswith("\n") or not plain else plain + "\n"
+    expected = tomllib.loads(whole)
+    result = whole
+    for change in changes:
+        assign(expected, change.path, change.value)
+        result = _checked(result, change, expected)
+    if result == whole:
+        return text
+    if whole != plain and result.splitlines()[-1:] == plain.splitlines()[-1:]:
+        result = result[:-1]
+    result = endings(text, result)
+    if not same(tomllib.loads(result), expected):
+        raise refused((), "the line endings cannot be kept")
+    return result
+
+
+def _checked(text: str, change: Change, expected: dict[str, Any]) -> str:
+    """Make one change; if copying from the donor does not give what is asked, write it anew."""
+    for donor in (change.donor, None) if change.donor else (None,):
+        result = cut(text, change.path, change.stale) if change.value is MISSING else put(text, change.path, change.value, donor)
+        try:
+            if same(tomllib.loads(result), expected):
+                return result
+        except (tomllib.TOMLDecodeError, RecursionError):
+            continue
+    raise refused(change.path, "read again, the text is not what was asked for")
+
+
+def refused(path: Path, what: str) -> NpuprofError:
+    """Return the error of an edit that cannot be made without harm."""
+    shown = keys.show("", path).lstrip(".") or "the file"
+    why = "An edit is read again before it is written; this one would have changed something else, or not what was meant."
+    return NpuprofError([Finding("NP921", "error", f"cannot edit {shown}: {what}", why, "make this change by hand", key=shown)])
+
+
+def same(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    """Return whether two documents hold the same; a table of a profile that is empty counts as none."""
+    return values.same(_pruned(left), _pruned(right))
+
+
+def _pruned(data: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in data.items() if value not in ({}, [])}
+    if isinstance(kept.get("append"), dict):
+        kept["append"] = {name: value for name, value in kept["append"].items() if value != {}}
+    return {name: value for name, value in kept.items() if value != {}}
+
+
+def assign(data: Any, path: Path, value: Any) -> None:
+    """Make the same change to plain data: tables on the way are made where they are missing."""
+    *way, last = path
+    for part, below in zip(way, path[1:], strict=True):
+        if isinstance(data, dict):
+            data = data.setdefault(part, [] if isinstance(below, int) else {}) if value is not MISSING else data.get(part, {})
+        else:
+            data = data[part]
+    if value is not MISSING:
+        value = deepcopy(value)
+        if isinstance(data, list) and last == len(data):
+            data.append(value)
+        else:
+            data[last] = value
+    elif isinstance(data, list):
+        del data[last]
+    else:
+        data.pop(last, None)
+
+
+def at(data: Any, path: Path) -> Any:
+    """Return what plain data holds at a path, or MISSING."""
+    for part in path:
+        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
+            data = data[part]
+        else:
+            return MISSING
+    return data
+
+
+def put(text: str, path: Path, value: Any, donor: list[Statement] | None = None) -> str:
+    """Return the text with a value at a path."""
+    rows = layout.read(text)
+    for row in rows:
+        if row.kind == "pair" and starts(path, row.path):
+            _revalue(row, path[len(row.path) :], value)
+            return layout.join(rows)
+    if not any(row.kind in ("header", "pair") and starts(row.path, path) for row in rows):
+        return _insert(rows, path, value, donor)
+    old = at(tomllib.loads(text), path)
+    if isinstance(value, dict) and isinstance(old, dict):
+        for name in old:
+            if name not in value:
+                text = cut(text, (*path, name))
+        for name, item in value.items():
+            if name not in old or not values.same(item, old[name]):
+                text = put(text, (*path, name), item, donor)
+        return text
+    return put(cut(text, path), path, value, donor)
+
+
+def cut(text: str, path: Path, stale: Callable[[str], bool] | None = None) -> str:
+    """Return the text without what is at a path; comment lines above it stay unless ``stale`` says otherwise."""
+    rows = layout.read(text)
+    for row in rows:
+        if row.kind == "pair" and starts(path, row.path) and row.path != path:
+            _revalue(row, path[len(row.path) :], MISSING)
+            return layout.join(rows)
+    gone: set[int] = set()
+    for index, row in enumerate(rows):
+        if row.kind in ("header", "pair") and starts(row.path, path):
+            end = layout.region(rows, index) if row.kind == "header" else index + 1
+            gone.update(range(index, end))
+            first = layout.lead(rows, index)
+            gone.update(place for place in range(first, index) if stale and stale(rows[place].text.strip()))
+    result = layout.join(_tidy(rows, gone))
+    if gone and len(path) > 2 and at(tomllib.loads(result), path[:-1]) is MISSING:
+        return put(result, path[:-1], {})  # a table made of dotted keys went with the last of them
+    return result
+
+
+def _tidy(rows: list[Statement], gone: set[int]) -> list[Statement]:
+    """Return the rows that stay, without the second of two blank lines that now meet."""
+    kept: list[Statement] = []
+    joined = False
+    for index, row in enumerate(rows):
+        if index in gone:
+            joined = True
+        elif joined and row.kind == "blank" and (not kept or kept[-1].kind == "blank"):
+            joined = False
+        else:
+            joined = False
+            kept.append(row)
+    if joined and kept and kept[-1].kind == "blank":
+        kept.pop()
+    return kept
+
+
+def _revalue(row: Statement, tail: Path, value: Any) -> None:
+    """Change the value of a pair, or what is at ``tail`` inside it; comments and layout inside it stay."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    start, end = row.value
+    source = row.text[start:end]
+    wanted = tomllib.loads(f"v = {source}\n")
+    assign(wanted, ("v", *tail), value)
+    written = keys.toml(wanted["v"])
+    try:
+        document = tomlkit.parse(f"v = {source}\n")
+        _inside(document, ("v", *tail), value)
+        text = document["v"].as_string()
+        if values.same(tomllib.loads(f"v = {text}\n"), wanted):
+            written = text
+    except (TOMLKitError, tomllib.TOMLDecodeError, AttributeError, KeyError, IndexError, TypeError, ValueError):
+        pass  # written anew, its layout is lost but nothing else
+    row.text = row.text[:start] + written + row.text[end:]
+    row.value = (start, start + len(written))
+
+
+def _inside(node: Any, path: Path, value: Any) -> None:
+    for part in path[:-1]:
+        if isinstance(node, dict) and part not in node:
+            node[part] = _item({})
+        node = node[part]
+    last = path[-1]
+    if value is MISSING:
+        del node[last]
+    elif isinstance(node, list) and last == len(node):
+        node.append(_item(value))
+    elif last in node if isinstance(node, dict) else True:
+        _update(node, last, value)
+    else:
+        node[last] = _item(value)
+
+
+def _update(node: Any, name: Any, value: Any) -> None:
+    """Replace a value; of tables and lists only what differs, so that comments between the rest stay."""
+    old: Any = node[name]
+    if isinstance(value, dict) and isinstance(old, dict):
+        for part in [part for part in old if part not in value]:
+            del old[part]
+        for part, item in value.items():
+            if part not in old:
+                old[part] = _item(item)
+            elif keys.toml(old[part].unwrap()) != keys.toml(item):
+                _update(old, part, item)
+    elif isinstance(value, list) and isinstance(old, list):
+        plain: Any = old
+        from difflib import SequenceMatcher
+
+        before, after = [keys.toml(item) for item in plain.unwrap()], [keys.toml(item) for item in value]
+        for tag, first, last, start, end in reversed(SequenceMatcher(None, before, after, False).get_opcodes()):
+            if tag == "equal":
+                continue
+            same_size = last - first == end - start
+            if not same_size:
+                for place in range(last - 1, first - 1, -1):
+                    del old[place]
+            for step, item in enumerate(value[start:end]):
+                if same_size:
+                    old[first + step] = _item(item)
+                else:
+                    old.insert(first + step, _item(item))
+    else:
+        node[name] = _item(value)
+
+
+def _item(value: Any) -> Any:
+    import tomlkit
+
+    return tomlkit.parse(f"v = {keys.toml(value)}\n")["v"]
+
+
+def _insert(rows: list[Statement], path: Path, value: Any, donor: list[Statement] | None) -> str:
+    """Put what is new where its like stands: after its table's last pair, or as a table of its own."""
+    if donor is not None and (block := _block(donor, path)):
+        return _insert_block(rows, path, block)
+    if isinstance(value, list) and len(path) == 1 and value and all(isinstance(item, dict) for item in value):
+        return _insert_block(rows, path, [Statement("pair", "\n".join(_many(path, item) for item in value))])
+    if len(path) > 1 and isinstance(path[-1], int):
+        return _insert_block(rows, path, [Statement("pair", _many(path[:-1], value))])
+    parent = path[:-1]
+    while parent and not any(row.kind in ("header", "pair") and starts(row.path, parent) for row in rows):
+        parent = parent[:-1]
+    fresh = path[:2] if path[0] == "append" and len(path) > 2 else path[:1]
+    explicit = any(row.kind == "header" and row.path == parent for row in rows)
+    if len(parent) < len(fresh) and not explicit and (len(path) > len(fresh) or isinstance(value, dict)):
+        for part in reversed(path[len(fresh) :]):
+            value = {part: value}
+        return _insert_block(rows, path, [Statement("header", _section(fresh, value))])
+    for part in reversed(path[len(parent) + 1 :]):
+        value = {part: value}
+    return _insert_pair(rows, parent, path[len(parent)], value, donor)
+
+
+def _insert_pair(rows: list[Statement], parent: Path, name: Any, value: Any, donor: list[Statement] | None) -> str:
+    head = next((index for index, row in enumerate(rows) if row.kind == "header" and row.path == parent), None)
+    near = [index for index, row in enumerate(rows) if row.kind == "pair" and starts(row.path, parent)]
+    if head is not None or not parent:
+        inside = [index for index in near if rows[index].table == parent]
+        place = _after_sibling(rows, inside, donor, (*parent, name)) or (inside[-1] + 1 if inside else 0 if head is None else head + 1)
+        indent = rows[inside[-1]].indent if inside else "" if head is None else rows[head].indent
+        key = keys.segment(str(name))
+    elif near:
+        place, indent = near[-1] + 1, rows[near[-1]].indent
+        key = dotted((*parent[len(rows[near[-1]].table) :], name))
+    else:
+        place = layout.lead(rows, next(i for i, row in enumerate(rows) if row.kind == "header" and starts(row.path, parent)))
+        text = _section(parent, {name: value}) + "\n"
+        return layout.join([*rows[:place], Statement("header", text), *rows[place:]])
+    text = f"{indent}{key} = {_written(value, indent, len(key))}\n"
+    if donor is not None:
+        for index, row in enumerate(donor):
+            if row.kind == "pair" and row.path == (*parent, name) and row.table == parent:
+                text = layout.join(donor[layout.lead(donor, index) : index + 1])
+    return layout.join([*rows[:place], Statement("pair", text), *rows[place:]])
+
+
+def _after_sibling(rows: list[Statement], inside: list[int], donor: list[Statement] | None, path: Path) -> int | None:
+    """Return the place after the pair that precedes ``path`` in the donor, if it is there."""
+    if donor is None:
+        return None
+    before = [row.path for row in donor if row.kind == "pair" and row.table == path[:-1]]
+    places = {rows[index].path: index + 1 for index in inside}
+    if path not in before:
+        return None
+    return next((places[other] for other in reversed(before[: before.index(path)]) if other in places), None)
+
+
+def _block(donor: list[Statement], path: Path) -> list[Statement]:
+    """Return the tables at and below a path as they stand in the donor, with the comments above them."""
+    found: list[Statement] = []
+    for index, row in enumerate(donor):
+        if row.kind == "header" and starts(row.path, path):
+            if found:
+                found.append(Statement("blank", "\n"))
+            found += donor[layout.lead(donor, index) : layout.region(donor, index)]
+    return found
+
+
+def _insert_block(rows: list[Statement], path: Path, block: list[Statement]) -> str:
+    """Put whole tables after their like, else where their section goes, with a blank line on each side."""
+    heads = [index for index, row in enumerate(rows) if row.kind == "header"]
+    place = len(rows)
+    for depth in range(len(path), 0, -1):
+        alike = [index for index in heads if starts(rows[index].path, path[:depth])]
+        if alike:
+            place = layout.region(rows, alike[-1])
+            break
+    else:
+        later = [index for index in heads if _rank(rows[index].path) > _rank(path)]
+        if later:
+            place = layout.lead(rows, later[0])
+    before, after = rows[:place], rows[place:]
+    blank = Statement("blank", "\n")
+    opening = [blank] if before and before[-1].kind != "blank" else []
+    closing = [blank] if after and after[0].kind != "blank" else []
+    return layout.join([*before, *opening, *block, *closing, *after])
+
+
+def _rank(path: Path) -> int:
+    return _ORDER.index(path[0]) if path[0] in _ORDER else len(_ORDER)
+
+
+def _section(path: Path, value: Any) -> str:
+    """Return a table with its header."""
+    return f"[{dotted(path)}]\n" + "".join(f"{keys.segment(n)} = {_written(item, '', len(n))}\n" for n, item in value.items())
+
+
+def _many(path: Path, value: dict[str, Any]) -> str:
+    return f"[{_section(path, value)}".replace("]\n", "]]\n", 1)
+
+
+def _written(value: Any, indent: str, used: int) -> str:
+    """Return a value as TOML: on one line, or a long list with a line for each element."""
+    text = keys.toml(value)
+    if isinstance(value, list) and len(value) > 1 and len(indent) + used + len(text) > _WIDE:
+        inner = "".join(f"{indent}    {keys.toml(item)},\n" for item in value)
+        return f"[\n{inner}{indent}]"
+    return text
+
+
+def endings(old: str, new: str) -> str:
+    """Return ``new``, which has line feeds only, with the line endings of ``old``.
+
+    Where they are mixed, lines that are still there keep theirs and new ones get the more frequent ending.
+    """
+    crlf = old.count("\r\n")
+    if not crlf:
+        return new
+    if crlf == old.count("\n"):
+        return new.replace("\n", "\r\n")
+    from difflib import SequenceMatcher
+
+    common = "\r\n" if crlf * 2 > old.count("\n") else "\n"
+    before, after = old.split("\n"), new.split("\n")
+    stripped = [line.removesuffix("\r") for line in before]
+    lines = [line + common[:-1] for line in after]
+    for tag, first, _, start, end in SequenceMatcher(None, stripped, after, False).get_opcodes():
+        if tag == "equal":
+            lines[start:end] = before[first : first + end - start]
+    if not new.endswith("\n") or new == "":
+        lines[-1] = after[-1]
+    lines[-1] = lines[-1].removesuffix("\r")
+    return "\n".join(lines)

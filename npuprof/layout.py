@@ -1,0 +1,138 @@
+"""A TOML text as its statements: headers, key-value pairs, and the comments and blank lines between them.
+
+Joined, the statements are the text, so whoever changes one of them leaves all others as they were.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import keys
+from npuprof.positions import Positions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.model import Path
+
+
+class Statement:
+    """Some whole lines: ``kind`` is ``header``, ``pair``, ``comment`` or ``blank``.
+
+    ``path`` is what a header opens or a pair sets, ``table`` the table a pair stands in, ``value`` where its
+    value starts and ends in ``text``.
+    """
+
+    __slots__ = ("kind", "path", "table", "text", "value")
+
+    def __init__(self, kind: str, text: str, path: Path = (), table: Path = (), value: tuple[int, int] = (0, 0)) -> None:
+        self.kind = kind
+        self.text = text
+        self.path = path
+        self.table = table
+        self.value = value
+
+    @property
+    def indent(self) -> str:
+        """The blanks before it."""
+        return self.text[: len(self.text) - len(self.text.lstrip(" \t"))]
+
+    def __repr__(self) -> str:
+        return f"Statement({self.kind!r}, {self.text!r})"
+
+
+class _Spans(Positions):
+    """Positions that also know where values end, and which keys are statements."""
+
+    def __init__(self, text: str) -> None:
+        self.heads: list[int] = []
+        self.pairs: list[tuple[int, Path, tuple[int, int]]] = []
+        self._deep = 0
+        self._last: tuple[Path, tuple[int, int]] = ((), (0, 0))
+        super().__init__(text)
+
+    def _key(self, position: int, base: Path) -> Any:
+        found = super()._key(position, base)
+        if not self._deep:
+            self.heads.append(found[1].offset)
+        return found
+
+    def _pair(self, position: int, base: Path) -> int:
+        self._deep += 1
+        end = super()._pair(position, base)
+        self._deep -= 1
+        if not self._deep:
+            self.pairs.append((position, *self._last))
+        return end
+
+    def _value(self, position: int, path: Path) -> int:
+        end = super()._value(position, path)
+        self._last = (path, (position, end))
+        return end
+
+    def tables(self) -> list[tuple[int, Path]]:
+        """Return the offset and the path of each header."""
+        longest: dict[int, Path] = {}
+        for path, offset in self._at.items():
+            if len(path) > len(longest.get(offset, ())):
+                longest[offset] = path
+        return [(offset, longest[offset]) for offset in self.heads]
+
+
+def read(text: str) -> list[Statement]:
+    """Return the statements of a valid TOML text whose lines all end in a line feed."""
+    spans = _Spans(text)
+    marks: list[tuple[int, int, Path, tuple[int, int] | None]] = []
+    for offset, path in spans.tables():
+        marks.append((offset, offset, path, None))
+    for offset, path, span in spans.pairs:
+        marks.append((offset, span[1], path, span))
+    found: list[Statement] = []
+    table: Path = ()
+    done = 0
+    for offset, end, path, value in sorted(marks, key=lambda mark: mark[0]):
+        start = text.rfind("\n", 0, offset) + 1
+        found += _between(text[done:start])
+        done = text.find("\n", end) + 1 or len(text)
+        if value is None:
+            table = path
+            found.append(Statement("header", text[start:done], path, path))
+        else:
+            found.append(Statement("pair", text[start:done], path, table, (value[0] - start, value[1] - start)))
+    return found + _between(text[done:])
+
+
+def _between(text: str) -> list[Statement]:
+    return [Statement("comment" if line.strip() else "blank", line) for line in text.splitlines(keepends=True)]
+
+
+def join(rows: list[Statement]) -> str:
+    """Return the text of statements."""
+    return "".join(row.text for row in rows)
+
+
+def starts(path: Path, prefix: Path) -> bool:
+    """Return whether a path is ``prefix`` or lies below it."""
+    return path[: len(prefix)] == prefix
+
+
+def lead(rows: list[Statement], index: int) -> int:
+    """Return where the comment lines begin that stand directly above a statement."""
+    while index and rows[index - 1].kind == "comment":
+        index -= 1
+    return index
+
+
+def region(rows: list[Statement], index: int) -> int:
+    """Return where the statements of a header end: behind its last pair, or behind the header itself."""
+    last = index + 1
+    for place in range(index + 1, len(rows)):
+        if rows[place].kind == "header":
+            break
+        if rows[place].kind == "pair":
+            last = place + 1
+    return last
+
+
+def dotted(path: Path) -> str:
+    """Return a path of names as a TOML key."""
+    return ".".join(keys.segment(str(part)) for part in path)

@@ -1,0 +1,148 @@
+"""Three-way merge of profiles as text: ours with what theirs brings, and conflicts marked where they clash."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+from npuprof import edit, layout
+from npuprof.edit import MISSING, Change
+from npuprof.merge import Merge, Step
+from npuprof.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuprof.model import Path
+
+
+class Merged(Record):
+    """The merged text; ``data`` is what it holds where there are no ``clashes``, ours where there are."""
+
+    text: str
+    merge: Merge
+    data: dict[str, Any]
+    ours: str
+
+
+def merged(base: str, ours: str, theirs: str, forced: Sequence[Path] = (), size: int = 7) -> Merged:
+    """Merge three texts of valid TOML; ours lends the layout and the line endings.
+
+    Raises NpuprofError where the change cannot be made to the text, TOMLDecodeError for text that is no TOML.
+    """
+    below, mine, other = (text.replace("\r\n", "\n") for text in (base, ours, theirs))
+    merge = Merge(tomllib.loads(below), tomllib.loads(mine), tomllib.loads(other), forced)
+    donor = layout.read(_closed(other))
+    plain = {row.text.strip() for row in donor if row.kind == "comment"}
+
+    def stale(line: str) -> bool:
+        return line not in plain
+
+    def change(step: Step, value: Any) -> Change:
+        rows = donor if step.theirs == step.path else None
+        return Change(step.path, value, _moved(donor, step) if rows is None else rows, stale)
+
+    clean = edit.edited(mine, [change(step, step.value) for step in merge.steps])
+    clean = _comments(below, mine, other, clean)
+    text = clean
+    if merge.clashes:
+        order = sorted(merge.clashes, key=lambda clash: _last_first(clash.path, clash.theirs))
+        steps = [Step(clash.path, clash.theirs, clash.there) for clash in order]
+        rival = edit.edited(clean, [change(step, step.value) for step in steps])
+        text = marked(clean, rival, size)
+    return Merged(edit.endings(ours, text), merge, tomllib.loads(clean), clean)
+
+
+def _last_first(path: Path, value: Any) -> tuple[bool, int]:
+    """Sort what takes an override away behind all else, the last of them first, so that no index shifts."""
+    gone = value is MISSING and len(path) == 2 and isinstance(path[-1], int)
+    return gone, -path[-1] if gone else 0
+
+
+def _closed(text: str) -> str:
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+def _moved(donor: list[layout.Statement], step: Step) -> list[layout.Statement] | None:
+    """Return the statements of their override as they would stand at its place in ours."""
+    size = len(step.theirs)
+    if step.value is MISSING or step.theirs[:1] != ("override",) or size < 2 or len(step.path) < 2:
+        return None
+    old, new = step.theirs[:2], step.path[:2]
+    found = []
+    for row in donor:
+        path, table = (new + side[2:] if side[:2] == old else side if side[:1] != ("override",) else () for side in (row.path, row.table))
+        found.append(layout.Statement(row.kind, row.text, path, table, row.value))
+    return found
+
+
+def _comments(base: str, ours: str, theirs: str, result: str) -> str:
+    """Take over what theirs did to the comments beside and above a statement that ours left alone."""
+    before, mine, other = (_remarks(text) for text in (base, ours, theirs))
+    rows = layout.read(_closed(result))
+    wanted = {
+        path: remark for path, remark in other.items() if path in before and remark != before[path] and mine.get(path) == before[path]
+    }
+    done: list[layout.Statement] = []
+    for index, row in enumerate(rows):
+        if row.kind in ("header", "pair") and row.path in wanted and _remark(rows, index) == before[row.path]:
+            above, beside = wanted[row.path]
+            first = layout.lead(rows, index)
+            del done[len(done) - (index - first) :]
+            done += [layout.Statement("comment", f"{row.indent}{line}\n") for line in above]
+            end = _end(row)
+            row.text = row.text[:end].rstrip(" \t") + beside + "\n"
+        done.append(row)
+    text = layout.join(done)
+    return text if result.endswith("\n") else text.removesuffix("\n")
+
+
+def _remarks(text: str) -> dict[Path, tuple[tuple[str, ...], str]]:
+    rows = layout.read(_closed(text))
+    return {
+        row.path: _remark(rows, index)
+        for index, row in enumerate(rows)
+        if row.kind in ("header", "pair") and row.path[:1] != ("override",)  # their numbers differ from side to side
+    }
+
+
+def _remark(rows: list[layout.Statement], index: int) -> tuple[tuple[str, ...], str]:
+    """Return the comment lines above a statement, and what follows its value."""
+    row = rows[index]
+    above = tuple(line.text.strip() for line in rows[layout.lead(rows, index) : index])
+    return above, row.text[_end(row) :].rstrip("\n")
+
+
+def _end(row: layout.Statement) -> int:
+    """Return where the value of a pair ends, or the brackets of a header."""
+    if row.kind == "pair":
+        return row.value[1]
+    try:
+        tomllib.loads(row.text)
+    except tomllib.TOMLDecodeError:
+        return len(row.text.rstrip())
+    place = row.text.rfind("]")
+    while True:  # a comment may hold brackets too
+        shorter = row.text.rfind("]", 0, place)
+        if shorter < 0:
+            return place + 1
+        try:
+            tomllib.loads(row.text[: shorter + 1])
+        except tomllib.TOMLDecodeError:
+            return place + 1
+        place = shorter
+
+
+def marked(ours: str, theirs: str, size: int = 7) -> str:
+    """Return two texts as one: lines that differ stand between conflict markers, ours first."""
+    from difflib import SequenceMatcher
+
+    mine, other = _closed(ours).splitlines(keepends=True), _closed(theirs).splitlines(keepends=True)
+    found: list[str] = []
+    for tag, first, last, start, end in SequenceMatcher(None, mine, other, False).get_opcodes():
+        if tag == "equal":
+            found += mine[first:last]
+        else:
+            found += ["<" * size + " ours\n", *mine[first:last], "=" * size + "\n", *other[start:end], ">" * size + " theirs\n"]
+    return "".join(found)
