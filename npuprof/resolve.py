@@ -39,6 +39,7 @@ class Resolver:
         self.context = context or Context()
         self._lineages: dict[str, tuple[Profile, ...]] = {}
         self._folds: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.screened: dict[int, dict[Any, Any]] = {}  #: what the checks know of these profiles, by what they are checked for
 
     def config(self, profile: Profile, name: str | None = None, changes: Iterable[Step] = ()) -> Config:
         """Return the profile resolved; ``changes`` come last, from the command line.
@@ -67,6 +68,12 @@ class Resolver:
             return traced, events
 
         return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(steps))
+
+    def renew(self, kept: int) -> None:
+        """Forget who extends whom, because the profiles are now other ones; keep at most ``kept`` folds."""
+        self._lineages.clear()
+        if len(self._folds) > kept:
+            self._folds.clear()
 
     def layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
         """Return the layers of one profile that take part in this context, by name."""

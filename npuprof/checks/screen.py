@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from npuprof.profile import Profile
 
-#: What the rules that count look at; a profile with any of these is not screened.
-_COUNTED = frozenset(("dynamic_dims", "input_shape", "estimator.save_checkpoints_steps"))
+#: What the rules that count look at, and what is judged by its neighbours; a profile with any of these is not screened.
+_COUNTED = frozenset(("dynamic_dims", "input_shape", "estimator.save_checkpoints_steps", "enable_data_pre_proc"))
 
 
 def clean(view: View) -> bool:
@@ -30,13 +30,14 @@ def clean(view: View) -> bool:
     resolver, lineage = view.resolver, view.config.lineage
     if resolver is None or view.config.changed:
         return False
-    states: dict[tuple[str, ...], bool] = view.scope.memory.setdefault(" states", {})
+    # Names mean something in one store only, so what is known of them stays with the resolver of that store.
+    states: dict[Any, Any] = resolver.screened.setdefault(id(view.scope), {})
     return _state(view, lineage, tuple(profile.key for profile in lineage), states)
 
 
-def _state(view: View, lineage: tuple[Profile, ...], names: tuple[str, ...], states: dict[tuple[str, ...], bool]) -> bool:
+def _state(view: View, lineage: tuple[Profile, ...], names: tuple[str, ...], states: dict[Any, Any]) -> bool:
     """Return whether the settings after a lineage are clean: those before its last profile, and its own."""
-    known = states.get(names)
+    known: bool | None = states.get(names)
     if known is not None:
         return known
     done = len(names) - 1
@@ -48,11 +49,13 @@ def _state(view: View, lineage: tuple[Profile, ...], names: tuple[str, ...], sta
         values = view.resolver.fold(lineage[: place + 1], view.scenario) if place < len(names) - 1 else view.settings
         layers = view.resolver.layers(lineage[place], view.scenario)
         touched = tuple([(step.op, step.key) for _, steps in layers for step in steps])
-        states[names[: place + 1]] = (not place or states[before]) and _fine(view, values, touched, before)
-    return states[names]
+        states[names[: place + 1]] = (not place or states[before]) and _fine(view, values, touched, before, states)
+    return bool(states[names])
 
 
-def _fine(view: View, values: dict[str, Any], touched: tuple[tuple[str, str], ...], before: tuple[str, ...]) -> bool:
+def _fine(
+    view: View, values: dict[str, Any], touched: tuple[tuple[str, str], ...], before: tuple[str, ...], states: dict[Any, Any]
+) -> bool:
     memory = view.scope.memory
     for op, key in touched:
         if key in _COUNTED or op == "unset":
@@ -71,9 +74,9 @@ def _fine(view: View, values: dict[str, Any], touched: tuple[tuple[str, str], ..
         if not good:
             return False
     mark = (before, touched)  # with the same profiles below, the same keys are set
-    awake = memory.get(mark)
+    awake = states.get(mark)
     if awake is None:
-        awake = memory[mark] = tuple(rule for rule in _rules_of(touched) if _speaks(rule, values))
+        awake = states[mark] = tuple(rule for rule in _rules_of(touched) if _speaks(rule, values))
     return all(_keeps(view, rule, values) for rule in awake)
 
 
