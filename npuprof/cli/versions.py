@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-from npuprof.cli.parameters import Cann, Colour, Output, Product, Store
+from npuprof.cli.parameters import Cann, Colour, Format, Output, Product, Store
+
+Preset = Annotated[str, typer.Argument(help="A preset of the store: NAME or NAME@REV.")]
 
 
 def diff(
@@ -33,6 +35,40 @@ def diff(
     return diff_presets(specs or [], rev, store, cann, product, form)
 
 
+def log(
+    spec: Preset,
+    key: Annotated[str | None, typer.Argument(help="Only the commits that changed this key, or a place inside a value.")] = None,
+    number: Annotated[int | None, typer.Option("--number", "-n", min=1, help="Stop after so many commits.")] = None,
+    format_: Format = "text",
+    store: Store = None,
+    cann: Cann = None,
+    product: Product = None,
+    output: Output = None,
+    color: Colour = "auto",
+) -> int:
+    """List the commits that changed what a preset resolves to, through any parent, newest first."""
+    from npuprof.commands.log import log_preset
+
+    return log_preset(spec, key, store, cann, product, number, format_, output, color)
+
+
+def blame(
+    spec: Preset,
+    format_: Format = "text",
+    store: Store = None,
+    cann: Cann = None,
+    product: Product = None,
+    output: Output = None,
+    color: Colour = "auto",
+) -> int:
+    """Show a preset resolved, each value with the commit that wrote it and its place."""
+    from npuprof.commands.log import blame_preset
+
+    return blame_preset(spec, store, cann, product, format_, output, color)
+
+
 def register(app: typer.Typer) -> None:
     """Add the verbs of this family."""
     app.command()(diff)
+    app.command()(log)
+    app.command()(blame)

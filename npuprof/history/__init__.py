@@ -33,7 +33,11 @@ def of(home: Any) -> Repository:
 
 def at(home: Any, commit: str) -> Revision:
     """Return a store as it was at a commit (its full id), read once."""
-    repository = of(home)
+    return at_repository(of(home), commit)
+
+
+def at_repository(repository: Repository, commit: str) -> Revision:
+    """Return the store of a repository as it was at a commit (its full id), read once."""
     known = repository.revisions
     if commit not in known:
         known[commit] = Revision(repository, commit)
