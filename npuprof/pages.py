@@ -31,7 +31,7 @@ def pages() -> dict[str, Page]:
     for code, record in part("pages").items():
         found[code] = Page(
             code, record["title"], record["severity"], record["why"], record["fix"],
-            _files(record.get("bad", "")), _files(record.get("good", "")),
+            _files(record.get("bad", {})), _files(record.get("good", {})),
             record.get("ask", {}), record.get("ask", {}), tuple(record.get("source", ())),
         )  # fmt: skip
     for code, record in part("rules")["texts"].items():

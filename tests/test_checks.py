@@ -1,0 +1,274 @@
+"""The checks: every code's page by its examples, and what the adapter itself does with values and combinations."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import adapter
+import pytest
+from building import REPOSITORY, build_store, codes, findings, options, toml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npuprof import catalog, checks, pages, spec
+from npuprof.catalog import products, releases
+from npuprof.errors import NpuprofError
+from npuprof.model import SEVERITIES, Finding
+
+USED = {
+    code
+    for path in (REPOSITORY / "npuprof").rglob("*.py")
+    if "_built" not in path.parts
+    for code in re.findall(r'"(NP\d{3})"', path.read_text())
+}
+RULES = {rule.code for rule in catalog.rules()}
+PAGES = pages.pages()
+
+#: Codes that say something of the command line or of a target, or that no text can show; they have no examples.
+WITHOUT_EXAMPLE = {"NP002", "NP003", "NP005", "NP008", "NP010", "NP012", "NP013", "NP107", "NP401"}
+
+
+def is_checked(code: str) -> bool:
+    """Return whether ``check`` can give a code: those from NP8 on belong to scripts, targets and commands."""
+    return code in RULES or bool(PAGES[code].bad)
+
+
+def run(folder: Path, files: dict[str, str], ask: dict[str, str]) -> list[Finding]:
+    """Return what the check of a whole store finds, as the command does it."""
+    build_store(folder, files)
+    workspace = spec.Workspace(str(folder), spec.context(**ask))
+    from npuprof.commands.check import _strays
+
+    found = list(_strays(workspace))
+    for name in workspace.store.names():
+        try:
+            found += checks.check(workspace.config(name))
+        except NpuprofError as error:
+            found += error.findings
+    return checks.gather(found)
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    assert PAGES.keys() >= USED, f"no page: {sorted(USED - PAGES.keys())}"
+    assert PAGES.keys() == USED | RULES, f"no code: {sorted(PAGES.keys() - USED - RULES)}"
+
+
+@pytest.mark.parametrize("code", PAGES)
+def test_a_page_says_what_why_and_how(code: str) -> None:
+    page = PAGES[code]
+    assert page.severity in SEVERITIES
+    assert page.title
+    assert re.match(r"[A-Z]|npuprof |[a-z]+_[a-z_]+ ", page.why), "a sentence starts with a capital, unless with a name"
+    assert page.why.endswith((".", "!"))
+    assert page.fix
+    assert bool(page.bad) == bool(page.good), "an example needs its counterpart"
+    if code < "NP8" and code not in WITHOUT_EXAMPLE:
+        assert page.bad, "check gives this code: it needs examples"
+
+
+@pytest.mark.parametrize("code", [code for code in PAGES if is_checked(code)])
+def test_the_bad_example_is_flagged_and_the_good_one_is_not(code: str, tmp_path: Path) -> None:
+    page = PAGES[code]
+    bad = [finding for finding in run(tmp_path / "bad", page.bad, page.ask_bad) if finding.code == code]
+    assert bad, "the bad example is not flagged"
+    assert bad[0].severity == page.severity
+    for finding in bad:
+        assert finding.line or code == "NP004", "a finding without a place"
+        assert finding.hint, "a finding without a repair"
+        assert finding.message
+    good = run(tmp_path / "good", page.good, page.ask_good)
+    assert [str(finding) for finding in good if finding.code == code] == []
+    assert [str(finding) for finding in good if finding.severity == "error"] == [], "the good example has other errors"
+
+
+def test_no_code_names_two_rules() -> None:
+    assert len(RULES) == len(catalog.rules())
+    assert not RULES & set(catalog.part("pages"))
+
+
+@pytest.mark.parametrize(
+    ("product", "cann"), [(None, None), *((name, None) for name in products.products()), (None, "8.0.0"), (None, "9.0.0")]
+)
+def test_the_shipped_presets_are_clean_where_they_are_meant_for(product: str | None, cann: str | None) -> None:
+    workspace = spec.Workspace("builtin:", spec.context(cann, product))
+    for name in workspace.store.names():
+        config = workspace.config(name)
+        meant = not product or any(products.covers(p, product) or products.covers(product, p) for p in config.products)
+        if not meant or (cann and cann not in (releases.within(config.cann or ">=1") or ())):
+            continue
+        loud = [str(finding) for finding in checks.check(config) if finding.severity != "info"]
+        assert loud == [], name
+
+
+def test_the_shipped_presets_say_when_to_use_them() -> None:
+    workspace = spec.Workspace("builtin:")
+    names = workspace.store.names()
+    assert len(names) >= 14
+    assert workspace.store.strays() == []
+    for name in names:
+        config = workspace.config(name)
+        assert config.description.startswith(("Use it", "Add it", "Extend it")), name
+        assert config.scenario
+        assert config.cann
+        assert config.products
+        if name.startswith(("base/", "mixins/")):
+            assert config.abstract, name
+
+
+# -- what no text can show ----------------------------------------------------------------------------------------
+
+
+def test_bytes_that_are_no_utf8_are_placed(tmp_path: Path) -> None:
+    build_store(
+        tmp_path, {"a": "# ä\n[options]\nx = 'ä'\n".encode("latin-1").replace(b"# \xe4", "# ä".encode()), "b": "x".encode("utf-16")}
+    )
+    found = run(tmp_path, {}, {})
+    assert [(finding.code, finding.line, finding.column) for finding in found] == [("NP002", 3, 6), ("NP002", 1, 1)]
+
+
+def test_a_link_out_of_the_store_is_refused_and_one_inside_is_fine(tmp_path: Path) -> None:
+    (tmp_path / "outside.toml").write_text("[options]\nhcom_parallel = true\n")
+    folder = build_store(tmp_path / "profiles", {"a": "[options]\nhcom_parallel = true\n"})
+    os.symlink(tmp_path / "outside.toml", folder / "b.toml")
+    os.symlink("a.toml", folder / "c.toml")
+    assert [(finding.code, finding.profiles) for finding in run(folder, {}, {})] == [("NP005", ("b",))]
+
+
+# -- the adapter's own behaviour ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", catalog.names())
+@settings(max_examples=settings.default.max_examples // 3)
+@given(st.data())
+def test_what_the_adapter_refuses_is_found(name: str, data: st.DataObject) -> None:
+    option = catalog.option(name)
+    assert option is not None
+    value = data.draw(adapter.values(option))
+    fate = adapter.alone(name, value)
+    loud = [finding for finding in found_for(name, value) if finding.severity != "info"]
+    if fate is adapter.REFUSED:
+        assert any(finding.severity == "error" for finding in loud), f"{name} = {value!r} kills the job, and nothing says so"
+    elif fate is adapter.CHANGED:
+        assert loud, f"{name} = {value!r} is read as something else, and nothing says so"
+
+
+def found_for(name: str, value: Any) -> list[Finding]:
+    return [finding for finding in checks.check(options(**{name: value})) if finding.key.split(".")[0].split("[")[0] == name]
+
+
+@pytest.mark.parametrize(("name", "value"), adapter.documented())
+def test_what_is_documented_is_no_error(name: str, value: Any) -> None:
+    about = [finding for finding in found_for(name, value) if finding.code in ("NP201", "NP202", "NP203", "NP204", "NP205")]
+    doubted = catalog.option(name).doubtful_values  # type: ignore[union-attr]
+    assert [str(finding) for finding in about if finding.code != "NP205" or str(value) not in doubted] == []
+
+
+@given(adapter.combinations())
+def test_what_the_adapter_refuses_together_is_found(chosen: dict[str, Any]) -> None:
+    reason = adapter.together(chosen)
+    if reason is not None:
+        found = [finding for finding in checks.check(options(**chosen)) if finding.severity == "error"]
+        assert found, f"{chosen}: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("options.stream_sync_timeout = 60000\noptions.hccl_timeout = 1800", True),
+        ("options.stream_sync_timeout = 1800000\noptions.hccl_timeout = 1800", True),
+        ("options.stream_sync_timeout = 1800001\noptions.hccl_timeout = 1800", False),
+        ("options.stream_sync_timeout = -1\noptions.hccl_timeout = 1800", False),
+        ("options.stream_sync_timeout = 60000\nenv.HCCL_EXEC_TIMEOUT = 1800", True),
+        ("options.stream_sync_timeout = 60000\nenv.HCCL_EXEC_TIMEOUT = '1800'", True),
+        ("options.stream_sync_timeout = 1900000\nenv.HCCL_EXEC_TIMEOUT = 1800", False),
+        ("options.stream_sync_timeout = 60000\nenv.HCCL_EXEC_TIMEOUT = 1800\noptions.hccl_timeout = 10", False),
+    ],
+)
+def test_a_stream_must_wait_longer_than_a_collective(text: str, expected: bool) -> None:
+    words = [
+        finding.message for finding in findings(text) if "stream_sync_timeout" in finding.key or "stream_sync_timeout" in finding.message
+    ]
+    assert bool([word for word in words if "hccl" in word.lower()]) == expected, words
+
+
+# -- how findings are gathered ------------------------------------------------------------------------------------
+
+
+def test_one_fault_in_a_base_is_one_finding_that_names_the_heirs(tmp_path: Path) -> None:
+    files = {"base": "[options]\nhcom_paralel = true\n", "b": 'profile.extends = ["base"]', "a": 'profile.extends = ["b"]'}
+    (finding,) = run(tmp_path, files, {})
+    assert (finding.code, finding.profiles) == ("NP201", ("base", "a", "b"))
+    assert finding.hint == "did you mean 'hcom_parallel'?"
+    assert (finding.line, finding.column) == (2, 1)
+
+
+def test_a_fault_in_a_list_element_is_placed_at_the_element() -> None:
+    (finding,) = findings('[options]\nenable_dump = true\ndump_path = "/d"\ndump_step = [ 1,\n  "9-3" ]\n')
+    assert (finding.code, finding.line, finding.column, finding.key) == ("NP204", 5, 3, "dump_step[1]")
+
+
+def test_an_appended_fault_is_placed_where_it_was_appended(tmp_path: Path) -> None:
+    files = {
+        "base": "options = { enable_dump = true, dump_path = '/d', dump_step = [1, 2] }",
+        "leaf": 'profile.extends = ["base"]\nappend.options.dump_step = [3, "9-3"]\n',
+    }
+    (finding,) = run(tmp_path, files, {})
+    assert (os.path.basename(finding.path or ""), finding.line, finding.column) == ("leaf.toml", 2, 32)
+
+
+def test_all_findings_of_a_preset_are_reported() -> None:
+    text = toml(
+        {"options": {"deterministc": 1, "deterministic": True, "precision_mode_v2": "fp61", "dump_step": ["5-3"]}, "env": {"RANK_ID": 1}}
+    )
+    assert {"NP201", "NP202", "NP203", "NP204", "NP602"} <= set(codes(text))
+
+
+def test_one_job_in_a_preset_for_several_products_is_judged_for_each() -> None:
+    text = 'profile.products = ["atlas-a2", "atlas-training"]\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
+    (finding,) = [finding for finding in findings(text) if finding.code == "NP409"]
+    assert "atlas-training" in finding.message
+    assert "atlas-a2" not in finding.message
+
+
+def test_an_override_for_a_product_is_checked_on_that_product() -> None:
+    text = (
+        'options.precision_mode_v2 = "fp16"\n[[override]]\nmatch.product = "atlas-training"\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
+    )
+    assert "NP409" not in codes(text)
+    assert "NP409" in codes(text, product="atlas-training")
+
+
+@pytest.mark.parametrize(
+    ("match", "code", "column"),
+    [
+        ('product = "atlas-a33"', "NP403", 11),
+        ('product = ["atlas-a3", "atlas-a33"]', "NP403", 34),
+        ('cann = "9.x"', "NP402", 11),
+        ('scenario = "train"', "NP007", 11),
+    ],
+)
+def test_an_override_that_can_never_match_is_told(match: str, code: str, column: int, tmp_path: Path) -> None:
+    text = f"[[override]]\nmatch = {{ {match} }}\noptions = {{ hcom_parallel = true }}\n"
+    (finding,) = run(tmp_path, {"a": text}, {})
+    assert (finding.code, finding.severity, finding.line, finding.column) == (code, "error", 2, column)
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, "0x" + "f" * 5000, "-1e400", "nan", "1979-05-27", "[[[1]]]", "{ a = { b = [1] } }", "''", '"\\u0000"']
+)
+@pytest.mark.parametrize(
+    "name", ["deterministic", "precision_mode_v2", "hcom_parallel", "dump_path", "dump_step", "profiling_options", "zzz"]
+)
+def test_no_value_breaks_a_check(name: str, value: str) -> None:
+    try:
+        found = findings(
+            f"[options]\n{name} = {value}\n[env]\nX = {value}\nHCCL_CONNECT_TIMEOUT = {value}\n[estimator]\ntf_random_seed = {value}\n"
+        )
+    except NpuprofError as error:
+        found = list(error.findings)
+    for finding in found:
+        assert str(finding)
+    assert any(finding.severity == "error" for finding in found)
