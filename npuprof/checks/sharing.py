@@ -87,9 +87,7 @@ def dead(view: View) -> Iterator[Finding]:
         for step in steps:
             if layer == "values" and step.op == "set" and step.key in current:
                 yield from _repeated(view, profile, step, current[step.key])
-            if step.op == "unset" and not values.find(step.key, current.get(step.key), step.tail)[0] | (
-                not step.tail and step.key in current
-            ):
+            if step.op == "unset" and (step.key not in current or not values.find(step.key, current[step.key], step.tail)[0]):
                 what = f"unset {keys.show(step.key, step.tail)} clears nothing"
                 why = "Nothing that the profile extends sets it."
                 yield view.finding(Fault("NP702", "warning", what, why, "remove it from unset"), step.key, profile.origin(*step.path))
