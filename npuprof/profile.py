@@ -187,6 +187,10 @@ class _Reader:
                 )
             elif _is_a("text", value) or _is_a("a list of names", value):
                 wanted[name] = (value,) if isinstance(value, str) else tuple(value)
+                for scenario in wanted[name] if name == "scenario" else ():
+                    if scenario not in SCENARIOS:
+                        hint = did_you_mean(scenario, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
+                        self.problem("NP007", f"unknown scenario {scenario!r}", (*path, "match", name), hint)
             else:
                 self.problem("NP007", f"{name!r} must be text or a list of texts", (*path, "match", name), f'write {name} = "..."')
         unset = block.get("unset", [])

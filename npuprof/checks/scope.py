@@ -54,6 +54,9 @@ def claims(view: View) -> Iterator[Finding]:
         if "cann" in profile.table or "products" in profile.table:
             for fault, path in _claimed(profile.table.get("cann"), tuple(profile.table.get("products", ()))):
                 yield view.finding(fault, f"profile.{path[0]}", profile.origin("profile", *path))
+        for index, override in enumerate(profile.overrides):
+            for fault, path in _matched(override.match):
+                yield view.finding(fault, f"override.match.{path[0]}", profile.origin("override", index, "match", *path))
     cann, product = view.asked.cann, view.asked.product
     named = view.config.cann
     if cann and named and cann not in (releases.within(named) or (cann,)):
@@ -92,6 +95,18 @@ def _claimed(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[Fault, Pat
             hint = did_you_mean(name, products.names(), f"known are {', '.join(products.names())}")
             found.append((Fault("NP403", "error", f"unknown product {name!r}", "Checks for it cannot be made.", hint), ("products", index)))
     return tuple(found)
+
+
+def _matched(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
+    """Yield what no job can ever match; a name that stands alone is placed at its key."""
+    never = "The override would never take part, without any message."
+    for index, name in enumerate(match.get("product", ())):
+        if products.find(name) is None:
+            hint = did_you_mean(name, products.names(), f"known are {', '.join(products.names())}")
+            yield Fault("NP403", "error", f"unknown product {name!r}", never, hint), ("product", index)
+    for index, spec in enumerate(match.get("cann", ())):
+        if releases.within(spec) is None:
+            yield Fault("NP402", "error", f"cann = {shown(spec)} is no range of releases", never, 'write ">=8.0,<10"'), ("cann", index)
 
 
 def _author(view: View, name: str) -> Any:
