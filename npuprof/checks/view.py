@@ -94,7 +94,8 @@ class View:
             return bool(self.scenario), self.scenario or "none"
         key, tail = (keys.full(head, path[1]), path[2:]) if head in ("env", "estimator", "atc") else (head, path[1:])
         if key in self.settings:
-            return _member(key, self.settings[key], tail)
+            value = self.settings[key]
+            return (True, _read(path[1], value)) if head == "env" else _member(key, value, tail)
         if tail:
             return False, None
         if head == "env":
@@ -105,6 +106,17 @@ class View:
             return False, None
         option = catalog.option(head)
         return False, self.default(option, family) if option else None
+
+
+def _read(name: str, value: Any) -> Any:
+    """Return the value of a variable as its reader sees it: a number that is written as text is a number."""
+    variable = catalog.variable(name)
+    if variable is None or variable.kind not in ("int", "float") or not isinstance(value, str):
+        return value
+    try:
+        return int(value) if variable.kind == "int" else float(value)
+    except ValueError:
+        return value
 
 
 def _member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | None, Any]:
