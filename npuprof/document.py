@@ -11,7 +11,11 @@ from npuprof.model import Finding, Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from npuprof.positions import Positions
+
+_LONGEST = 14_000  # bits: Python refuses to write more than 4300 digits
 
 
 class Document:
@@ -48,12 +52,34 @@ def read(name: str, source: str, raw: bytes | str, revision: str | None = None) 
     """
     text = _decode(source, raw) if isinstance(raw, bytes) else raw
     try:
-        data = tomllib.loads(text)
+        data = parse(text)
     except tomllib.TOMLDecodeError as error:
         raise NpuprofError([_syntax(source, text, str(error))]) from None
+    except ValueError:
+        raise NpuprofError([_endless(source, text)]) from None
     except RecursionError:
         raise NpuprofError([_nested(source)]) from None
     return Document(name, source, text, data, revision)
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Return what a TOML text says.
+
+    Raises tomllib.TOMLDecodeError, or ValueError for a whole number with thousands of digits, which Python cannot write down.
+    """
+    data = tomllib.loads(text)
+    if len(text) > 3000 and (longest := max(_ints(data), default=0)) > _LONGEST:
+        raise ValueError(f"{longest} bits")
+    return data
+
+
+def _ints(value: Any) -> Iterator[int]:
+    """Yield the bits of every whole number in a value."""
+    if isinstance(value, int):
+        yield value.bit_length()
+    elif isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _ints(item)
 
 
 def command_line(name: str, data: dict[str, Any]) -> Document:
@@ -101,6 +127,19 @@ def _syntax(source: str, text: str, message: str) -> Finding:
         "Nothing of the file can be used until it can be read.",
         "mend the line; strings need quotes, and a key may stand only once in its table",
         where=(source, line, column),
+    )
+
+
+def _endless(source: str, text: str) -> Finding:
+    match = re.search(r"(?<![\w\"'])[+-]?(?:0[xob])?[0-9a-fA-F_]{2500,}", text)
+    offset = match.start() if match else 0
+    return Finding(
+        "NP001",
+        "error",
+        "not readable: a number with thousands of digits",
+        "No option holds more than 64 bits.",
+        "write a smaller number, or text in quotes",
+        where=(source, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)),
     )
 
 

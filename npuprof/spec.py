@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog, keys, store
 from npuprof.catalog import products, releases
-from npuprof.document import command_line, read
+from npuprof.document import command_line, parse, read
 from npuprof.errors import NpuprofError
 from npuprof.model import Context, Finding, Origin, Step
 from npuprof.nearest import did_you_mean
@@ -196,12 +196,10 @@ def plain_steps(changes: dict[str, Any], unset: Sequence[str] = ()) -> list[Step
 
 def literal(key: str, text: str) -> Any:
     """Return the value in ``KEY=VALUE``: TOML where it is TOML, text where it is not or the setting is text."""
-    import tomllib
-
     try:
-        document = tomllib.loads(f"value = {text}\n")
+        document = parse(f"value = {text}\n")
         value = document["value"] if len(document) == 1 else text
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return text
     option = catalog.option(key) if key else None
     wants_text = option is not None and option.field == "s"
