@@ -146,3 +146,24 @@ def marked(ours: str, theirs: str, size: int = 7) -> str:
         else:
             found += ["<" * size + " ours\n", *mine[first:last], "=" * size + "\n", *other[start:end], ">" * size + " theirs\n"]
     return "".join(found)
+
+
+def sides(text: str) -> tuple[str, str] | None:
+    """Return the two texts that conflict markers stand between, None where there are no whole conflicts."""
+    found: tuple[list[str], list[str]] = ([], [])
+    state = ""
+    whole = 0
+    for line in text.splitlines(keepends=True):
+        mark = line.rstrip("\r\n")
+        if not state and mark.startswith("<<<<<<< "):
+            state = "ours"
+        elif state == "ours" and mark.startswith("||||||| "):
+            state = "base"
+        elif state in ("ours", "base") and mark == "=======":
+            state = "theirs"
+        elif state == "theirs" and mark.startswith(">>>>>>> "):
+            state, whole = "", whole + 1
+        elif state != "base":
+            for side in (0, 1) if not state else (state == "theirs",):
+                found[side].append(line)
+    return ("".join(found[0]), "".join(found[1])) if whole and not state else None

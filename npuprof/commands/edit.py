@@ -231,6 +231,8 @@ def _assignment(data: dict[str, Any], text: str) -> Change | None:
     value = spec.literal(key if len(path) == depth and path[0] != "append" else "", raw.strip())
     if path[0] == "profile" and isinstance(value, str):
         value = _listed(path, value)
+    if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and str(int(value)) == value:
+        value = int(value)  # as people write it; what a process sees is the same
     for end in range(1, len(path)):
         over = at(data, path[:end])
         if over is MISSING or isinstance(over, dict):

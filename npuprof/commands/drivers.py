@@ -1,0 +1,262 @@
+"""What git calls for a preset: textconv, the diff driver and the merge driver. None of them fails a git command."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+
+from npuprof import catalog, checks, edit, keys, output
+from npuprof.document import Document, read
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding, Path
+from npuprof.profile import Profile
+from npuprof.resolve import Resolver
+from npuprof.store import Folder, is_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuprof.config import Config
+    from npuprof.mergetext import Merged
+    from npuprof.model import Origin
+
+_FALLBACK = (NpuprofError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError, LookupError, TypeError, AttributeError)
+
+
+def textconv(path: str) -> int:
+    """Print the normal form of a preset's file, or the file as it is where it cannot be read."""
+    raw = _raw(path)
+    try:
+        said = _normal(path, raw)
+    except _FALLBACK:
+        said = raw
+    _write(said)
+    return 0
+
+
+def _normal(path: str, raw: bytes) -> bytes:
+    """Return the normal form of a file; of one with conflicts, that of both sides with the conflicts marked."""
+    from npuprof.mergetext import marked, sides
+    from npuprof.normal import normal
+
+    pair = sides(raw.decode())
+    if pair is None:
+        return normal(read(path, path, raw).data).encode()
+    ours, theirs = (normal(read(path, path, side).data) for side in pair)
+    return marked(ours, theirs).encode()
+
+
+def diff_driver(words: Sequence[str]) -> int:
+    """Print what differs between two versions of a file; git hands over its names as it does to any diff command."""
+    if len(words) < 7:
+        output.answer(f"* Unmerged path {words[0]}\n" if words else "")
+        return 0
+    path, old, _, _, new = words[:5]
+    before, after = _raw(old), _raw(new)
+    named = words[7] if len(words) > 7 else path
+    head = f"diff --npuprof a/{path} b/{named}\n"
+    try:
+        said = _changes(path, before if old != os.devnull else None, named, after if new != os.devnull else None)
+    except _FALLBACK:
+        said = ""
+    body = said.encode() or _unified(f"a/{path}", before, f"b/{named}", after)
+    _write(head.encode() + body)
+    return 0
+
+
+def _changes(path: str, before: bytes | None, named: str, after: bytes | None) -> str:
+    """Return the changes between two files as they are written, or nothing where only their text differs."""
+    from npuprof import changes
+    from npuprof.review.plain import lines
+
+    old: Document | None = None if before is None else read(path, path, before)
+    new: Document | None = None if after is None else read(named, named, after)
+    found = [line for change in changes.documents(old, new) for line in lines(change, "  ")]
+    said = "new preset" if old is None else "removed" if new is None else ""
+    return "".join(f"{line}\n" for line in ([f"  {said}"] if said else []) + found)
+
+
+def _unified(old: str, before: bytes, new: str, after: bytes) -> bytes:
+    from difflib import diff_bytes, unified_diff
+
+    def rows(raw: bytes) -> list[bytes]:
+        return raw.splitlines(keepends=True) if b"\r" not in raw else [row for row in raw.replace(b"\n", b"\n\0").split(b"\0") if row]
+
+    end = b"\n\\ No newline at end of file\n"
+    found = diff_bytes(unified_diff, rows(before), rows(after), old.encode(), new.encode())
+    return b"".join(line if line.endswith(b"\n") else line + end for line in found)
+
+
+def merge_driver(base: str, ours: str, theirs: str, path: str, size: int) -> int:
+    """Merge a preset; the result replaces ``ours``. Return 1 where conflicts are left in it."""
+    try:
+        texts = [_text(path, _raw(side)) for side in (base, ours, theirs)]
+        result = _merged(texts, (base, ours, theirs), path, size)
+    except Exception as error:  # whatever it is, git still gets a merge
+        reason = error.findings[0].message if isinstance(error, NpuprofError) else str(error) or type(error).__name__
+        output.talk(f"npuprof: {path} is merged as text: {reason}")
+        code, text = _merge_file(ours, base, theirs, size)
+        if text is not None:
+            output.write_all({ours: text})
+        return 1 if code else 0
+    bom = b"\xef\xbb\xbf" if _raw(ours).startswith(b"\xef\xbb\xbf") else b""
+    output.write_all({ours: bom + result.text.encode()})
+    for clash in result.merge.clashes:
+        sides = " ".join(
+            f"{word} {'gone' if value is edit.MISSING else keys.shown(value)}{comma}"
+            for word, value, comma in (("here", clash.ours, ","), ("there", clash.theirs, ""))
+        )
+        output.talk(f"npuprof: {path}: conflict in {keys.show('', clash.path).lstrip('.')}: {sides}")
+    return 1 if result.merge.clashes else 0
+
+
+def _text(path: str, raw: bytes) -> str:
+    """Return the text of one side, which has to be TOML; an empty one stands for a file that was not there."""
+    return read(path, path, raw).text
+
+
+def _merged(texts: Sequence[str], files: Sequence[str], path: str, size: int) -> Merged:
+    from npuprof.mergetext import merged
+
+    base, ours, theirs = texts
+    result = merged(base, ours, theirs, size=size)
+    forced = _unfit(result, texts, path)
+    if forced:
+        return merged(base, ours, theirs, forced, size)
+    if not result.merge.clashes:
+        code, raw = _merge_file(files[1], files[0], files[2], size)
+        text = None if code or raw is None else _text_of(path, raw)
+        if text is not None and edit.same(tomllib.loads(text), result.data):
+            return result._replace(text=text)  # as good, and it keeps every comment and the order of both sides
+    return result
+
+
+def _text_of(path: str, raw: bytes) -> str | None:
+    try:
+        return _text(path, raw)
+    except NpuprofError:
+        return None
+
+
+def _unfit(result: Merged, texts: Sequence[str], path: str) -> list[Path]:
+    """Return the changes of theirs that bring errors neither side has alone, or an order nobody chose."""
+    forced: list[Path] = []
+    home = _store(path)
+    if home is None:
+        return forced
+    folder, name = home
+    if result.merge.guessed and not _any_order(result, texts, folder, name):
+        forced.append(("profile", "extends"))
+    known = {mark for text in texts[1:] for mark in map(_mark, _findings(folder, name, text))}
+    for finding in _findings(folder, name, result.ours):
+        if finding.severity != "error" or _mark(finding) in known:
+            continue
+        rule = next((rule for rule in catalog.rules() if rule.code == finding.code), None)
+        concerned = {*(rule.reads if rule else ()), finding.key, finding.key.partition(".")[0]}
+        steps = [step.path for step in result.merge.steps]
+        forced += [step for step in steps if _concerns(step, concerned)] or steps
+        output.talk(f"npuprof: {path}: together, both sides break {finding.code}: {finding.message}")
+    return forced
+
+
+def _concerns(path: Path, concerned: set[str]) -> bool:
+    from npuprof.merge import setting
+
+    return any(setting(path[:end]) in concerned for end in range(2, len(path) + 1) if setting(path[:end]))
+
+
+def _any_order(result: Merged, texts: Sequence[str], folder: Folder, name: str) -> bool:
+    """Return whether parents that both sides added give the same preset whichever come first."""
+    from npuprof.merge import sequence
+
+    below, mine, other = (tomllib.loads(text).get("profile", {}).get("extends", []) for text in texts)
+    swapped, _ = sequence(below, other, mine)
+    try:
+        one = _config(folder, name, result.ours)
+        two = _config(folder, name, edit.edited(result.ours, [edit.Change(("profile", "extends"), swapped)]))
+    except NpuprofError:
+        return False
+    return one.digest == two.digest
+
+
+def _store(path: str) -> tuple[Folder, str] | None:
+    """Return the store a file of the work tree belongs to, and the name of its preset."""
+    parts = path.split("/")
+    for depth in range(len(parts) - 1, 0, -1):
+        name = "/".join(parts[depth:]).removesuffix(".toml")
+        if parts[depth - 1] == "profiles" and is_name(name):
+            return Folder(os.path.join(*parts[:depth])), name
+    given = os.environ.get("NPUPROF_STORE")
+    if given and os.path.isdir(given):
+        name = os.path.relpath(path, given).removesuffix(".toml")
+        return (Folder(given), name) if is_name(name) else None
+    return None
+
+
+class _Overlay:
+    """A store in which one preset has another text."""
+
+    def __init__(self, folder: Folder, name: str, text: str) -> None:
+        self.label = folder.label
+        self._folder = folder
+        self._name = name
+        self._own = Profile(read(name, f"{name}.toml", text), home=self)
+
+    def names(self) -> list[str]:
+        return sorted({self._name, *self._folder.names()})
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        return self._own if name == self._name else self._folder.profile(name, asked)
+
+
+def _config(folder: Folder, name: str, text: str) -> Config:
+    store = _Overlay(folder, name, text)
+
+    def lookup(reference: str, referrer: Profile | None, index: int) -> Profile:
+        if "@" in reference or ":" in reference:
+            from npuprof.spec import Workspace
+
+            workspace = Workspace()
+            workspace.keep(folder)
+            return workspace.lookup(reference, referrer, index)
+        return store.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
+
+    return Resolver(lookup).config(store.profile(name))
+
+
+def _findings(folder: Folder, name: str, text: str) -> list[Finding]:
+    try:
+        return checks.check(_config(folder, name, text))
+    except NpuprofError as error:
+        return list(error.findings)
+
+
+def _mark(finding: Finding) -> tuple[str, str, str]:
+    return finding.code, finding.key, finding.message
+
+
+def _merge_file(ours: str, base: str, theirs: str, size: int) -> tuple[int, bytes | None]:
+    """Return git's own merge of three files, and how many conflicts are in it; None where it has no answer."""
+    from npuprof.history.git import Git
+
+    names = [word for label in ("ours", "base", "theirs") for word in ("-L", label)]
+    files = [os.path.abspath(name) for name in (ours, base, theirs)]
+    code, text, _ = Git(os.getcwd()).attempt("merge-file", "-p", f"--marker-size={size}", *names, *files)
+    return code, None if code >= 128 else text
+
+
+def _raw(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        what = f"cannot read {path}: {str(error.strerror).lower()}"
+        raise NpuprofError([Finding("NP003", "error", what, "", "check the path and its permissions")]) from None
+
+
+def _write(raw: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(raw)
+    sys.stdout.buffer.flush()

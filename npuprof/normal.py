@@ -1,0 +1,81 @@
+"""A profile file in its normal form: one line for each value it sets itself, in the catalogue's order.
+
+Comments, layout and the form a value is written in leave no trace here, so two files that say the same have one
+normal form. What a parent sets is not shown: which parents there were at a commit, a single file cannot know.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import catalog, keys, values
+from npuprof.model import SECTIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEAD = ("description", "extends", "scenario", "cann", "products", "abstract", "owner", "unset", "locked")
+
+
+def normal(data: dict[str, Any]) -> str:
+    """Return the normal form of a document."""
+    lines: list[str] = []
+    for name in dict.fromkeys((*("profile", *SECTIONS, "append", "override"), *sorted(data))):
+        if name == "override" and isinstance(data.get(name), list):
+            for block in data[name]:
+                lines += _override(block)
+        elif name == "append" and isinstance(data.get(name), dict):
+            for section in dict.fromkeys((*SECTIONS, *sorted(data[name]))):
+                lines += _part(("append", section), section, data[name].get(section))
+        else:
+            lines += _part((name,), name, data.get(name))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _override(block: Any) -> Iterator[str]:
+    if not isinstance(block, dict):
+        yield f"override = {keys.toml(block)}"
+        return
+    match = block.get("match")
+    yield f"override {keys.toml(dict(sorted(match.items())) if isinstance(match, dict) else match or {})}"
+    rest = {name: value for name, value in block.items() if name != "match"}
+    yield from (f"    {line}" for line in normal(rest).splitlines())
+
+
+def _part(path: tuple[str, ...], section: str, table: Any) -> Iterator[str]:
+    if table is None:
+        return
+    if not isinstance(table, dict):
+        yield from _lines(path, table)
+        return
+    place = {name: index for index, name in enumerate(_HEAD)} if section == "profile" else {}
+    if section in SECTIONS:
+        place = catalog.order(section)
+    for name in sorted(table, key=lambda name: (place.get(name, len(place)), name)):
+        value = table[name]
+        if section in SECTIONS:
+            value = _sorted(keys.full(section, name), value)
+        yield from _lines((*path, name), value)
+
+
+def _sorted(key: str, value: Any) -> Any:
+    """Return a value in its structured form, lists sorted where their order means nothing."""
+    structure = values.structure_of(key)
+    value = values.structured(key, value)
+    if structure is None or not isinstance(value, (dict, list)):
+        return value
+    return values.canonical(key, value) if structure.unordered else value
+
+
+def _lines(path: tuple[str, ...], value: Any) -> Iterator[str]:
+    shown = ".".join(map(keys.segment, path))
+    if isinstance(value, dict) and value:
+        for name, item in value.items():
+            yield from _lines((*path, name), item)
+    elif isinstance(value, list) and len(value) > 1:
+        yield f"{shown} = ["
+        yield from (f"    {keys.toml(item)}," for item in value)
+        yield "]"
+    else:
+        yield f"{shown} = {keys.toml(value)}"
