@@ -42,11 +42,15 @@ def _text(text: str) -> str:
 def statement(head: str, argument: str, tail: str, indent: str = "") -> list[str]:
     """Return ``head + argument + tail`` as one line, or broken after ``head`` where it is too long.
 
-    ``head`` ends in an opening bracket, ``tail`` starts with the closing one.
+    ``head`` ends in an opening bracket, ``tail`` starts with the closing one. Where even the head of an
+    assignment is too long, its right side goes into brackets.
     """
     line = f"{indent}{head}{argument}{tail}"
     if width(line) <= WIDTH:
         return [line]
+    target, equals, right = head.rpartition(" = ")
+    if equals and width(f"{indent}{head}") > WIDTH:
+        return [f"{indent}{target} = (", *statement(right, argument, tail, f"{indent}    "), f"{indent})"]
     return [f"{indent}{head}", f"{indent}    {argument}", f"{indent}{tail}"]
 
 
