@@ -1,0 +1,94 @@
+"""``scan``: lint scripts in place, file by file; one broken file never stops the run."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from npuprof import output, report, spec
+from npuprof.commands.check import one_of
+from npuprof.importers import read, wanted
+from npuprof.model import SEVERITIES, Context, Finding
+from npuprof.scan import lint
+from npuprof.scan.files import gather
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+def scan_paths(
+    paths: Sequence[str],
+    store: str | None,
+    cann: str | None,
+    product: str | None,
+    format_: str,
+    severity: str | None,
+    strict: bool,
+    path: str | None,
+    color: str,
+) -> int:
+    """Lint scripts and shell files.
+
+    Exit 2 where a file named on the command line could not be read, 1 where there are errors, 0 otherwise.
+    """
+    one_of("--format", format_, ("text", *report.FORMATS))
+    one_of("--color", color, ("auto", "always", "never"))
+    if severity:
+        one_of("--severity", severity, SEVERITIES)
+    context = spec.context(cann, product)
+    named = set(paths)
+    findings: list[Finding] = []
+    unread = 0
+    count = 0
+    from npuprof.inject import stale
+
+    blocks: Callable[[str, bytes], list[Finding]] = stale(store)
+    for file, data in _files(list(paths) or ["."], findings):
+        count += 1
+        if isinstance(data, Finding):
+            findings.append(data)
+            unread += file in named
+        elif file in named or wanted(file, data):
+            found = [*_linted(file, data, context), *blocks(file, data)]
+            findings += found
+            unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
+    return _told(findings, count, unread, format_, severity, strict, path, color)
+
+
+def _linted(file: str, data: bytes, context: Context) -> list[Finding]:
+    return lint(read(file, data), context)
+
+
+def _files(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, bytes | Finding]]:
+    """Yield each file with its bytes, or with the reason why it cannot be read; say how far it is on a terminal."""
+    started = told = time.monotonic()
+    for count, file in enumerate(gather(paths, problems)):
+        if sys.stderr.isatty() and time.monotonic() - told > 1 and time.monotonic() - started > 2:
+            told = time.monotonic()
+            output.talk(f"npuprof: {count} files looked at, now {file}")
+        try:
+            with open(file, "rb") as opened:
+                yield file, opened.read()
+        except OSError as error:
+            why = "The other files were looked at all the same."
+            yield (
+                file,
+                Finding("NP801", "warning", f"cannot read the file: {str(error.strerror).lower()}", why, "", where=(file, 0, 0)),
+            )
+
+
+def _told(
+    findings: list[Finding], count: int, unread: int, format_: str, severity: str | None, strict: bool, path: str | None, color: str
+) -> int:
+    least = SEVERITIES.index(severity or ("info" if format_ == "json" else "warning"))
+    told = [finding for finding in findings if SEVERITIES.index(finding.severity) <= least]
+    if format_ == "text":
+        output.answer(report.findings_text(told, output.colour(color, sys.stdout if path is None else None)), path)
+        hidden = len(findings) - len(told)
+        more = f" ({hidden} more with --severity info)" if hidden else ""
+        output.talk(f"npuprof: {count} file{'s' if count != 1 else ''} scanned: {report.summary(told) or 'nothing found'}{more}")
+    else:
+        output.answer(report.FORMATS[format_](told), path)
+    bad = ("error", "warning") if strict else ("error",)
+    return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0

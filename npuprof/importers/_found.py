@@ -1,0 +1,82 @@
+"""What an importer finds: one setting in one place, with its value or the reason why there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.model import Finding
+
+#: One condition a setting stands under: the number of the ``if``, which of its arms (counted from 0; for the ``else`` the
+#: number of arms before it, negative), and the test as text.
+Branch = tuple[int, int, str]
+
+
+class Found(Record):
+    """One setting in a script.
+
+    ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty where the script computes it;
+    ``name`` is what the script writes. ``value`` holds when ``reason`` is empty. ``kind`` is the Python type of
+    the value as written (``str``, ``bytes``, ``bool``, ``int``, ``float``). ``scope`` names the configuration
+    the setting belongs to, ``default`` what the command line would give if nobody said otherwise.
+    """
+
+    file: str
+    line: int
+    column: int
+    surface: str
+    key: str
+    name: str
+    field: str | None = None
+    value: Any = None
+    reason: str = ""
+    kind: str = ""
+    branches: tuple[Branch, ...] = ()
+    scope: str = ""
+    commented: bool = False
+    dead: bool = False
+    default: Any = None
+    order: int = 0
+
+    @property
+    def condition(self) -> str:
+        """The tests the setting stands under, as one text; empty where it always counts."""
+        return " and ".join(text if len(self.branches) == 1 else f"({text})" for _, _, text in self.branches)
+
+    @property
+    def place(self) -> str:
+        """``file:line``."""
+        return f"{self.file}:{self.line}"
+
+
+class Site(Record):
+    """One configuration object of a script: where it is made, and what the script does with it.
+
+    ``closed`` means that its making is in sight, so that what is not set is not set. ``entry`` is the name given
+    to the optimizer entry, None where none is. ``base`` are the conditions under which it is made at all.
+    """
+
+    scope: str
+    surface: str
+    line: int
+    column: int
+    variable: str = ""
+    closed: bool = False
+    entry: str | None = None
+    branches: tuple[Branch, ...] = ()
+
+
+class Imported(Record):
+    """What one file holds: its settings in the order of the text, its configuration objects, its faults.
+
+    ``facts`` are remarks for the linter: rewrites that are switched off, helpers that are called, ...
+    """
+
+    file: str
+    found: tuple[Found, ...] = ()
+    sites: tuple[Site, ...] = ()
+    problems: tuple[Finding, ...] = ()
+    facts: dict[str, Any] = {}

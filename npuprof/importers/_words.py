@@ -1,0 +1,242 @@
+"""Shell text to commands and words, by its quoting rules; nothing is expanded but what the file itself says once."""
+
+from __future__ import annotations
+
+import re
+
+from npuprof.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEREDOC = re.compile(r"<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([\w.-]+))")
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "e": "\x1b"}
+
+
+class Word(Record):
+    """One word: ``parts`` are literal texts and, as one-tuples, what the shell would fill in."""
+
+    line: int
+    column: int
+    parts: tuple[str | tuple[str], ...]
+    quoted: bool = False
+
+    @property
+    def text(self) -> str:
+        """The word with the open parts as written."""
+        return "".join(part if isinstance(part, str) else part[0] for part in self.parts)
+
+    @property
+    def open(self) -> str:
+        """The first part that the shell would fill in, or nothing."""
+        return next((part[0] for part in self.parts if not isinstance(part, str)), "")
+
+    def filled(self, known: dict[str, str]) -> Word:
+        """Return the word with variables filled in that have one value only."""
+        parts: list[str | tuple[str]] = []
+        for part in self.parts:
+            if isinstance(part, tuple) and (match := _VARIABLE.fullmatch(part[0])) and (match[1] or match[2]) in known:
+                parts.append(known[match[1] or match[2]])
+            else:
+                parts.append(part)
+        return self._replace(parts=tuple(parts))
+
+    def cut(self, count: int) -> Word:
+        """Return what follows the first ``count`` characters of a literal beginning."""
+        head = self.parts[0] if self.parts else ""
+        assert isinstance(head, str)
+        return self._replace(parts=(head[count:], *self.parts[1:]))
+
+
+def commands(text: str) -> Iterator[list[Word]]:
+    """Yield the simple commands of a script, words only; separators end a command, comments and heredocs are skipped."""
+    reader = _Reader(text)
+    while not reader.done:
+        command = reader.command()
+        if command:
+            yield command
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.line = 1
+        self.start = 0
+        self.waiting: list[str] = []
+
+    @property
+    def done(self) -> bool:
+        return self.at >= len(self.text)
+
+    def command(self) -> list[Word]:
+        words: list[Word] = []
+        text, size = self.text, len(self.text)
+        while self.at < size:
+            char = text[self.at]
+            if char in " \t\r":
+                self.at += 1
+            elif text.startswith(("\\\n", "\\\r\n"), self.at):
+                self.at = text.index("\n", self.at)
+                self._newline()
+            elif char == "#":
+                end = text.find("\n", self.at)
+                self.at = size if end < 0 else end
+            elif char == "\n":
+                self._newline()
+                self._heredocs()
+                return words
+            elif text.startswith("<<", self.at) and not text.startswith("<<<", self.at) and (match := _HEREDOC.match(text, self.at)):
+                self.waiting.append(match[1] or match[2] or match[3])
+                self.at = match.end()
+            elif char in ";&|()":
+                self.at += 1
+                return words
+            elif char in "<>":
+                self.at += 1
+            else:
+                words.append(self._word())
+        return words
+
+    def _newline(self) -> None:
+        self.at += 1
+        self.line += 1
+        self.start = self.at
+
+    def _heredocs(self) -> None:
+        for mark in self.waiting:
+            while not self.done:
+                end = self.text.find("\n", self.at)
+                line = self.text[self.at : end if end >= 0 else len(self.text)]
+                self.at = end if end >= 0 else len(self.text)
+                if end >= 0:
+                    self._newline()
+                if line.strip() == mark:
+                    break
+        self.waiting = []
+
+    def _word(self) -> Word:
+        line, column = self.line, self.at - self.start + 1
+        parts: list[str | tuple[str]] = []
+        quoted = False
+        text, size = self.text, len(self.text)
+
+        def add(piece: str) -> None:
+            if parts and isinstance(parts[-1], str):
+                parts[-1] += piece
+            else:
+                parts.append(piece)
+
+        while self.at < size:
+            char = text[self.at]
+            if char in " \t\r\n;&|()<>":
+                break
+            if char == "'":
+                quoted = True
+                end = text.find("'", self.at + 1)
+                end = size if end < 0 else end
+                add(text[self.at + 1 : end])
+                self._move(end + 1)
+            elif char == '"':
+                quoted = True
+                self._double(add, parts)
+            elif text.startswith("$'", self.at):
+                quoted = True
+                self._ansi(add)
+            elif char == "\\":
+                if text[self.at + 1 : self.at + 2] == "\n":
+                    self._move(self.at + 2)
+                else:
+                    add(text[self.at + 1 : self.at + 2])
+                    self.at += 2
+            elif char in "$`" and (end := self._expansion(self.at)) > self.at + 1:
+                parts.append((text[self.at : end],))
+                self._move(end)
+            else:
+                begin = self.at
+                self.at += 1
+                while self.at < size and text[self.at] not in " \t\r\n;&|()<>'\"\\$`":
+                    self.at += 1
+                add(text[begin : self.at])
+        return Word(line, column, tuple(parts) or ("",), quoted)
+
+    def _move(self, to: int) -> None:
+        passed = self.text.count("\n", self.at, to)
+        if passed:
+            self.line += passed
+            self.start = self.text.rfind("\n", 0, to) + 1
+        self.at = min(to, len(self.text))
+
+    def _double(self, add: object, parts: list[str | tuple[str]]) -> None:
+        assert callable(add)
+        self.at += 1
+        text, size = self.text, len(self.text)
+        add("")
+        while self.at < size and text[self.at] != '"':
+            char = text[self.at]
+            if char == "\\" and text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
+                follower = text[self.at + 1]
+                add("" if follower == "\n" else follower)
+                self._move(self.at + 2)
+            elif char in "$`" and (end := self._expansion(self.at)) > self.at + 1:
+                parts.append((text[self.at : end],))
+                self._move(end)
+            else:
+                begin = self.at
+                end = begin + 1
+                while end < size and text[end] not in '"\\$`':
+                    end += 1
+                add(text[begin:end])
+                self._move(end)
+        self.at += 1
+
+    def _ansi(self, add: object) -> None:
+        assert callable(add)
+        self.at += 2
+        text = self.text
+        while not self.done and text[self.at] != "'":
+            if text[self.at] == "\\":
+                follower = text[self.at + 1 : self.at + 2]
+                if match := re.compile(r"x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})").match(text, self.at + 1):
+                    code = int(match[1] or match[2] or match[3], 16)
+                    add(chr(code) if code < 0x110000 else "?")
+                    self.at = match.end()
+                    continue
+                add(_ANSI.get(follower, f"\\{follower}"))
+                self._move(self.at + 2)
+            else:
+                add(text[self.at])
+                self._move(self.at + 1)
+        self.at += 1
+
+    def _expansion(self, at: int) -> int:
+        """Return where the expansion that begins at ``at`` ends; ``at + 1`` where it is a plain character."""
+        text, size = self.text, len(self.text)
+        if text[at] == "`":
+            end = text.find("`", at + 1)
+            return size if end < 0 else end + 1
+        follower = text[at + 1 : at + 2]
+        if follower in ("(", "{"):
+            return self._closing(at + 1, follower, ")" if follower == "(" else "}")
+        match = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])").match(text, at)
+        return match.end() if match else at + 1
+
+    def _closing(self, at: int, opening: str, closing: str) -> int:
+        text, size, depth = self.text, len(self.text), 0
+        while at < size:
+            char = text[at]
+            if char == "\\":
+                at += 1
+            elif char == "'" and opening == "(":
+                end = text.find("'", at + 1)
+                at = size if end < 0 else end
+            elif char == opening:
+                depth += 1
+            elif char == closing:
+                depth -= 1
+                if not depth:
+                    return at + 1
+            at += 1
+        return size

@@ -1,0 +1,82 @@
+"""One file to what it holds, by its kind; and the quick test that spares most files the parsing."""
+
+from __future__ import annotations
+
+import bisect
+import os
+import re
+
+from npuprof.importers import env, global_options, run_config, session, shell
+from npuprof.importers._comments import commented
+from npuprof.importers._found import Imported
+from npuprof.importers._source import Script
+from npuprof.importers._walk import Walk
+
+PYTHON = (".py", ".pyw", ".pyi")
+SHELL = (".sh", ".bash", ".ksh", ".zsh", ".env", ".dotenv")
+
+_SURFACES = (session, run_config, global_options, env)
+_WORDS = tuple(dict.fromkeys((*(word for surface in _SURFACES for word in surface.HOT), *session.HELPERS)))
+_HOT = re.compile("|".join(map(re.escape, _WORDS)))
+#: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
+_FIRST = tuple(word.encode() for word in _WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
+_COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT) if word != "NPURunConfig")
+_CERTAIN = tuple(word for word in _FIRST if word not in _COMMON)
+
+
+def kind(path: str, data: bytes) -> str:
+    """Return ``python``, ``shell``, or nothing for what no importer reads."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending in PYTHON:
+        return "python"
+    if ending in SHELL:
+        return "shell"
+    if not ending and data.startswith(b"#!"):
+        line = data[:200].partition(b"\n")[0]
+        return "python" if b"python" in line else "shell" if re.search(rb"\b(?:ba|z|k|da)?sh\b", line) else ""
+    return ""
+
+
+def wanted(path: str, data: bytes) -> bool:
+    """Return whether a file can hold a setting at all, without parsing it."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
+        return bool(kind(path, data))  # said by name, whatever it holds
+    if b">>> npuprof " in data:
+        return True
+    what = kind(path, data)
+    if what == "python":
+        if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
+            return True
+        return (b"environ" in data or b"putenv" in data) and env.mentions(data)
+    return what == "shell" and shell.mentions(data)
+
+
+def read(path: str, data: bytes) -> Imported:
+    """Return what one file holds; faults of the file are in ``problems``, and nothing is raised for any bytes."""
+    what = kind(path, data) or "python"
+    if what == "shell":
+        return shell.read(path, data)
+    script = Script(path, data)
+    if script.tree is None:
+        return Imported(path, (), (), tuple(script.problems))
+    hot = _hot_lines(script)
+    walk = Walk(script, hot, tuple(surface.handle for surface in _SURFACES))
+    try:
+        walk.run()
+        found = [*walk.found, *commented(script)]
+    except RecursionError:
+        script.problem("the file is nested too deeply to be read", "", "flatten it")
+        found = walk.found
+    walk.facts["text"] = script.text
+    return Imported(path, tuple(found), tuple(walk.sites.values()), tuple(script.problems), walk.facts)
+
+
+def _hot_lines(script: Script) -> list[int]:
+    text = script.text if "\r" not in script.text else "\n".join(script.lines)
+    starts = [0]
+    for line in script.lines:
+        starts.append(starts[-1] + len(line) + 1)
+    names = [*session.aliases(text), *global_options.aliases(text)]
+    hot = re.compile("|".join([_HOT.pattern, *(rf"\b{re.escape(name)}\b" for name in names)])) if names else _HOT
+    lines = {bisect.bisect_right(starts, match.start()) for match in hot.finditer(text)}
+    return sorted(lines)

@@ -1,0 +1,104 @@
+"""TensorFlow 2: ``npu.global_options().name = value``, through a second name too."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+from npuprof import catalog
+from npuprof.importers._found import Branch
+from npuprof.importers._scopes import Scope
+from npuprof.importers._walk import Walk
+from npuprof.importers.run_config import converted
+
+HOT = ("global_options",)
+_ALIAS = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]+\.)?global_options\(\)", re.MULTILINE)
+
+
+def aliases(text: str) -> list[str]:
+    """Return the names that stand for the options, or a group of them."""
+    return sorted(set(_ALIAS.findall(text)))
+
+
+@cache
+def spellings() -> dict[str, str]:
+    """Return the option for each dotted path below ``global_options()``."""
+    found = {}
+    for name in catalog.names():
+        option = catalog.option(name)
+        if option and "global_options" in option.spelling:
+            found[option.spelling["global_options"]] = name
+    return found
+
+
+@cache
+def groups() -> frozenset[str]:
+    """Return the dotted paths that hold options, and are none."""
+    parts = [path.split(".") for path in spellings()]
+    return frozenset(".".join(part[:n]) for part in parts for n in range(1, len(part)))
+
+
+def handle(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Read one statement."""
+    if not isinstance(statement, ast.Assign) or "global_options" not in walk.script.text:
+        return
+    for target in statement.targets:
+        if (source := _path(walk, statement.value, scope)) is not None and isinstance(target, (ast.Name, ast.Attribute)):
+            walk.aliases[scope.name, f"options {ast.unparse(target)}"] = statement.value
+            walk.facts.setdefault("options", True)
+            assert source is not None
+            continue
+        path = _path(walk, target, scope)
+        if path:
+            _assigned(walk, target, path, statement.value, scope, branches)
+
+
+def _assigned(walk: Walk, target: ast.expr, path: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    owner = "<process>:global_options"
+    if path in groups():
+        walk.note("groups", (target.lineno, walk.script.column(target.lineno, target.col_offset), path))
+        return
+    option = spellings().get(path)
+    got, reason, default = walk.evaluate(value, scope)
+    kind = "" if reason else type(got).__name__
+    if not reason and got is None:
+        reason = "None leaves it unset"
+    if not reason:
+        got, reason = converted(option, got)
+    walk.report(
+        target, "global_options", option or path, path, value=got if not reason else None, reason=reason, kind=kind,
+        branches=branches, scope=owner, default=converted(option, default)[0] if default is not None else None,
+    )  # fmt: skip
+
+
+def _path(walk: Walk, node: ast.expr, scope: Scope) -> str | None:
+    """Return the dotted path below the options that a node is, empty for the options themselves, None for others."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        known = _alias(walk, ast.unparse(node), scope)
+        if known is not None:
+            break
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        known = _alias(walk, ast.unparse(node), scope)
+        if known is None or len(parts) > 10:
+            return None
+        before = _path(walk, known, scope)
+        return ".".join(filter(None, [before or "", *reversed(parts)]))
+    if isinstance(node, ast.Call) and not node.args and not node.keywords:
+        function = node.func
+        name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+        if name == "global_options":
+            return ".".join(reversed(parts))
+    return None
+
+
+def _alias(walk: Walk, name: str, scope: Scope) -> ast.expr | None:
+    where: Scope | None = scope
+    while where is not None:
+        if (where.name, f"options {name}") in walk.aliases:
+            return walk.aliases[where.name, f"options {name}"]
+        where = where.outer
+    return None

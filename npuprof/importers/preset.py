@@ -1,0 +1,248 @@
+"""Settings of scripts to presets: what always holds is carried over, the rest is said with place and reason."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from typing import Any
+
+from npuprof import catalog, keys
+from npuprof.importers._found import Found, Imported, Site
+from npuprof.keys import segment, shown, toml
+from npuprof.model import SECTIONS
+from npuprof.values import same, structure_of
+
+
+class Note:
+    """A setting that is not in the preset, why, and what to do about it."""
+
+    __slots__ = ("found", "hint", "why")
+
+    def __init__(self, found: Found, why: str, hint: str = "") -> None:
+        self.found = found
+        self.why = why
+        self.hint = hint
+
+
+class Draft:
+    """A preset in the making: ``settings`` by full key, ``origins`` where each comes from, ``notes`` what is left."""
+
+    def __init__(self, name: str, file: str, surface: str = "") -> None:
+        self.name = name
+        self.file = file
+        self.surfaces = {surface} if surface else set()
+        self.settings: dict[str, Any] = {}
+        self.origins: dict[str, Found] = {}
+        self.notes: list[Note] = []
+
+    def section(self, section: str) -> dict[str, Any]:
+        """Return the settings of a section by plain name, in the catalogue's order."""
+        found = {}
+        for key, value in self.settings.items():
+            where, name = keys.section_and_name(key)
+            if where == section:
+                found[name] = value
+        order = catalog.order(section)
+        return {name: found[name] for name in sorted(found, key=lambda name: (order.get(name, len(order)), name))}
+
+    @property
+    def scenario(self) -> str | None:
+        """What the settings say about the scenario, None where they say nothing."""
+        if self.surfaces == {"atc"}:
+            return "offline-inference"
+        return {0: "online-inference", 1: "training"}.get(self.settings.get("graph_run_mode"))  # type: ignore[arg-type]
+
+
+def drafts(imported: Imported, name: str | None = None) -> list[Draft]:
+    """Return the presets that one file makes: one, or several where it holds settings that contradict each other."""
+    sites = {site.scope: site for site in imported.sites}
+    stem = name or preset_name(imported.file)
+    groups: dict[str, list[Found]] = {}
+    for one in imported.found:
+        if not one.commented:
+            groups.setdefault(one.scope, []).append(one)
+    made: list[Draft] = []
+    shared: list[Draft] = []
+    for scope, group in groups.items():
+        draft = _draft(stem, imported.file, group, sites.get(scope))
+        (shared if group[0].surface == "env" else made).append(draft)
+    merged: list[Draft] = []
+    for draft in made:
+        home = next((other for other in merged if _compatible(other, draft)), None)
+        if home is None:
+            merged.append(draft)
+        else:
+            _absorb(home, draft)
+    if shared and not merged:
+        merged = [Draft(stem, imported.file)]
+    for draft in shared:
+        for home in merged:
+            _absorb(home, draft)
+    merged = [draft for draft in merged if draft.settings or draft.notes]
+    for number, draft in enumerate(merged):
+        draft.name = stem if not number else f"{stem}-{number + 1}"
+    return merged
+
+
+def preset_name(file: str) -> str:
+    """Return a name a preset may have, made of a file's name."""
+    stem = posixpath.basename(file.replace(os.sep, "/"))
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", os.path.splitext(stem)[0]).lstrip(".-")
+    return stem or "imported"
+
+
+def _draft(name: str, file: str, group: list[Found], site: Site | None) -> Draft:
+    draft = Draft(name, file, group[0].surface)
+    base = len(site.branches) if site else 0
+    steady = _steady(group, base)
+    for one in group:
+        why, hint = _obstacle(one)
+        if one.dead:
+            why = f"never runs: {one.condition}" if one.condition else "never runs"
+        if not why and one.branches[base:] and id(one) not in steady:
+            why = f"only if {_condition(one, base)}"
+            hint = _suggestion(one, base)
+        if why:
+            draft.notes.append(Note(one, why, hint))
+            if one.key in draft.settings and not one.dead and (one.reason or one.branches[base:]):
+                continue
+        else:
+            draft.settings[one.key] = _value(one, file)
+            draft.origins[one.key] = one
+    return draft
+
+
+def _steady(group: list[Found], base: int) -> set[int]:
+    """Return the settings that hold although they stand in branches: every arm of the ``if`` says the same."""
+    found: set[int] = set()
+    arms: dict[tuple[str, int, int], list[Found]] = {}
+    for one in group:
+        if len(one.branches) == base + 1 and not one.reason and one.key:
+            arms.setdefault((one.key, one.branches[base][0], len(one.branches)), []).append(one)
+    for ones in arms.values():
+        numbers = sorted(one.branches[base][1] for one in ones)
+        whole = len(numbers) > 1 and numbers == [1 - len(numbers), *range(len(numbers) - 1)]
+        if whole and all(same(one.value, ones[0].value) for one in ones):
+            found |= {id(one) for one in ones}
+    return found
+
+
+def _condition(one: Found, base: int) -> str:
+    texts = [text for _, _, text in one.branches[base:]]
+    return " and ".join(texts if len(texts) == 1 else (f"({text})" for text in texts))
+
+
+def _suggestion(one: Found, base: int) -> str:
+    """Return what to make of a branch: an override where the condition names a product or a scenario, else a mix-in."""
+    text = _condition(one, base)
+    from npuprof.catalog import products
+
+    for word in re.findall(r"Ascend\w+", text):
+        if family := products.find(word):
+            return f'[[override]] match = {{ product = "{family}" }}'
+    if re.search(r"\b(?:is_|do_)?train(?:ing)?\b", text, re.IGNORECASE) and "not " not in text:
+        return '[[override]] match = { scenario = "training" }'
+    if re.search(r"\b(?:do_|is_)?(?:infer(?:ence)?|predict|eval|test)\b", text, re.IGNORECASE) and "not " not in text:
+        return '[[override]] match = { scenario = "online-inference" }'
+    return "a mix-in preset, laid over this one with --with"
+
+
+def _obstacle(one: Found) -> tuple[str, str]:
+    """Return why a setting cannot be in a preset, and what to do; empty where it can."""
+    if one.reason:
+        hint = f"{toml(one.default)} is what the script takes if nobody says otherwise" if one.default is not None else ""
+        return one.reason, hint
+    if one.surface == "session":
+        option = catalog.option(one.name)
+        if option is None:
+            return "no adapter reads the key", "see npuprof scan"
+        if option.field is not None and one.field != option.field:
+            return f"stored in .{one.field}, the adapter reads .{option.field}", "see npuprof scan"
+        return "", ""
+    section, name = keys.section_and_name(one.key)
+    if section == "env":
+        variable = catalog.variable(name)
+        if variable is None:
+            return "the catalogue does not know the variable", ""
+        if variable.freeze in ("never", "launcher"):
+            hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
+            return "a fact of one process or job, not of a preset", hint
+        return "", ""
+    if section == "options" and catalog.option(one.key) is None:
+        return "the catalogue does not know the option", "see npuprof scan"
+    if section == "estimator" and (argument := catalog.argument(name)) and argument.kind == "object":
+        return "an object of the script", ""
+    return "", ""
+
+
+def _value(one: Found, script: str) -> Any:
+    """Return the value a preset holds; a sidecar file that lies beside the script is written out."""
+    structure = structure_of(one.key) if "." not in one.key else None
+    if structure is None or not structure.file or not isinstance(one.value, str):
+        return one.value
+    path = one.value if os.path.isabs(one.value) else os.path.join(os.path.dirname(script), one.value)
+    if not path.startswith(os.path.dirname(os.path.abspath(script)) + os.sep) and os.path.isabs(one.value):
+        return one.value
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read(1_000_000)
+    except (OSError, ValueError):
+        return one.value
+    parsed = structure.parse(text)
+    return parsed if parsed and not structure.faults(parsed) and structure.format(parsed) else one.value
+
+
+def _compatible(home: Draft, draft: Draft) -> bool:
+    if "atc" in home.surfaces | draft.surfaces:
+        return False
+    return all(key not in home.settings or same(home.settings[key], value) for key, value in draft.settings.items())
+
+
+def _absorb(home: Draft, draft: Draft) -> None:
+    for key, value in draft.settings.items():
+        home.settings.setdefault(key, value)
+        home.origins.setdefault(key, draft.origins[key])
+    home.notes += draft.notes
+    home.surfaces |= draft.surfaces - {"env"}
+
+
+def text(draft: Draft, extends: tuple[str, ...] = (), settings: dict[str, Any] | None = None, unset: tuple[str, ...] = ()) -> str:
+    """Return a preset as TOML, with what was left out as comments."""
+    own = draft.settings if settings is None else settings
+    lines = ["[profile]", f"description = {toml(f'imported from {draft.file}')}"]
+    if extends:
+        lines.append(f"extends = {toml(list(extends))}")
+    if draft.scenario:
+        lines.append(f"scenario = {toml(draft.scenario)}")
+    if unset:
+        lines.append(f"unset = {toml(list(unset))}")
+    shape = Draft(draft.name, draft.file)
+    shape.settings = own
+    for section in SECTIONS:
+        found = shape.section(section)
+        plain = {name: value for name, value in found.items() if not isinstance(value, dict) or section != "options"}
+        if plain:
+            lines += ["", f"[{section}]", *(f"{segment(name)} = {toml(value)}" for name, value in plain.items())]
+        for name, value in found.items():
+            if name not in plain:
+                lines += ["", f"[{section}.{segment(name)}]", *(f"{segment(part)} = {toml(item)}" for part, item in value.items())]
+    return "\n".join([*lines, *_remarks(draft.notes), ""])
+
+
+def _remarks(notes: list[Note]) -> list[str]:
+    if not notes:
+        return []
+    lines = ["", "# Not carried over:"]
+    for note in notes:
+        one = note.found
+        value = f" = {shown(one.value)}" if not one.reason and one.value is not None else ""
+        lines.append(_comment(f"{one.place}: {one.key or 'a computed key'}{value}: {note.why}"))
+        if note.hint:
+            lines.append(_comment(f"    {note.hint}"))
+    return lines
+
+
+def _comment(text: str) -> str:
+    flat = "".join(char if char.isprintable() else " " for char in text)
+    return f"# {flat}"

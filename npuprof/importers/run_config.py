@@ -1,0 +1,192 @@
+"""``NPURunConfig(...)`` and the configuration objects it takes."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from typing import Any
+
+from npuprof import catalog
+from npuprof.importers._found import Branch
+from npuprof.importers._literals import short
+from npuprof.importers._scopes import Scope
+from npuprof.importers._walk import Walk, view
+from npuprof.keys import full
+
+#: The argument of NPURunConfig (or of another class here) that takes an object of each class, and the order of
+#: the class's own arguments.
+CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "NPURunConfig": ("", ()),
+    "ProfilingConfig": ("profiling_config", ("enable_profiling", "profiling_options")),
+    "DumpConfig": (
+        "dump_config",
+        ("enable_dump", "dump_path", "dump_step", "dump_mode", "enable_dump_debug", "dump_debug_mode", "dump_data", "dump_layer"),
+    ),
+    "MemoryConfig": (
+        "memory_config",
+        ("atomic_clean_policy", "static_memory_policy", "memory_optimization_policy", "variable_use_1g_huge_page"),
+    ),
+    "ExperimentalConfig": ("experimental_config", ("logical_device_cluster_deploy_mode", "logical_device_id", "model_deploy_mode")),
+    "GraphMemoryOptimizeConfig": ("experimental_config.graph_memory_optimize_config", ("recompute", "graph_slice")),
+    "GraphParallelConfig": ("experimental_config", ("enable_graph_parallel", "graph_parallel_option_path")),
+    "DynamicInputConfig": ("dynamic_input_config", ("input_shape", "dynamic_dims", "dynamic_node_type", "compile_hybrid_mode")),
+}
+HOT = tuple(CLASSES)
+
+#: Arguments that take an object of the script, or that RunConfig has and NPURunConfig refuses to use.
+OBJECTS = {
+    "profiling_config", "dump_config", "memory_config", "experimental_config", "dynamic_input_config",
+    "graph_memory_optimize_config", "graph_parallel_config", "session_config", "distribute",
+    "train_distribute", "eval_distribute", "recompute",
+}  # fmt: skip
+
+#: What NPUEstimator writes on every run where the argument is left out: it wins over the session_config.
+ALWAYS: dict[str, Any] = {
+    "iterations_per_loop": 1, "enable_data_pre_proc": True, "mix_compile_mode": False, "hcom_parallel": True,
+    "is_tailing_optimization": False, "graph_run_mode": 1, "enable_exception_dump": 2, "enable_small_channel": 0,
+    "enable_compress_weight": False, "hcom_multi_mode": False, "device_type": "default_device_type",
+    "stream_sync_timeout": -1, "event_sync_timeout": -1, "external_weight": False, "deterministic": 0,
+    "frozen_variable": False, "variable_placement": "Device", "jit_compile": "auto", "input_fusion_size": 131072,
+    "buffer_optimize": "l2_optimize", "dynamic_graph_execute_mode": "dynamic_execute", "export_compile_stat": 1,
+    "graph_max_parallel_model_num": 1, "oo_constant_folding": True, "input_batch_cpy": False,
+    "shape_generalization_mode": "STRICT", "all_tensor_not_empty": False, "oo_level": "O3",
+    "enable_dump": False, "enable_dump_debug": False, "experimental_logical_device_cluster_deploy_mode": "LB",
+    "use_off_line": True,
+}  # fmt: skip
+
+
+@cache
+def spellings() -> dict[str, str]:
+    """Return the option for each dotted argument name."""
+    found = {}
+    for name in catalog.names():
+        option = catalog.option(name)
+        if option and "run_config" in option.spelling:
+            found[option.spelling["run_config"]] = name
+    return found
+
+
+@cache
+def arguments(cls: str) -> tuple[str, ...]:
+    """Return the names of the arguments a class takes."""
+    prefix = CLASSES[cls][0]
+    if not prefix:
+        plain = [name for name in spellings() if "." not in name]
+        return (*plain, *catalog.names("estimator"), *OBJECTS)
+    inner = [name.removeprefix(f"{prefix}.") for name in spellings() if name.startswith(f"{prefix}.")]
+    return tuple(dict.fromkeys((*CLASSES[cls][1], *(name for name in inner if "." not in name), *(OBJECTS if "." not in prefix else ()))))
+
+
+def handle(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Read the calls of one statement."""
+    if "npu" not in walk.script.text:
+        return  # these are common names
+    for expression in expressions:
+        if not isinstance(expression, (ast.Constant, ast.Name)) and walk.is_hot(expression):
+            for node in ast.walk(expression):
+                if isinstance(node, ast.Call) and (cls := _class(node, scope)):
+                    _call(walk, statement, node, cls, scope, branches)
+
+
+def _class(call: ast.Call, scope: Scope) -> str:
+    """Return the name of the class a call makes an object of, where it is the adapter's own."""
+    function = call.func
+    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    if name not in CLASSES:
+        return ""
+    if isinstance(function, ast.Name) and (found := scope.find(name)):
+        for binding in found[1]:
+            node = binding.node
+            if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in ast.unparse(node).lower():
+                return ""
+    return name
+
+
+def _call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}"
+    if cls == "NPURunConfig":
+        walk.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call, branches)
+        owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
+        for at, part in _parts(walk, call, scope):
+            walk.facts.setdefault("parts", {})[at] = (part, owner)
+    else:
+        owner = walk.facts.get("parts", {}).get((call.lineno, call.col_offset), ("", owner))[1]
+    order = CLASSES[cls][1]
+    given: list[tuple[str, ast.expr, ast.AST]] = []
+    for number, value in enumerate(call.args):
+        if isinstance(value, ast.Starred) or number >= len(order):
+            walk.report(value, "run_config", "", "", reason="given by position", branches=branches, scope=owner)
+        else:
+            given.append((order[number], value, value))
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            given.append((keyword.arg, keyword.value, keyword))
+            continue
+        pairs, where = view(keyword.value, "items", scope)
+        names = [pair.elts for pair in pairs if isinstance(pair, ast.Tuple)]
+        if not names:
+            walk.report(keyword.value, "run_config", "", "", reason=f"depends on **{short(keyword.value)}", branches=branches, scope=owner)
+        for key, item in names:
+            text, reason, _ = walk.evaluate(key, where)
+            if not reason:
+                _argument(walk, item, cls, str(text), item, where, branches, owner)
+    for name, value, place in given:
+        _argument(walk, place, cls, name, value, scope, branches, owner)
+
+
+def _parts(walk: Walk, call: ast.Call, scope: Scope) -> list[tuple[tuple[int, int], str]]:
+    """Return the places of the calls whose objects one NPURunConfig is given, through names too."""
+    found: list[tuple[tuple[int, int], str]] = []
+    waiting = [(keyword.arg or "", keyword.value) for keyword in call.keywords]
+    while waiting and len(found) < 50:
+        name, value = waiting.pop()
+        if name == "session_config":
+            walk.note("estimator", (short(value), call.lineno, scope.name))
+        if name not in OBJECTS:
+            continue
+        if isinstance(value, ast.Name) and (bound := scope.find(value.id)) and len(bound[1]) == 1 and bound[1][0].kind == "assign":
+            value = bound[1][0].node  # type: ignore[assignment]
+        if isinstance(value, ast.Call):
+            found.append(((value.lineno, value.col_offset), name))
+            waiting += [(keyword.arg or "", keyword.value) for keyword in value.keywords]
+    return found
+
+
+def _argument(
+    walk: Walk, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...], owner: str
+) -> None:
+    if name in OBJECTS:
+        if not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
+            return
+        if isinstance(value, ast.Constant) and value.value is None:
+            return
+    prefix = CLASSES[cls][0]
+    dotted = f"{prefix}.{name}" if prefix else name
+    option = spellings().get(dotted)
+    key = option or (full("estimator", name) if not prefix and catalog.argument(name) else dotted)
+    got, reason, default = walk.evaluate(value, scope)
+    kind = "" if reason else type(got).__name__
+    if not reason and got is None:
+        reason = "None leaves it unset"
+    if not reason:
+        got, reason = converted(option, got)
+    if default is not None and option:
+        default = converted(option, default)[0]
+    walk.report(
+        place, "run_config", key, name, value=got if not reason else None, reason=reason, kind=kind,
+        branches=branches, scope=owner, default=default, field=None,
+    )  # fmt: skip
+
+
+def converted(option: str | None, value: Any) -> tuple[Any, str]:
+    """Return a Python value as the option stores it, and the reason where it cannot."""
+    record = catalog.option(option) if option else None
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if record is not None and record.field == "i" and isinstance(value, bool):
+        return int(value), ""
+    if record is not None and record.field == "b" and type(value) is int and value in (0, 1):
+        return bool(value), ""
+    if isinstance(value, (str, bool, int, float, list, dict)):
+        return value, ""
+    return (list(value), "") if isinstance(value, tuple) else (None, f"a {type(value).__name__} is no value of an option")

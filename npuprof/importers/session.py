@@ -1,0 +1,213 @@
+"""``parameter_map[...]`` in all the shapes people write, and what stands around it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from npuprof.importers._found import Branch
+from npuprof.importers._literals import short
+from npuprof.importers._scopes import Scope
+from npuprof.importers._walk import Walk
+from npuprof.keys import segment
+
+#: Words in whose lines something of this surface can stand.
+HOT = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
+
+#: Helpers that add the entry where it is missing, and switch remapping off.
+HELPERS = ("npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "init_resource", "npu_session_config_init")
+
+FIELDS = ("s", "b", "i", "f")
+_MEMBERS = (*FIELDS, "type", "shape", "tensor", "func", "placeholder", "list")
+_ALIAS = re.compile(r"^[ \t]*([A-Za-z_]\w*)\s*=\s*[\w.\[\]()'\"]*parameter_map\b", re.MULTILINE)
+
+
+def aliases(text: str) -> list[str]:
+    """Return the names that stand for a parameter map, or an entry of one, in a text."""
+    return sorted(set(_ALIAS.findall(text)))
+
+
+def handle(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Read one statement."""
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            _assigned(walk, target, statement.value, scope, branches)
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        _assigned(walk, statement.target, statement.value, scope, branches)
+    elif isinstance(statement, ast.AugAssign):
+        entry = _entry(walk, statement.target, scope)
+        if entry:
+            _set(walk, statement, entry, None, "changes the value that is there", scope, branches)
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        _called(walk, statement.value, scope, branches)
+
+
+def _assigned(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
+        for inner, item in zip(target.elts, value.elts, strict=True):
+            _assigned(walk, inner, item, scope, branches)
+        return
+    entry = _entry(walk, target, scope)
+    if entry:
+        _set(walk, target, entry, value, "", scope, branches)
+        return
+    if isinstance(target, ast.Subscript) and (root := _map(walk, target.value, scope)):
+        _set(walk, target, (target, root, None), value, "", scope, branches)
+        return
+    if isinstance(target, (ast.Name, ast.Attribute)):
+        _object(walk, target, value, scope, branches)
+
+
+def _object(walk: Walk, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Take note of a new optimizer entry, its name, a second name for a map, or a rewrite that is switched."""
+    if _adds(value):
+        root = short(target)
+        walk.new_site(scope, root, "session", target, branches, not _escapes(walk, scope, root))
+        walk.note("added", target.lineno)
+        return
+    if isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
+        state = short(value)
+        walk.note(target.attr, (target.lineno, state))
+        return
+    if isinstance(target, ast.Attribute) and target.attr == "name":
+        owner = target.value
+        if _adds(owner):
+            walk.note("added", target.lineno)
+        text, reason, _ = walk.evaluate(value, scope)
+        if reason or not isinstance(text, (str, bytes)):
+            return
+        name = text.decode(errors="replace") if isinstance(text, bytes) else text
+        site = walk.current.get((scope.name, short(owner)))
+        if site is not None:
+            column = walk.script.column(value.lineno, value.col_offset)
+            walk.sites[site] = walk.sites[site]._replace(entry=name)
+            walk.note("entries", (value.lineno, column, name, site))
+        elif name == "NpuOptimizer":
+            walk.note("entries", (value.lineno, 0, name, ""))
+        return
+    whole = isinstance(value, ast.Attribute) and value.attr == "parameter_map"
+    if whole or (isinstance(value, ast.Subscript) and _map(walk, value.value, scope)):
+        walk.aliases[scope.name, short(target)] = value
+
+
+def _adds(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "add":
+        return False
+    owner = node.func.value
+    return isinstance(owner, ast.Attribute) and owner.attr == "custom_optimizers"
+
+
+def _escapes(walk: Walk, scope: Scope, root: str) -> bool:
+    """Return whether an optimizer entry is handed to other code, which may set more in it."""
+    if not root.isidentifier():
+        return True
+    node = scope.node
+    first = getattr(node, "lineno", 1)
+    lines = walk.script.lines[first - 1 : getattr(node, "end_lineno", None)]
+    pattern = re.compile(rf"[(,=]\s*{root}\s*[,)]|\breturn\b.*\b{root}\b(?!\.)|\bglobal\b.*\b{root}\b")
+    return any(root in line and pattern.search(line) for line in lines)
+
+
+Entry = tuple[ast.Subscript, str, "str | None"]
+
+
+def _entry(walk: Walk, node: ast.expr, scope: Scope) -> Entry | None:
+    """Return the subscript, the object and the field where a node is one field of a parameter map."""
+    if not isinstance(node, ast.Attribute):
+        return None
+    inner = node.value
+    if isinstance(inner, ast.Attribute) and inner.attr == "list":
+        return None
+    if isinstance(inner, ast.Subscript) and (root := _map(walk, inner.value, scope)):
+        return inner, root, node.attr
+    if isinstance(inner, ast.Name):
+        known = _alias(walk, inner.id, scope)
+        if isinstance(known, ast.Subscript) and (root := _map(walk, known.value, scope)):
+            return known, root, node.attr
+    return None
+
+
+def _map(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) -> str:
+    """Return the object whose parameter map a node is, as text; empty where it is none."""
+    if isinstance(node, ast.Attribute) and node.attr == "parameter_map":
+        return short(node.value)
+    if isinstance(node, ast.Name) and depth < 5:
+        if node.id == "parameter_map":
+            return node.id
+        known = _alias(walk, node.id, scope)
+        if known is not None:
+            return _map(walk, known, scope, depth + 1)
+        if node.id in scope.bound:
+            return _map(walk, scope.bound[node.id][0], scope.bound[node.id][1], depth + 1)
+    return ""
+
+
+def _alias(walk: Walk, name: str, scope: Scope) -> ast.expr | None:
+    where: Scope | None = scope
+    while where is not None:
+        if (where.name, name) in walk.aliases:
+            return walk.aliases[where.name, name]
+        where = where.outer
+    return None
+
+
+def _called(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """``setattr(map[key], field, value)`` and ``map[key].CopyFrom(AttrValue(s=value))``."""
+    function = call.func
+    if isinstance(function, ast.Name) and function.id == "setattr" and len(call.args) == 3:
+        place, name, value = call.args
+        if isinstance(place, ast.Subscript) and (root := _map(walk, place.value, scope)):
+            field, reason, _ = walk.evaluate(name, scope)
+            _set(walk, call, (place, root, str(field) if not reason else None), value, reason, scope, branches)
+    elif isinstance(function, ast.Attribute) and function.attr in ("CopyFrom", "MergeFrom") and len(call.args) == 1:
+        place = function.value
+        if isinstance(place, ast.Subscript) and (root := _map(walk, place.value, scope)):
+            given = call.args[0]
+            if isinstance(given, ast.Call) and len(given.keywords) == 1 and given.keywords[0].arg in _MEMBERS:
+                _set(walk, call, (place, root, given.keywords[0].arg), given.keywords[0].value, "", scope, branches)
+            else:
+                _set(walk, call, (place, root, None), None, f"depends on {short(given)}", scope, branches)
+
+
+def _set(walk: Walk, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    place, root, field = entry
+    scope_name = walk.site(scope, root, "session", node)
+    name, why, _ = walk.evaluate(place.slice, scope)
+    if not why and isinstance(name, bytes):
+        name = name.decode(errors="replace")
+    if why or not isinstance(name, str):
+        why = why or f"{short(place.slice)} is no text"
+        walk.report(node, "session", "", "", field=field, reason=f"the key is computed: {why}", branches=branches, scope=scope_name)
+        return
+    more: dict[str, Any] = {"field": field, "branches": branches, "scope": scope_name}
+    if field is None and not reason:
+        reason = "assigned without a field: a protobuf map of messages raises ValueError"
+    elif not reason:
+        assert value is not None
+        got, reason, default = walk.evaluate(value, scope)
+        more["default"] = stored(default, field)[0] if default is not None else None
+        if not reason:
+            more["kind"] = type(got).__name__
+            more["value"], reason = stored(got, field)
+    walk.report(node, "session", segment(name), name, reason=reason, **more)
+
+
+def stored(value: Any, field: str | None) -> tuple[Any, str]:
+    """Return what a protobuf field would hold, and the reason where it would refuse."""
+    if isinstance(value, (bytes, bytearray)):
+        try:
+            value = bytes(value).decode()
+        except UnicodeDecodeError:
+            return None, "the bytes are not UTF-8 text"
+    if value is None:
+        return None, "None cannot be stored in a protobuf field"
+    if isinstance(value, str):
+        return value, ""
+    if field == "b" and isinstance(value, (bool, int)):
+        return bool(value), ""
+    if field == "i" and isinstance(value, (bool, int)):
+        return int(value), ""
+    if isinstance(value, (bool, int, float)):
+        return value, ""
+    return None, f"a {type(value).__name__} cannot be stored in a protobuf field"

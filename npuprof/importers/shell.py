@@ -1,0 +1,192 @@
+"""Shell scripts: exported variables, variables given to one command, and ``atc`` command lines."""
+
+from __future__ import annotations
+
+import re
+
+from npuprof import catalog
+from npuprof.importers import atc, env
+from npuprof.importers._found import Branch, Found, Imported, Site
+from npuprof.importers._words import Word, commands
+from npuprof.keys import full
+from npuprof.model import Finding
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
+_ATC = re.compile(rb"\batc\b")
+_LARGEST = 4_000_000
+_BEFORE = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "then", "do", "else", "!", "{", "if", "while", "until", "elif"}
+
+
+def mentions(data: bytes) -> bool:
+    """Return whether a script can hold a setting."""
+    return env.mentions(data) or _ATC.search(data) is not None
+
+
+def read(path: str, data: bytes) -> Imported:
+    """Return what a shell script holds; any bytes will do."""
+    if len(data) > _LARGEST or b"\0" in data:
+        what = "the file holds NUL bytes" if b"\0" in data else f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script"
+        return Imported(path, problems=(Finding("NP801", "warning", what, "No shell reads it as it stands.", "", where=(path, 0, 0)),))
+    problems: list[Finding] = []
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        problems.append(
+            Finding("NP801", "info", "the file is not UTF-8 text", "It was read as Latin-1.", "save it as UTF-8", where=(path, line, 0))
+        )
+        text = data.decode("latin-1")
+    reading = _Reading(path, text.replace("\r\n", "\n"))
+    found, sites = reading.result()
+    return Imported(path, found, sites, tuple(problems), {"text": text, "blanks": reading.blanks})
+
+
+class _Reading:
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.plain = path.lower().endswith((".env", ".dotenv"))
+        self.commands = list(commands(text))
+        self.found: list[Found] = []
+        self.sites: list[Site] = []
+        self.branches: list[list[object]] = []
+        self.known = self._once()
+        self.pending: dict[str, list[Found]] = {}
+        self.blanks: list[tuple[int, int, str]] = []
+
+    def result(self) -> tuple[tuple[Found, ...], tuple[Site, ...]]:
+        for command in self.commands:
+            self._command(command)
+        return tuple(sorted(self.found, key=lambda found: (found.line, found.column))), tuple(self.sites)
+
+    def _once(self) -> dict[str, str]:
+        """Return the variables of the script that get one literal value, in one place, outside any branch."""
+        values: dict[str, list[str | None]] = {}
+        depth = 0
+        for command in self.commands:
+            words = command
+            first = words[0].text if words and not words[0].quoted else ""
+            depth += (first in ("if", "case", "for", "while", "until", "select")) - (first in ("fi", "esac", "done"))
+            if first in ("for", "select", "read", "getopts", "local", "mapfile", "unset"):
+                for word in words[1:]:
+                    values.setdefault(word.text.partition("=")[0], []).append(None)
+            if first in ("export", "declare", "typeset", "readonly"):
+                words = words[1:]
+            for word in words:
+                match = _ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
+                if not match:
+                    if words is command:
+                        break
+                    continue
+                rest = word.cut(match.end())
+                values.setdefault(match[1], []).append(None if rest.open or depth or match[0].endswith("+=") else rest.text)
+        return {name: given[0] for name, given in values.items() if len(given) == 1 and given[0] is not None}
+
+    def _arms(self) -> tuple[Branch, ...]:
+        return tuple((number, arm, str(text)) for number, arm, text in self.branches if text)  # type: ignore[misc]
+
+    def _command(self, words: list[Word]) -> None:
+        words = self._structure(words)
+        while words and words[0].text in _BEFORE and not words[0].quoted:
+            words = words[1:]
+        if not words:
+            return
+        given: list[tuple[str, Word, Word]] = []
+        for place, word in enumerate(words):
+            match = _ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
+            if not match:
+                words = words[place:]
+                break
+            given.append((match[1], word, word.cut(match.end())))
+        else:
+            words = []
+        while words and words[0].text in _BEFORE and not words[0].quoted:
+            words = words[1:]
+        name = words[0].text if words else ""
+        if not words:
+            for variable, word, value in given:
+                self._variable(variable, word, value, exported=self.plain)
+            return
+        for variable, word, value in given:
+            self._variable(variable, word, value, exported=True)
+        if name in ("export", "declare", "typeset"):
+            self._export(words[1:], name == "export" or any(word.text.startswith("-") and "x" in word.text for word in words[1:]))
+        elif name == "setenv" and len(words) >= 3 and re.fullmatch(r"[A-Za-z_]\w*", words[1].text):
+            self._variable(words[1].text, words[1], words[2], exported=True)
+        elif name.rpartition("/")[2] in ("atc", "atc.bin"):
+            self._atc(words)
+
+    def _structure(self, words: list[Word]) -> list[Word]:
+        """Keep count of the branches that a command opens, turns over or closes."""
+        first = words[0].text if not words[0].quoted else ""
+        if first == "if":
+            self.branches.append([words[0].line * 10_000 + words[0].column, 0, _shown(words[1:])])
+        elif first == "elif" and self.branches:
+            self.branches[-1][1:] = [int(str(self.branches[-1][1])) + 1, _shown(words[1:])]
+        elif first == "else" and self.branches:
+            self.branches[-1][1:] = [-int(str(self.branches[-1][1])) - 1, f"not ({self.branches[-1][2]})"]
+            return words[1:]
+        elif first == "fi" and self.branches:
+            self.branches.pop()
+        elif first == "case":
+            self.branches.append([words[0].line * 10_000 + words[0].column, 0, f"case {words[1].text}" if len(words) > 1 else "case"])
+            return []
+        elif first == "esac" and self.branches:
+            self.branches.pop()
+        elif first in ("then", "do"):
+            return words[1:]
+        return words
+
+    def _export(self, words: list[Word], exported: bool) -> None:
+        for place, word in enumerate(words):
+            match = _ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
+            if match:
+                self._variable(match[1], word, word.cut(match.end()), exported)
+            elif env.ours(word.text) and place + 1 < len(words) and words[place + 1].text.startswith("=") and not words[place + 1].quoted:
+                self.blanks.append((word.line, word.column, word.text))
+            elif exported and word.text in self.pending:
+                self.found += self.pending.pop(word.text)
+
+    def _variable(self, name: str, word: Word, value: Word, exported: bool) -> None:
+        if not env.ours(name):
+            return
+        filled = value.filled({known: text for known, text in self.known.items() if known != name})
+        reason = f"depends on {filled.open}" if filled.open else ""
+        found = Found(
+            self.path, word.line, word.column, "env", full("env", name), name, None, None if reason else filled.text, reason,
+            "" if reason else "str", self._arms(), "<process>:export",
+        )  # fmt: skip
+        if exported:
+            self.found.append(found)
+        else:
+            self.pending.setdefault(name, []).append(found)
+
+    def _atc(self, words: list[Word]) -> None:
+        scope = f"atc@{words[0].line}"
+        self.sites.append(Site(scope, "atc", words[0].line, words[0].column, "atc", True, None, self._arms()))
+        flags = words[1:]
+        place = 0
+        while place < len(flags):
+            word = flags[place].filled(self.known)
+            place += 1
+            text = word.parts[0] if isinstance(word.parts[0], str) else ""
+            if not text.startswith("--"):
+                if word.open:
+                    reason = f"depends on {word.open}"
+                    self.found.append(Found(self.path, word.line, word.column, "atc", "", "", reason=reason, scope=scope))
+                continue
+            name, equals, _ = text.partition("=")
+            value = word.cut(len(name) + 1) if equals else None
+            if value is None and place < len(flags) and not flags[place].text.startswith("--"):
+                value = flags[place].filled(self.known)
+                place += 1
+            self.found.append(atc.flag(self.path, word, name, value, scope, self._arms()))
+
+
+def _shown(words: list[Word]) -> str:
+    text = " ".join(word.text for word in words)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def known_variable(name: str) -> bool:
+    """Return whether the catalogue has a variable."""
+    return catalog.variable(name) is not None

@@ -1,0 +1,183 @@
+"""Lint scripts in place: what is found wrong has to be right, so what cannot be known is passed over."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from npuprof import catalog
+from npuprof.checks import rules, scope
+from npuprof.checks.view import Fault
+from npuprof.importers import Found, Imported, Site
+from npuprof.importers.run_config import ALWAYS
+from npuprof.importers.session import HELPERS
+from npuprof.keys import shown
+from npuprof.model import Context, Finding
+from npuprof.nearest import nearest
+from npuprof.scan.singles import faults
+from npuprof.scan.worlds import EVERYWHERE, World, worlds
+
+_PATCHED = re.compile(r"^[ \t]*(?:from|import)[ \t]+npu_bridge\.npu_init\b|^[ \t]*import[ \t]+npu_bridge\.npu_init", re.MULTILINE)
+_SESSION = re.compile(r"\b(?:Session|InteractiveSession|MonitoredTrainingSession|MonitoredSession|managed_session)\s*\(")
+
+
+def lint(imported: Imported, asked: Context | None = None) -> list[Finding]:
+    """Return what is wrong or doubtful with the settings of one file, in the order of its lines."""
+    context = asked or Context()
+    python2 = any("Python 2" in problem.message for problem in imported.problems)
+    found = list(imported.problems)
+    live = [one for one in imported.found if not one.commented]
+    for one in live:
+        if not one.dead:
+            found += [_at(one, fault) for fault in faults(one, context, python2)]
+    found += [_commented(one) for one in imported.found if one.commented]
+    found += _together(imported, live, context)
+    found += _around(imported, live)
+    unique = {(f.code, f.where, f.key, f.message): f for f in found}
+    return sorted(unique.values(), key=lambda f: (f.line, f.column, f.code))
+
+
+def _at(one: Found, fault: Fault) -> Finding:
+    return Finding(
+        fault.code, fault.severity, fault.message, fault.why, fault.hint, None, one.key, (), (one.file, one.line, one.column)
+    )  # fmt: skip
+
+
+def _commented(one: Found) -> Finding:
+    value = f" = {shown(one.value)}" if not one.reason else ""
+    what = f"{one.name}{value} is commented out"
+    why = "Settings that are switched on and off by editing drift apart from script to script."
+    return Finding(
+        "NP805", "info", what, why, "make it a mix-in preset, or delete the line", None, one.key, (), (one.file, one.line, one.column)
+    )  # fmt: skip
+
+
+def _together(imported: Imported, live: list[Found], asked: Context) -> list[Finding]:
+    """Yield the faults that show only when settings are seen together."""
+    result: list[Finding] = []
+    sites = {site.scope: site for site in imported.sites}
+    groups: dict[str, list[Found]] = {}
+    for one in live:
+        groups.setdefault(one.scope, []).append(one)
+    for name, group in groups.items():
+        site = sites.get(name)
+        wrong = {id(one) for one in group if one.surface == "session" and _unread(one)}
+        usable = [one for one in group if id(one) not in wrong]
+        for world in worlds(imported.file, usable, site, asked) if usable else ():
+            result += _rules(world)
+        for one in usable:
+            result += _age(imported.file, one, asked)
+    return result
+
+
+def _unread(one: Found) -> bool:
+    """Return whether the adapter would not find the value where the script stores it."""
+    option = catalog.option(one.name)
+    return option is None or one.field != option.field
+
+
+def _rules(world: World) -> list[Finding]:
+    if not world.settings:
+        return []
+    found = [finding for finding in rules.findings(world) if finding.severity != "info"]
+    if world.surface in ("session", "run_config") or not world.found or next(iter(world.found.values())).surface == "env":
+        return found
+    return [finding for finding in found if finding.code in EVERYWHERE]
+
+
+def _age(file: str, one: Found, asked: Context) -> list[Finding]:
+    """Return what the age of a setting, the release and the product asked for say of it."""
+    alone = World(file, {one.key: one._replace(reason="")}, {}, asked, one.surface, closed=False, alone=True)
+    result = []
+    for finding in scope.findings(alone):
+        severity = finding.severity
+        if finding.code in ("NP503", "NP505", "NP411") or (one.reason and "=" in finding.message):
+            continue
+        if finding.code == "NP501" and one.name == "ASCEND_SLOG_PRINT_TO_STDOUT" and not asked.cann:
+            severity = "info"  # the new name works from 9.2.0 on only
+        result.append(finding._replace(severity=severity))
+    return result
+
+
+def _around(imported: Imported, live: list[Found]) -> list[Finding]:
+    facts = imported.facts
+    result: list[Finding] = []
+    for line, column, name in facts.get("blanks", ()):
+        why = f"The shell reads three words; {name} is not set, and bash says so."
+        result.append(_finding(imported, "NP813", "error", line, column, f"blanks around = in export {name}", why, f"write export {name}="))
+    for line, column, path in facts.get("groups", ()):
+        why = "The assignment is accepted and takes the whole group out of the options."
+        what = f"global_options().{path} is a group, not an option"
+        result.append(_finding(imported, "NP815", "error", line, column, what, why, "assign its members one by one"))
+    session = [one for one in live if one.surface == "session"]
+    for line, column, name, scope_name in facts.get("entries", ()):
+        known = any(one.scope == scope_name and catalog.option(one.name) for one in session)
+        if name != "NpuOptimizer" and known and nearest(name, ("NpuOptimizer",), 1):
+            why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost in silence."
+            result.append(
+                _finding(imported, "NP808", "error", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'")
+            )
+    result += _rewrites(imported)
+    result += _estimator(imported, live)
+    return result
+
+
+def _finding(imported: Imported, code: str, severity: str, line: int, column: int, *texts: str) -> Finding:
+    what, why, hint = texts
+    return Finding(code, severity, what, why, hint, None, "", (), (imported.file, line, column))
+
+
+def _rewrites(imported: Imported) -> list[Finding]:
+    """Return whether remapping or memory_optimization stay on in a script that adds the optimizer by itself."""
+    facts, text = imported.facts, imported.facts.get("text", "")
+    added = facts.get("added", ())
+    named = any(name == "NpuOptimizer" for _, _, name, _ in facts.get("entries", ()))
+    if not added or not named or not _SESSION.search(text):
+        return []
+    line = added[0]
+    result = []
+    for line_on, state in facts.get("remapping", ()):
+        if state.rpartition(".")[2] == "ON":
+            what = "remapping is switched on"
+            why = "The remapper fuses nodes into ones that the NPU does not know."
+            result.append(_finding(imported, "NP806", "warning", line_on, 1, what, why, "write RewriterConfig.OFF"))
+    helped = any(helper in text for helper in HELPERS) or _PATCHED.search(text) or "NPURunConfig" in text
+    if not facts.get("remapping") and not helped and "remapping" not in _code(text):
+        why = "The remapper fuses nodes into ones that the NPU does not know; nothing here switches it off."
+        hint = "set graph_options.rewrite_options.remapping = RewriterConfig.OFF"
+        result.append(_finding(imported, "NP806", "warning", line, 1, "remapping is left on", why, hint))
+    if not facts.get("memory_optimization") and "memory_optimization" not in _code(text):
+        why = "The documented scripts switch it off; the helpers do so only where they add the entry themselves."
+        hint = "set graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF"
+        result.append(_finding(imported, "NP807", "info", line, 1, "memory_optimization is left on", why, hint))
+    return result
+
+
+def _code(text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
+
+
+def _estimator(imported: Imported, live: list[Found]) -> list[Finding]:
+    """Return the settings of a session_config that NPUEstimator overwrites with its own."""
+    result: list[Finding] = []
+    for variable, line, scope_name in imported.facts.get("estimator", ()):
+        sites = [site for site in imported.sites if site.surface == "session" and site.scope.startswith(f"{scope_name or '<module>'}:")]
+        if len(sites) != 1 or not re.search(rf"\b{re.escape(variable)}\b.*custom_optimizers", imported.facts["text"]):
+            continue
+        given: dict[str, Any] = {}
+        calls = [one for one in live if one.surface == "run_config" and f"@{line}@" in one.scope]
+        if any(not one.name for one in calls):
+            continue
+        given = {one.key: one for one in calls}
+        for one in live:
+            if one.scope != sites[0].scope or one.key not in ALWAYS or one.key in given or one.reason or one.key == "use_off_line":
+                continue
+            if one.value != ALWAYS[one.key]:
+                what = f"{one.key} = {shown(one.value)} is lost: NPURunConfig at line {line} sends {shown(ALWAYS[one.key])}"
+                why = "NPUEstimator adds an entry of its own after the one in session_config, with its defaults, and the later one wins."
+                hint = f"give {one.key} to NPURunConfig"
+                result.append(_at(one, Fault("NP809", "warning", what, why, hint)))
+    return result
+
+
+__all__ = ["Site", "lint"]

@@ -1,0 +1,71 @@
+"""Which files a scan looks into: those git does not ignore, else all but hidden ones; every loop of links ends."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.importers.files import PYTHON, SHELL
+from npuprof.model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SKIPPED = {"__pycache__", "node_modules", "site-packages"}
+
+
+def gather(paths: list[str], problems: list[Finding]) -> Iterator[str]:
+    """Yield the files below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``."""
+    seen: set[str] = set()
+    for path in paths:
+        if os.path.isdir(path):
+            found = _tracked(path)
+            for file in sorted(found) if found is not None else _walk(path, problems):
+                if file not in seen:
+                    seen.add(file)
+                    yield file
+        elif path not in seen:
+            seen.add(path)
+            yield path
+
+
+def _candidate(name: str) -> bool:
+    ending = os.path.splitext(name)[1].lower()
+    return ending in PYTHON or ending in SHELL or not ending
+
+
+def _tracked(folder: str) -> list[str] | None:
+    """Return the files git would show in a folder: tracked ones and new ones that are not ignored. None without git."""
+    import subprocess
+
+    command = ["git", "-C", folder, "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "ls-files", "-coz", "--exclude-standard"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"})  # noqa: S603
+    except OSError:
+        return None
+    if done.returncode:
+        return None
+    found: list[str] = []
+    for raw in dict.fromkeys(done.stdout.split(b"\0")):
+        if not raw:
+            continue
+        path = os.path.join(folder, os.fsdecode(raw)) if folder != "." else os.fsdecode(raw)
+        if os.path.isdir(path) and not os.path.islink(path):  # a repository inside, or a submodule
+            inner = _tracked(path) if os.path.exists(os.path.join(path, ".git")) else None
+            found += inner if inner is not None else _walk(path, [])
+        elif _candidate(path) and os.path.isfile(path):
+            found.append(path)
+    return found
+
+
+def _walk(folder: str, problems: list[Finding]) -> Iterator[str]:
+    def complain(error: OSError) -> None:
+        what = f"cannot list {error.filename}: {str(error.strerror).lower()}"
+        problems.append(Finding("NP801", "warning", what, "Nothing below it was read.", "", where=(str(error.filename), 0, 0)))
+
+    for here, folders, names in os.walk(folder, onerror=complain):  # links to folders are not followed
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        for name in sorted(names):
+            path = os.path.join(here, name) if folder != "." else os.path.normpath(os.path.join(here, name))
+            if _candidate(name) and not name.startswith(".") and os.path.isfile(path):
+                yield path

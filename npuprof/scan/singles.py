@@ -1,0 +1,197 @@
+"""What is wrong with one setting of a script, whatever stands around it."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+
+from npuprof import catalog, keys
+from npuprof.catalog import Option, releases
+from npuprof.checks import settings
+from npuprof.checks.view import Fault
+from npuprof.importers._found import Found
+from npuprof.importers.env import ours
+from npuprof.importers.global_options import spellings as tf2
+from npuprof.importers.run_config import CLASSES, arguments
+from npuprof.keys import shown
+from npuprof.model import Context
+from npuprof.nearest import did_you_mean, nearest
+
+#: Variables that old scripts set and that no current component was found to read, with what took their place.
+UNREAD = {
+    "SLOG_PRINT_TO_STDOUT": "ASCEND_SLOG_PRINT_TO_STDOUT", "NEW_GE_FE_ID": "", "EXPERIMENTAL_DYNAMIC_PARTITION": "",
+    "ASCEND_GLOBAL_LOG_LEVEL_ETP": "",
+}  # fmt: skip
+_FIELDS = {"b": "b (true or false)", "i": "i (a whole number)", "s": "s (bytes)", "f": "f (a float)"}
+_TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
+_SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
+
+
+def faults(found: Found, asked: Context, python2: bool) -> list[Fault]:
+    """Return what is wrong with one setting."""
+    if found.surface == "session":
+        return _session(found, asked, python2)
+    if found.surface == "env":
+        return _variable(found)
+    if found.surface == "run_config":
+        return _argument(found)
+    if found.surface == "global_options":
+        return _option(found)
+    return _flag(found)
+
+
+def _session(found: Found, asked: Context, python2: bool) -> list[Fault]:
+    if not found.name:
+        return []
+    option = catalog.option(found.name)
+    if option is None:
+        return [_unknown(found.name)]
+    if found.field is None:
+        what = f"{found.name} is assigned without a field"
+        field = option.field or "s"
+        hint = f'write parameter_map["{found.name}"].{field} = {_SAMPLE[field]}'
+        return [Fault("NP803", "error", what, "The entries of a parameter map are messages: protobuf raises ValueError.", hint)]
+    if option.field is None:
+        return []  # nothing reads the key at all: NP502 says so
+    if found.field != option.field:
+        return [_wrong_field(found, option)] if not _was_right(found, option, asked) else []
+    if not found.reason and found.kind and found.kind not in _TYPES.get(found.field, (found.kind,)):
+        if found.field == "s" and python2:
+            return []
+        hint = "write tf.compat.as_bytes(...)" if found.field == "s" else f"write {_SAMPLE[option.field]}"
+        why = "The script stops there with TypeError: a protobuf field takes its own type only."
+        return [Fault("NP803", "error", f"{found.name}: .{found.field} takes no {found.kind}", why, hint)]
+    return _value(found) if not found.reason else []
+
+
+def _unknown(name: str) -> Fault:
+    near = nearest(name, catalog.names(), 1)
+    why = "The adapter looks up its own list of keys; one that is not in it is ignored in silence."
+    if near:
+        return Fault("NP201", "error", f"unknown option {name!r}", why, did_you_mean(name, catalog.names()))
+    return Fault("NP201", "warning", f"no adapter reads the key {name!r}", why, "remove it, or see npuprof options")
+
+
+def _wrong_field(found: Found, option: Option) -> Fault:
+    assert option.field is not None
+    wrong = settings._WRONG_FIELD.get(option.on_wrong_field, "Stored in another protobuf field it is not found.")
+    what = f"{found.name} is stored in .{found.field}, the adapter reads .{option.field}"
+    right = f"parameter_map[{found.name!r}].{option.field} = ".replace("'", '"')
+    hint = f"write {right}{_better(found, option)}"
+    return Fault("NP802", "error", what, wrong, hint)
+
+
+def _better(found: Found, option: Option) -> str:
+    value = found.value
+    if found.reason or value is None:
+        return _SAMPLE[option.field or "s"]
+    if option.field == "s":
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if option.choices and text not in option.choices:
+            return f'tf.compat.as_bytes("..."), one of {", ".join(map(shown, option.choices[:8]))}'
+        return f'tf.compat.as_bytes("{text}")'
+    if option.field == "b":
+        return str(str(value).lower() in ("1", "true"))
+    return str(int(value)) if isinstance(value, (bool, int)) or str(value).lstrip("-").isdigit() else "1"
+
+
+def _was_right(found: Found, option: Option, asked: Context) -> bool:
+    """Return whether the field was the right one in the release that was asked for."""
+    early = option.name == "jit_compile" and found.field == "b" and asked.cann is not None
+    return early and releases.index(asked.cann or "") < releases.index("6.3.RC1")
+
+
+def _value(found: Found) -> list[Fault]:
+    value = found.value
+    misplaced = _misplaced(found.key, value)
+    if misplaced:
+        return [misplaced]
+    return [fault for fault in settings.faults(found.key, value) if fault.severity != "info"]
+
+
+def _misplaced(key: str, value: Any) -> Fault | None:
+    """Return the fault of a value that belongs to another option, as seen in scripts more than once."""
+    if not isinstance(value, str):
+        return None
+    mode = catalog.option("dump_mode")
+    if key == "dump_path" and mode is not None and value in mode.choices:
+        why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
+        return Fault("NP804", "error", f"dump_path = {shown(value)} is a dump mode, not a path", why, f"write dump_mode = {shown(value)}")
+    name = posixpath.basename(value).lower()
+    if key == "modify_mixlist" and "fusion" in name and not name.endswith(".json"):
+        why = "modify_mixlist names a JSON file with black and white lists of operators; this looks like a fusion switch file."
+        return Fault("NP804", "error", f"modify_mixlist names {shown(value)}", why, "set fusion_switch_file instead")
+    return None
+
+
+def _variable(found: Found) -> list[Fault]:
+    name = found.name
+    if name in UNREAD:
+        newer = UNREAD[name]
+        why = "No reader of it was found in the adapter or the graph engine."
+        return [
+            Fault("NP206", "warning" if newer else "info", f"nothing reads {name}", why, f"use {newer}" if newer else "remove the line")
+        ]
+    if not ours(name) or catalog.variable(name) is None:
+        return []
+    if found.reason.startswith("os.environ takes text"):
+        why = "The script stops there with TypeError: an environment holds text only."
+        return [Fault("NP814", "error", f"{name}: {found.reason}", why, "write the value in quotes")]
+    if found.reason or (name == "GE_USE_STATIC_MEMORY" and found.value == "1") or found.value == "":
+        return []
+    return [fault for fault in settings.faults(found.key, found.value) if fault.severity != "info"]
+
+
+def _argument(found: Found) -> list[Fault]:
+    if not found.name:
+        return []
+    cls = next((cls for cls, (prefix, _) in CLASSES.items() if prefix and found.key == f"{prefix}.{found.name}"), "NPURunConfig")
+    known = arguments(cls)
+    option = catalog.option(found.key)
+    if found.key.startswith("estimator."):
+        return _value(found) if not found.reason else []
+    if option is None or "run_config" not in option.spelling:
+        if found.name in known:
+            return []
+        near = nearest(found.name, known, 1)
+        severity = "error" if near and option is None else "warning"
+        hint = did_you_mean(found.name, known, "set it in the session_config, or remove it")
+        why = "Python raises TypeError for an argument that the class does not have; older releases had other arguments."
+        return [Fault("NP812", severity, f"{cls} of the current adapter takes no argument {found.name!r}", why, hint)]
+    if found.reason:
+        return []
+    if found.key in ("compress_weight_conf", "insert_op_file"):
+        why = {
+            "compress_weight_conf": "NPUEstimator writes enable_compress_weight too, and the adapter aborts when it finds both.",
+            "insert_op_file": "NPUEstimator stores the text without turning it into bytes, which raises TypeError.",
+        }[found.key]
+        return [Fault("NP809", "error", f"{found.key} cannot be given to NPURunConfig", why, "set it in the session_config")]
+    return _value(found)
+
+
+def _option(found: Found) -> list[Fault]:
+    if found.name not in tf2():
+        hint = did_you_mean(found.name, tf2(), "npuprof options lists all")
+        option = catalog.option(found.name)
+        if option is not None and not nearest(found.name, tf2(), 1):
+            hint = "it is an option of TensorFlow 1 only"
+        why = "global_options() raises ValueError for a name it does not have."
+        return [Fault("NP812", "error", f"global_options() has no option {found.name!r}", why, hint)]
+    if found.reason:
+        return []
+    return [fault for fault in _value(found) if fault.code != "NP202" or found.kind not in ("bool", "int")]
+
+
+def _flag(found: Found) -> list[Fault]:
+    if not found.name:
+        return []
+    section, name = keys.section_and_name(found.key)
+    if section == "atc" and catalog.flag(name) is None:
+        near = nearest(name, catalog.names("atc"), 1)
+        why = "atc stops at a flag it does not know."
+        if near:
+            return [Fault("NP209", "warning", f"atc of the current release has no flag {found.name}", why, f"did you mean '--{near[0]}'?")]
+        return [Fault("NP209", "info", f"atc of the current release has no flag {found.name}", why, "see npuprof options")]
+    if found.reason:
+        return []
+    return [fault for fault in _value(found) if fault.severity == "error"]

@@ -1,0 +1,99 @@
+"""What a script sets together: one view for the checks for each way its branches can go.
+
+A rule may speak only where it is certain. Settings of other branches may or may not be there, values may depend
+on the run, and a configuration that comes from elsewhere may hold more than the script shows; all of that is
+answered with "cannot be known".
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import products
+from npuprof.checks.view import Fault, View
+from npuprof.importers._found import Branch, Found, Site
+from npuprof.importers.run_config import ALWAYS
+from npuprof.model import Context, Finding, Origin
+
+#: On these surfaces the rules of the session were not made for everything; these hold on all of them.
+EVERYWHERE = {"NP301", "NP302", "NP303"}
+
+
+class World(View):
+    """A view of settings found in a script; see ``checks.view.View`` for what the checks ask of it."""
+
+    def __init__(
+        self, name: str, found: dict[str, Found], maybe: dict[str, Found], asked: Context, surface: str, closed: bool, alone: bool = False
+    ) -> None:
+        self.found = found
+        self.maybe = maybe
+        self.surface = surface
+        self.closed = closed
+        self.settings = {key: one.value for key, one in found.items() if not one.reason}
+        mode = self.settings.get("graph_run_mode")
+        self.scenario = "online-inference" if mode == 0 else None
+        self.asked = asked
+        self.releases = (asked.cann,) if asked.cann else ()
+        self.families = (products.family(products.find(asked.product) or asked.product),) if asked.product else ()
+        self.resolver = None
+        shape: Any = SimpleNamespace(abstract=alone, name=name, lineage=(), cann=None, products=())
+        self.config = shape
+
+    def finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
+        """Return a fault as a finding at the place where the script sets the key."""
+        one = self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values()))
+        message, why, hint = (text.replace("this preset", "this script").replace("a preset", "a script") for text in (
+            fault.message, fault.why, fault.hint))  # fmt: skip
+        return Finding(fault.code, fault.severity, message, why, hint, None, one.key, (), (one.file, one.line, one.column))
+
+    def lookup(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
+        """Return whether what a condition names is set, and its value; None is "cannot be known"."""
+        head = path[0]
+        if head in ("product", "scenario"):
+            return super().lookup(path, family)
+        key = f"{head}.{path[1]}" if head in ("env", "estimator", "atc") else head
+        if key in self.maybe:
+            return None, None
+        if key in self.found and self.found[key].reason:
+            return True, None
+        if key in self.settings:
+            return super().lookup(path, family)
+        if head in ("env", "estimator", "atc") or not self.closed:
+            return None, None
+        if self.surface == "run_config" and head in ALWAYS:
+            return True, ALWAYS[head]
+        if self.surface == "run_config" and (option := catalog.option(head)) is not None and "run_config" not in option.spelling:
+            return None, None
+        return super().lookup(path, family)
+
+
+def worlds(name: str, found: list[Found], site: Site | None, asked: Context) -> list[World]:
+    """Return one view for each way the branches around one configuration can go."""
+    base = site.branches if site else ()
+    live = [one for one in found if one.key and not one.dead and not one.commented]
+    arms = {one.branches for one in live} | {base}
+    surface = site.surface if site else live[0].surface if live else ""
+    result = []
+    for arm in sorted(arms, key=lambda branches: (len(branches), str(branches))):
+        sure: dict[str, Found] = {}
+        maybe: dict[str, Found] = {}
+        for one in live:
+            if _within(one.branches, arm) or _within(one.branches, base):
+                maybe.pop(one.key, None)
+                sure[one.key] = one
+            elif not _excluded(one.branches, arm):
+                maybe[one.key] = one
+        result.append(World(name, sure, maybe, asked, surface, bool(site and site.closed)))
+    return result
+
+
+def _within(branches: tuple[Branch, ...], arm: tuple[Branch, ...]) -> bool:
+    return branches == arm[: len(branches)]
+
+
+def _excluded(one: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
+    """Return whether two places can never run together: other arms of one ``if``."""
+    arms = {branch[0]: branch[1] for branch in other}
+    return any(arms.get(branch[0], branch[1]) != branch[1] for branch in one)
