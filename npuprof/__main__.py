@@ -29,6 +29,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("NPUPROF_DEBUG") == "1":
             raise
+        if isinstance(error, OSError) and error.filename is None:  # a stream: full, or closed by whoever started us
+            sys.stderr.write(f"npuprof: cannot write: {str(error.strerror or error).lower()}\n")
+            return 2
         message = f"{type(error).__name__}: {error}"
         sys.stderr.write(
             f"npuprof: a bug in npuprof, not in your files: {message}\n"
@@ -52,10 +55,13 @@ def _run(words: list[str]) -> int:
 
 
 def _tell(error: Exception) -> None:
+    from contextlib import suppress
+
     from npuprof.output import colour
     from npuprof.report import findings_text
 
-    sys.stdout.flush()
+    with suppress(OSError):  # the error may be that it cannot be written to
+        sys.stdout.flush()
     sys.stderr.write(findings_text(getattr(error, "findings", ()), colour("auto", sys.stderr)))
 
 
@@ -68,12 +74,17 @@ def script() -> None:
     import os
 
     gc.disable()
+    for name, way in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:  # closed by whoever started us: reading and writing are errors then, complaints go nowhere
+            setattr(sys, name, os.fdopen(os.open(os.devnull, way), "r" if name == "stdin" else "w"))
     code = main()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except BrokenPipeError:
         code = 141
+    except OSError:
+        code = code or 2
     os._exit(code)
 
 

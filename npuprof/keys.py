@@ -14,8 +14,13 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b
 
 def quote(text: str) -> str:
     """Return ``text`` as a TOML basic string, double quotes included."""
-    shown = "".join(_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if c < " " or c == "\x7f" else c) for c in text)
-    return f'"{shown}"'
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(_ESCAPES.get(c) or (c if c.isprintable() else _escaped(ord(c))) for c in text)}"'
+
+
+def _escaped(code: int) -> str:
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def segment(name: str) -> str:

@@ -19,9 +19,14 @@ def answer(text: str, path: str | None = None) -> None:
     Always UTF-8 with the line endings as they are. Raises NpuprofError when a file cannot be written.
     """
     if path is None or path == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()
+        try:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(text.encode())
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:  # a full disk, or a shell that closed it
+            raise _unwritable(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
     else:
         write_all({path: text})
 
@@ -48,8 +53,8 @@ def write_all(files: Mapping[str, str | bytes]) -> None:
         for temporary, _ in prepared:
             if os.path.exists(temporary):
                 os.unlink(temporary)
-        what = f"cannot write {error.filename2 or error.filename or path}: {str(error.strerror).lower()}"
-        raise NpuprofError([Finding("NP012", "error", what, "Nothing was changed.", "check the path and its permissions")]) from None
+        what = f"{error.filename2 or error.filename or path}: {str(error.strerror).lower()}"
+        raise _unwritable(what, "Nothing was changed.") from None
 
 
 def _beside(target: str, text: str | bytes) -> str:
@@ -93,5 +98,10 @@ def make_folder(path: str) -> None:
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
-        what = f"cannot make the folder {path}: {str(error.strerror).lower()}"
-        raise NpuprofError([Finding("NP012", "error", what, "Nothing was written.", "check the path and its permissions")]) from None
+        what = f"{path}, for the folder cannot be made: {str(error.strerror).lower()}"
+        raise _unwritable(what, "Nothing was written.") from None
+
+
+def _unwritable(what: str, why: str) -> NpuprofError:
+    hint = "check the path, its permissions, and the space that is left"
+    return NpuprofError([Finding("NP012", "error", f"cannot write {what}", why, hint)])

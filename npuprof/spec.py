@@ -59,7 +59,13 @@ class Workspace:
             parts = [self.profile(part) for part in spec.split("+")]
             return self.composed(spec, parts)
         if spec == "-":
-            raw = sys.stdin.buffer.read()
+            try:
+                raw = sys.stdin.buffer.read()
+            except (OSError, AttributeError) as error:  # closed, or a folder
+                what = f"cannot read standard input: {str(getattr(error, 'strerror', None) or 'it is closed').lower()}"
+                raise NpuprofError(
+                    [Finding("NP003", "error", what, "", "give the preset to it, as in npuprof show - < preset.toml")]
+                ) from None
             return Profile(read("-", "<stdin>", raw), key="stdin:", home=self._home())
         if _is_path(spec):
             return self._file(spec)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from typing import Any
 
 from npuprof import document
@@ -74,6 +75,8 @@ class Folder:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 yield from self._walk(entry.path, f"{below}{name}/")
+                if name.endswith(".toml"):
+                    yield f"{below}{name[:-5]}", False  # a folder that looks like a preset: reading it tells
             elif name.endswith(".toml"):
                 yield f"{below}{name[:-5]}", entry.is_file(follow_symlinks=False)
 
@@ -105,8 +108,10 @@ class Folder:
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != "builtin:" else path
         try:
-            if not (self._listed or {}).get(name) and self._escapes(path):
-                raise NpuprofError([_outside(source, name, asked)])
+            if not (self._listed or {}).get(name):
+                if self._escapes(path):
+                    raise NpuprofError([_outside(source, name, asked)])
+                _refuse_pipe(path)
             with open(path, "rb", buffering=0) as file:
                 raw = file.read()
         except (FileNotFoundError, NotADirectoryError):
@@ -211,6 +216,13 @@ def _bad_name(name: str, asked: Origin | None) -> Finding:
     )
 
 
+def _refuse_pipe(path: str) -> None:
+    """Raise OSError for what would keep a reader waiting for ever: a pipe, a socket, a device."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise OSError(0, "It is no file but a pipe, a socket or a device")
+
+
 def _outside(source: str, name: str, asked: Origin | None) -> Finding:
     what = f"{source} is a link that leads out of the store"
     why = "A store is shared as it is; what lies outside it would be missing elsewhere."
@@ -219,5 +231,11 @@ def _outside(source: str, name: str, asked: Origin | None) -> Finding:
 
 def _unreadable(source: str, error: Exception) -> Finding:
     reason = getattr(error, "strerror", None) or str(error)
-    hint = "rename the folder" if isinstance(error, IsADirectoryError) else "check the path and its permissions"
+    hint = (
+        "rename the folder"
+        if isinstance(error, IsADirectoryError)
+        else "put a file there"
+        if error.args[:1] == (0,)
+        else "check the path and its permissions"
+    )
     return Finding("NP003", "error", f"cannot read {source}: {str(reason).lower()}", "", hint, where=(source, 0, 0))
