@@ -26,7 +26,8 @@ class Change(Record):
     ``key`` is the whole place (``modify_mixlist.black-list.to-add``), ``setting`` the setting it belongs to and
     ``tail`` what of it lies below. ``kind`` is ``added``, ``removed`` or ``changed``. Where the order of a list
     means nothing, each element that came or went is a change of its own (``element``). ``origins`` says who set
-    the value before and after; where it was removed, who unset it, if anybody did.
+    the value before and after; where it was removed, who unset it, if anybody did. ``scope`` says for which product,
+    release or target alone it holds.
     """
 
     key: str
@@ -39,6 +40,7 @@ class Change(Record):
     unit: str = ""
     risk: tuple[str, ...] = ()
     origins: tuple[Origin | None, Origin | None] = (None, None)
+    scope: str = ""
 
     @property
     def sign(self) -> str:

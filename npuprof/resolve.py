@@ -35,7 +35,7 @@ class Resolver:
     """
 
     def __init__(self, lookup: Lookup, context: Context | None = None) -> None:
-        self._lookup = lookup
+        self.lookup = lookup
         self.context = context or Context()
         self._lineages: dict[str, tuple[Profile, ...]] = {}
         self._folds: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -129,7 +129,7 @@ class Resolver:
         problems: list[Finding] = []
         for index, reference in enumerate(profile.extends):
             try:
-                parent = self._lookup(reference, profile, index)
+                parent = self.lookup(reference, profile, index)
             except NpuprofError as error:
                 problems += error.findings
                 continue

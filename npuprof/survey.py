@@ -95,7 +95,7 @@ class WorkTree:
 
 def pair(before: Config, after: Config, name: str = "") -> Pair:
     """Return what differs between two configs, and between the errors they have."""
-    changes = tuple(diff.compare(before, after))
+    changes = tuple(_compare(before, after))
     return _judged(Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after), before, after, (), ())
 
 
@@ -130,6 +130,13 @@ def survey(
         else:
             pairs.append(_resolved(old, new, name, was))
     return Survey(*labels, tuple(pairs))
+
+
+def _compare(before: Config, after: Config) -> list[Change]:
+    from npuprof.scopes import scoped
+
+    found = diff.compare(before, after)
+    return [*found, *scoped(before, after, found)]
 
 
 class _Side:
@@ -273,7 +280,7 @@ def _resolved(old: _Side, new: _Side, name: str, was: str) -> Pair:
     faults = [tuple(side.findings) if isinstance(side, NpuprofError) else () for side in (before, after)]
     left = None if isinstance(before, NpuprofError) else before
     right = None if isinstance(after, NpuprofError) else after
-    changes = tuple(diff.compare(left, right)) if left and right else ()
+    changes = tuple(_compare(left, right)) if left and right else ()
     if before is None or after is None:
         status = "added" if before is None else "removed"
         only = right or left

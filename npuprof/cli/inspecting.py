@@ -13,10 +13,15 @@ def list_(
     store: Store = None,
     tree: Annotated[bool, typer.Option("--tree", help="Show who extends whom.")] = False,
     where: Annotated[str | None, typer.Option("--where", help="Only presets whose resolved values meet a condition.")] = None,
+    versions: Annotated[bool, typer.Option("--versions", help="List the released versions instead.")] = False,
     format_: Format = "text",
     output: Output = None,
 ) -> int:
     """List the presets of the store."""
+    if versions:
+        from npuprof.commands.log import list_versions
+
+        return list_versions(store, format_, output)
     from npuprof.commands.inspect import list_presets
 
     return list_presets(store, tree, where, format_, output)

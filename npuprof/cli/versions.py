@@ -67,8 +67,50 @@ def blame(
     return blame_preset(spec, store, cann, product, format_, output, color)
 
 
+def commit(
+    names: Annotated[list[str] | None, typer.Argument(help="Only the files of these presets.")] = None,
+    message: Annotated[str | None, typer.Option("--message", "-m", help="The first line; what changed follows it.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the message, commit nothing.")] = False,
+    store: Store = None,
+) -> int:
+    """Commit the profile files, and only them, once they are free of errors; the message says what they change."""
+    from npuprof.commands.commit import commit_presets
+
+    return commit_presets(names or [], message, dry_run, store)
+
+
+def release(
+    spec: Preset,
+    version: Annotated[str | None, typer.Argument(help="The number; proposed from the changes if none is given.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which number and why, tag nothing.")] = False,
+    store: Store = None,
+) -> int:
+    """Release a preset: an annotated tag NAME/vX.Y.Z at the last commit, with digest and changes."""
+    from npuprof.commands.release import release_preset
+
+    return release_preset(spec, version, dry_run, store)
+
+
+def restore(
+    spec: Preset,
+    resolved: Annotated[bool, typer.Option("--resolved", help="Write a flat preset that resolves as it did then.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the file, write nothing.")] = False,
+    store: Store = None,
+    cann: Cann = None,
+    product: Product = None,
+    output: Output = None,
+) -> int:
+    """Write a preset back as it was: NAME@REV."""
+    from npuprof.commands.restore import restore_preset
+
+    return restore_preset(spec, resolved, dry_run, store, cann, product, output)
+
+
 def register(app: typer.Typer) -> None:
     """Add the verbs of this family."""
     app.command()(diff)
     app.command()(log)
     app.command()(blame)
+    app.command()(commit)
+    app.command()(release)
+    app.command()(restore)

@@ -30,7 +30,7 @@ def log_preset(
     one_of("--color", color, ("auto", "always", "never"))
     full, tail = _key(key)
     workspace = spec.Workspace(store, spec.context(cann, product))
-    name, revision = _one(workspace, name, "log")
+    name, revision = one_preset(workspace, name, "log")
     repository = history.of(workspace.store)
     tip = repository.find(name, revision)[0] if revision else repository.commit("HEAD")
     steps: list[Step] = []
@@ -64,8 +64,8 @@ def _key(key: str | None) -> tuple[str, Path]:
     return parsed
 
 
-def _one(workspace: spec.Workspace, asked: str, verb: str) -> tuple[str, str]:
-    """Return name and revision of a spec that must be one preset of the store."""
+def one_preset(workspace: spec.Workspace, asked: str, verb: str) -> tuple[str, str]:
+    """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
     name, _, revision = asked.partition("@")
     if asked.endswith(".toml"):
         inside = workspace.profile(asked).name

@@ -34,7 +34,7 @@ def folds(pairs: Iterable[Pair]) -> list[Fold]:
 
 def mark(change: Change) -> str:
     """Return a text that two changes share when they are the same change with the same cause."""
-    return repr((change.key, change.kind, change.before, change.after, *map(_place, change.origins)))
+    return repr((change.key, change.scope, change.kind, change.before, change.after, *map(_place, change.origins)))
 
 
 def _place(origin: Origin | None) -> tuple[Any, ...]:
@@ -49,9 +49,10 @@ def value(change: Change, side: Any) -> str:
 
 def sentence(change: Change) -> str:
     """Return a change without sign and cause: ``hccl_timeout 1800 → 600 s``."""
+    scope = f"({change.scope}) " if change.scope else ""
     if change.kind != "changed":
-        return f"{change.key} {value(change, change.after if change.kind == 'added' else change.before)}"
-    return f"{change.key} {keys.toml(change.before)} → {value(change, change.after)}"
+        return f"{scope}{change.key} {value(change, change.after if change.kind == 'added' else change.before)}"
+    return f"{scope}{change.key} {keys.toml(change.before)} → {value(change, change.after)}"
 
 
 def cause(change: Change) -> str:

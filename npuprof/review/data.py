@@ -56,6 +56,7 @@ def change_dict(change: Change) -> dict[str, Any]:
         "before": change.before,
         "after": change.after,
         "element": change.element,
+        "scope": change.scope or None,
         "unit": change.unit or None,
         "risk": list(change.risk),
         "origins": {"before": origin_dict(change.origins[0]), "after": origin_dict(change.origins[1])},

@@ -1,0 +1,101 @@
+"""``commit``: the profile files of a store, checked first, with a message made from what they change."""
+
+from __future__ import annotations
+
+import gc
+
+from npuprof import checks, history, output, spec, survey
+from npuprof.errors import NpuprofError
+from npuprof.history import Revision, writing
+from npuprof.model import Context, Finding
+from npuprof.review import folds, plain, sentence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_WIDTH = 72
+
+
+def commit_presets(names: Sequence[str], subject: str | None, dry_run: bool, store: str | None) -> int:
+    """Commit the store's profile files, or those of the presets named, and nothing else.
+
+    Exit 1 where there is nothing to commit. Raises NpuprofError where any preset has errors, or git refuses.
+    """
+    gc.freeze()
+    gc.disable()
+    workspace = spec.Workspace(store)
+    repository = history.of(workspace.store)
+    changed, untracked = writing.status(repository)
+    if names:
+        wanted = {repository.source(_known(workspace, repository, name)) for name in names}
+        changed = [path for path in changed if path in wanted]
+        untracked = [path for path in untracked if path in wanted]
+    if not changed:
+        output.talk("npuprof: no profile file differs from the last commit")
+        return 1
+    _sound(workspace)
+    head = repository.git.read(["HEAD"])[0]
+    before = history.at(workspace.store, head[0]) if head else Revision(repository, "", {})
+    found = survey.survey(before, workspace.store, ("HEAD", "work tree"), Context())
+    if names:
+        found = found._replace(pairs=tuple(pair for pair in found.pairs if pair.touched))
+    message = f"{subject or headline(found, changed, repository.prefix)}\n\n{plain.text(found)}"
+    if dry_run:
+        output.answer(message)
+        return 0
+    made = writing.commit(repository, changed, untracked, message)
+    output.answer(f"{made[:7]} {message.partition(chr(10))[0]}\n")
+    return 0
+
+
+def _known(workspace: spec.Workspace, repository: history.Repository, name: str) -> str:
+    plain_name = workspace.profile(name).name if name.endswith(".toml") else name
+    head = repository.git.read(["HEAD"])[0]
+    if plain_name not in workspace.store.names() and not (head and plain_name in repository.files(head[0])):
+        workspace.store.profile(plain_name)  # says that there is none, and which are near
+    return plain_name
+
+
+def _sound(workspace: spec.Workspace) -> None:
+    """Raise NpuprofError with every error of the store, if there is any."""
+    found: list[Finding] = []
+    for name in workspace.store.names():
+        try:
+            found += [finding for finding in checks.check(workspace.config(name)) if finding.severity == "error"]
+        except NpuprofError as error:
+            found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
+    if found:
+        why = "What is committed reaches everybody."
+        refused = Finding("NP025", "error", "nothing was committed: the store has errors", why, "mend what is listed above")
+        raise NpuprofError([*checks.gather(found), refused])
+
+
+def headline(found: survey.Survey, paths: Sequence[str], prefix: str) -> str:
+    """Return one line that says what a survey found, at most 72 characters long."""
+    touched = found.touched
+    for words in _candidates(touched):
+        line = "; ".join(words)
+        if words and len(line) <= _WIDTH:
+            return line
+    if touched:
+        keys = {change.setting or change.key for pair in touched for change in pair.changes}
+        return f"Change {len(keys)} setting{'s' if len(keys) != 1 else ''} in {len(touched)} preset{'s' if len(touched) != 1 else ''}"
+    names = [path.removeprefix(prefix).removesuffix(".toml") for path in paths]
+    line = f"Reword {', '.join(names)}"
+    return line if len(line) <= _WIDTH else f"Reword {len(names)} presets"
+
+
+def _candidates(touched: Sequence[survey.Pair]) -> list[list[str]]:
+    whole = [f"Add {pair.name}" for pair in touched if pair.status == "added"]
+    whole += [f"Remove {pair.name}" for pair in touched if pair.status == "removed"]
+    whole += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
+    folded = folds(touched)
+    long, short = [], []
+    for fold in folded:
+        reach = fold.presets[0] if len(fold.presets) == 1 else f"{len(fold.presets)} presets"
+        long.append(f"{reach}: {fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{sentence(fold.change)}")
+        short.append(f"{reach}: {fold.change.key}")
+    presets = len({name for fold in folded for name in fold.presets})
+    counted = [f"Change {len(folded)} settings in {presets} preset{'s' if presets != 1 else ''}"] if len(folded) > 1 else []
+    return [whole + long, whole + short, whole + counted]

@@ -1,0 +1,136 @@
+"""``release``: an annotated tag for a preset, its number proposed from what changed since the last one."""
+
+from __future__ import annotations
+
+import re
+
+from npuprof import checks, history, output, spec, survey
+from npuprof.commands.log import one_preset
+from npuprof.errors import NpuprofError
+from npuprof.history import writing
+from npuprof.model import Finding
+from npuprof.record import Record
+from npuprof.review import plain, sentence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuprof.changes import Change
+    from npuprof.config import Config
+    from npuprof.history import Repository, Version
+    from npuprof.survey import Pair
+
+_NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
+
+
+class Proposal(Record):
+    """The next number, how big a step it is (``major``, ``minor``, ``patch``, ``first``, ``none``), and why."""
+
+    number: tuple[int, int, int]
+    step: str
+    reasons: tuple[str, ...]
+
+
+def release_preset(asked: str, version: str | None, dry_run: bool, store: str | None) -> int:
+    """Tag the last commit as a version of a preset, or with ``dry_run`` say which and why.
+
+    Raises NpuprofError: the preset has errors or is not committed, nothing changed, the tag exists, the number goes back.
+    """
+    wanted = _number(version) if version is not None else None
+    workspace = spec.Workspace(store)
+    name, revision = one_preset(workspace, asked, "release")
+    if revision:
+        what = f"cannot release {asked!r}"
+        raise NpuprofError([Finding("NP026", "error", what, "A release is made of the last commit.", f"npuprof release {name}")])
+    repository = history.of(workspace.store)
+    config = workspace.config(name)
+    errors = [finding for finding in checks.check(config) if finding.severity == "error"]
+    if errors:
+        raise NpuprofError([*errors, Finding("NP026", "error", f"{name} is not released: it has errors", "", "mend what is listed above")])
+    head = repository.commit("HEAD")
+    _committed(workspace, config, head)
+    versions = repository.versions(name)
+    last = versions[-1] if versions else None
+    pair, proposal = propose(workspace, repository, config, head, last)
+    number = wanted or proposal.number
+    if last and number <= last.number:
+        same = number == last.number
+        what = f"{name} {_text(number)} is released already" if same else f"{_text(number)} would go back: {name} is at {last.text}"
+        raise NpuprofError([Finding("NP026", "error", what, "Version numbers only rise.", f"the next is {_text(proposal.number)}")])
+    if proposal.step == "none" and wanted is None:
+        what = f"nothing has changed in {name} since {last.text if last else 'ever'}"
+        raise NpuprofError([Finding("NP026", "error", what, "", "to release it all the same give the number")])
+    tag = f"{name}/v{_text(number)}"
+    why = "".join(f"  {reason}\n" for reason in proposal.reasons)
+    if dry_run:
+        body = plain.single(pair) if pair else ""
+        output.answer(f"{tag} at {head[:7]}\n{proposal.step}: {_text(proposal.number)} is next\n{why}{body}digest {config.digest}\n")
+        return 0
+    changes = plain.single(pair) if pair else ""
+    writing.tag(repository, tag, head, f"{name} {_text(number)}\n\n{changes or proposal.reasons[0] + chr(10)}\nDigest: {config.digest}\n")
+    if wanted and proposal.step in ("major", "minor") and wanted < proposal.number:
+        output.talk(f"npuprof: the changes ask for {_text(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
+    output.answer(f"{tag}\n")
+    output.talk(f"npuprof: share it with git push origin {tag}")
+    return 0
+
+
+def _text(number: tuple[int, int, int]) -> str:
+    return ".".join(map(str, number))
+
+
+def _number(version: str) -> tuple[int, int, int]:
+    match = _NUMBER.fullmatch(version)
+    if match is None:
+        raise NpuprofError([Finding("NP026", "error", f"{version!r} is not a version", "", "write three numbers: 1.2.0")])
+    return int(match[1]), int(match[2]), int(match[3])
+
+
+def _committed(workspace: spec.Workspace, config: Config, head: str) -> None:
+    """Raise NpuprofError where a file that takes part is not in the last commit as it is in the work tree."""
+    tree = survey.WorkTree(workspace.store)
+    files = history.of(workspace.store).files(head)
+    dirty = [
+        profile.name
+        for profile in config.lineage
+        if profile.document.revision is None and not (profile.name in files and tree.same(profile.name, files[profile.name][1]))
+    ]
+    if dirty:
+        what = f"{config.name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"
+        raise NpuprofError([Finding("NP026", "error", what, "A version must be found again in the repository.", "npuprof commit")])
+
+
+def propose(
+    workspace: spec.Workspace, repository: Repository, config: Config, head: str, last: Version | None
+) -> tuple[Pair | None, Proposal]:
+    """Return what changed since the last version, and the number that follows from it."""
+    if last is None:
+        return None, Proposal((1, 0, 0), "first", ("the first release",))
+    major, minor, patch = last.number
+    start = repository.commit(last.commit)
+    try:
+        before = workspace.resolver.config(history.at(workspace.store, start).profile(config.name))
+    except NpuprofError as error:
+        return None, Proposal((major + 1, 0, 0), "major", (f"{last.text} cannot be resolved: {error.findings[0].message}",))
+    pair = survey.pair(before, config)
+    breaking = [reason for change in pair.changes if (reason := _breaks(change))]
+    if breaking:
+        return pair, Proposal((major + 1, 0, 0), "major", tuple(breaking))
+    if pair.changes:
+        return pair, Proposal((major, minor + 1, 0), "minor", tuple(f"changed: {sentence(change)}" for change in pair.changes))
+    if _texts(before.lineage) != _texts(config.lineage):
+        return pair, Proposal((major, minor, patch + 1), "patch", ("only the text changed, no resolved value",))
+    return pair, Proposal((major, minor, patch + 1), "none", (f"nothing has changed since {last.text}",))
+
+
+def _breaks(change: Change) -> str:
+    if "numerics" in change.risk:
+        return f"may change numerics: {sentence(change)}"
+    if change.kind == "removed" and not change.element:
+        return f"a key is gone: {change.key}"
+    return ""
+
+
+def _texts(lineage: Sequence[object]) -> list[str]:
+    return [profile.document.text.replace("\r\n", "\n") for profile in lineage]  # type: ignore[attr-defined]

@@ -1,0 +1,104 @@
+"""``restore``: a preset as it was, the file itself or flat."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof import history, output, spec, survey
+from npuprof.commands.log import one_preset
+from npuprof.config import digest
+from npuprof.document import read
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding
+from npuprof.profile import Profile
+from npuprof.report import findings_text
+from npuprof.review import plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+
+
+def restore_preset(
+    asked: str, resolved: bool, dry_run: bool, store: str | None, cann: str | None, product: str | None, path: str | None
+) -> int:
+    """Write a preset's file as it was at a revision, or with ``resolved`` a flat one that resolves as it did then.
+
+    What that changes is told; with ``dry_run`` nothing is written. Raises NpuprofError, and writes nothing then.
+    """
+    workspace = spec.Workspace(store, spec.context(cann, product))
+    name, revision = one_preset(workspace, asked, "restore")
+    if not revision:
+        raise NpuprofError([Finding("NP027", "error", f"{asked!r} names no revision", "", f"say which: {name}@HEAD, {name}@1.2.0")])
+    home = workspace.store
+    if home.label == "builtin:":
+        raise NpuprofError([Finding("NP027", "error", "the shipped presets cannot be written", "", "work in a store of your own")])
+    repository = history.of(home)
+    commit, _ = repository.find(name, revision)
+    then = history.at(home, commit)
+    profile = then.profile(name)
+    now = _now(workspace, name)
+    if resolved:
+        config = workspace.resolver.config(profile)
+        text: str | bytes = flat(config)
+        if any(member.overrides for member in config.lineage) and not (cann or product):
+            output.talk("npuprof: overrides for single products or releases are not in a flat preset; --cann and --product pick them")
+    else:
+        text = _file(repository, commit, name, then.text(name))
+    target = path or home.path(name)
+    raw = text.encode() if isinstance(text, str) else text
+    shown = os.path.relpath(target) if target != "-" else "-"
+    after = _resolve(workspace, raw, name, shown)
+    if dry_run:
+        output.answer(raw.decode(errors="replace"))
+    else:
+        if path is None:
+            output.make_folder(os.path.dirname(target))
+        if target == "-":
+            output.answer(raw.decode(errors="replace"))
+        else:
+            output.write_all({target: raw})
+            output.talk(f"npuprof: {shown} is as it was at {commit[:7]}" + (", flat" if resolved else ""))
+    if isinstance(after, NpuprofError):
+        output.talk("npuprof: it cannot be resolved any more, because other files have changed:")
+        output.talk(findings_text(after.findings).rstrip("\n"))
+    elif now is not None:
+        said = plain.single(survey.pair(now, after))
+        output.talk(said.rstrip("\n") if said else "npuprof: it resolves as before")
+    return 0
+
+
+def flat(config: Config) -> str:
+    """Return a profile without parents that resolves to the same settings. Raises NpuprofError where that cannot be."""
+    from npuprof.renderers.plain import toml
+
+    text = toml(config, True).text.lstrip("\n")
+    again = Profile(read(config.name, config.name, text))
+    settings = {} if again.problems else {step.key: step.value for step in again.steps}
+    if digest(settings) != config.digest:
+        what = f"a flat form of {config.name} would not resolve as it does"
+        raise NpuprofError([Finding("NP027", "error", what, "Nothing was written.", "restore the file itself, without --resolved")])
+    return text
+
+
+def _file(repository: history.Repository, commit: str, name: str, raw: bytes) -> bytes:
+    """Return a file as git would check it out: with the line endings of this work tree."""
+    if repository.files(commit)[name][0] == "120000":
+        return raw
+    code, out, _ = repository.git.attempt("cat-file", "--filters", f"{commit}:{repository.source(name)}")
+    return raw if code else out
+
+
+def _now(workspace: spec.Workspace, name: str) -> Config | None:
+    try:
+        return workspace.config(name)
+    except NpuprofError:
+        return None
+
+
+def _resolve(workspace: spec.Workspace, raw: bytes, name: str, source: str) -> Config | NpuprofError:
+    """Return what a text would resolve to in the store as it is now."""
+    try:
+        return workspace.resolver.config(Profile(read(name, source, raw), key=f"restored:{name}", home=workspace.store))
+    except NpuprofError as error:
+        return error
