@@ -1,4 +1,4 @@
-"""Verbs that change presets: new, set, unset, init."""
+"""Verbs that make and change presets: init, new, set, unset; and the schema that editors check them with."""
 
 from __future__ import annotations
 
@@ -6,11 +6,29 @@ from typing import Annotated
 
 import typer
 
-from npuprof.cli.parameters import Store
+from npuprof.cli.parameters import Output, Store
 
 One = Annotated[str, typer.Argument(metavar="SPEC", help="A preset of the store, a path ending in .toml, or - for standard input.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="Write it even if the checks find errors.")]
+
+
+def init(
+    folder: Annotated[str, typer.Argument(help="Where to lay it out.")] = ".",
+    ci: Annotated[str, typer.Option("--ci", help="The CI sample: github, gitlab or none.")] = "github",
+    dry_run: DryRun = False,
+) -> int:
+    """Lay out a store: sample presets, editor schema, attributes for git, a CI sample."""
+    from npuprof.commands.init import init_store
+
+    return init_store(folder, ci, dry_run)
+
+
+def schema(output: Output = None) -> int:
+    """Print the JSON Schema of a profile file, for editors."""
+    from npuprof.commands.init import print_schema
+
+    return print_schema(output)
 
 
 def new(
@@ -59,6 +77,8 @@ def unset(
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this family."""
+    app.command()(init)
     app.command()(new)
     app.command("set")(set_)
     app.command()(unset)
+    app.command()(schema)

@@ -1,0 +1,99 @@
+"""``init`` and ``schema``: a store laid out with samples, editor schema, attributes and CI, and the schema alone."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof import output, report, store
+from npuprof.commands.check import one_of
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding
+from npuprof.schema import schema
+
+#: The shipped preset that a new store starts with, together with all it extends.
+_SAMPLE = "bert-training"
+_ATTRIBUTES = ("# npuprof git install: presets are compared and merged by key", "profiles/**/*.toml diff=npuprof merge=npuprof")
+_CI = {
+    "github": {
+        ".github/actions/presets/action.yml": "github-action.yml",
+        ".github/workflows/presets.yml": "github-workflow.yml",
+    },
+    "gitlab": {".gitlab/presets.yml": "gitlab-ci.yml"},
+    "none": {},
+}
+
+
+def init_store(folder: str, ci: str, dry_run: bool) -> int:
+    """Lay out a store in a folder: all files, or none where one of them is there already."""
+    one_of("--ci", ci, tuple(_CI))
+    files = _files(ci)
+    there = [name for name in files if os.path.lexists(os.path.join(folder, name))]
+    if os.path.isdir(os.path.join(folder, "profiles")) and os.listdir(os.path.join(folder, "profiles")):
+        there.insert(0, "profiles/")
+    if there:
+        what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {folder}"
+        hint = "use another folder, or add what is missing: npuprof new, npuprof schema, npuprof git install"
+        raise NpuprofError([Finding("NP923", "error", what, "A new store never overwrites a file.", hint)])
+    said: list[str] = []
+    _attributes(folder, files)
+    if not os.path.lexists(os.path.join(folder, ".taplo.toml")):
+        files[".taplo.toml"] = _template("taplo.toml")
+    else:
+        said.append("npuprof: .taplo.toml is there already; let it name profiles/.schema.json for profiles/**/*.toml")
+    if not dry_run:
+        for name in files:
+            output.make_folder(os.path.dirname(os.path.join(folder, name)) or ".")
+        output.write_all({os.path.join(folder, name): text for name, text in files.items()})
+    output.answer("".join(f"{name}\n" for name in sorted(files)))
+    for line in said:
+        output.talk(line)
+    done = "would be written" if dry_run else "written"
+    output.talk(f"npuprof: {len(files)} files {done}; next: npuprof list, npuprof show {_SAMPLE}, npuprof git install")
+    return 0
+
+
+def print_schema(path: str | None) -> int:
+    """Print the JSON Schema of a profile file."""
+    output.answer(report.dump(schema()), path)
+    return 0
+
+
+def _files(ci: str) -> dict[str, str]:
+    """Return what a new store is made of, by path below its folder."""
+    files = {f"profiles/{name}.toml": text for name, text in _samples(_SAMPLE).items()}
+    files["profiles/.schema.json"] = report.dump(schema())
+    return files | {name: _template(template) for name, template in _CI[ci].items()}
+
+
+def _samples(name: str) -> dict[str, str]:
+    """Return a shipped preset and all it extends, each as its text."""
+    home = store.builtin()
+    found: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        profile = home.profile(waiting.pop())
+        if profile.name not in found:
+            found[profile.name] = profile.document.text
+            waiting += profile.extends
+    return found
+
+
+def _attributes(folder: str, files: dict[str, str]) -> None:
+    """Add the attributes to those that are there."""
+    path = os.path.join(folder, ".gitattributes")
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            old = file.read()
+    except FileNotFoundError:
+        old = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise NpuprofError([Finding("NP003", "error", f"cannot read {path}: {error}", "", "check the file")]) from None
+    if _ATTRIBUTES[1] not in old.splitlines():
+        files[".gitattributes"] = f"{old}{'' if not old or old.endswith(chr(10)) else chr(10)}" + "".join(
+            f"{line}\n" for line in _ATTRIBUTES
+        )
+
+
+def _template(name: str) -> str:
+    with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "templates", name), encoding="utf-8") as file:
+        return file.read()

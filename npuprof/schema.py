@@ -1,0 +1,253 @@
+"""JSON Schema (2020-12) of a profile file, made from the catalogue, for editors to complete and to underline.
+
+It refuses nothing that ``check`` lets pass. What it cannot say (rules between options, releases, what is
+inherited) is left to ``check``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import catalog, sidecars
+from npuprof.catalog import products, releases
+from npuprof.launch import FACTS
+from npuprof.model import SCENARIOS
+
+Schema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema() -> Schema:
+    """Return the schema of a profile file."""
+    sections = {"options": _options(), "env": _env(), "estimator": _arguments(), "atc": _flags()}
+    refs = {name: {"$ref": f"#/$defs/{name}"} for name in sections}
+    return {
+        "$schema": DIALECT,
+        "title": "npuprof profile",
+        "description": "A preset for Huawei Ascend NPUs: what it is for, whom it extends, and the values it sets.",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "profile": {"$ref": "#/$defs/profile"},
+            **refs,
+            "append": {"$ref": "#/$defs/append"},
+            "override": {"type": "array", "items": {"$ref": "#/$defs/override"}},
+        },
+        "$defs": {"profile": _profile(), **sections, "append": _append(), "override": _override(refs), **_common()},
+    }
+
+
+def _common() -> Schema:
+    return {
+        "names": _list({"type": "string"}),
+        "launcher": _table({"launcher": {"enum": list(FACTS)}}, ["launcher"], "Filled at start, for each process, from the launcher."),
+    }
+
+
+def _profile() -> Schema:
+    names = {"$ref": "#/$defs/names"}
+    families = products.names()
+    return _table(
+        {
+            "description": {"type": "string", "description": "When to use the preset."},
+            "extends": {**names, "description": "The presets it builds on; later wins."},
+            "scenario": {"enum": list(SCENARIOS), "description": "What the preset is for."},
+            "cann": {
+                "type": "string",
+                "description": f'CANN releases it is meant for, as ">=8.0,<10"; known up to {releases.releases()[-1]}.',
+            },
+            "products": {**_list({"type": "string"}), "description": f"Product families it is meant for: {', '.join(families)}."},
+            "abstract": {"type": "boolean", "description": "Whether it is only there to be extended."},
+            "owner": {"type": "string", "description": "Who looks after it."},
+            "unset": {**names, "description": "Inherited keys to clear: option names, or section.name."},
+            "locked": {**names, "description": "Keys that whoever extends the preset may not change."},
+        }
+    )
+
+
+def _append() -> Schema:
+    known = {name: catalog.option(name) for name in catalog.names()}
+    listed = {name: _APPENDED | _prose("options", name) for name, option in known.items() if option and option.structure}
+    free: Schema = {"type": "object"}
+    sections = {
+        "options": {"type": "object", "properties": listed},
+        **dict.fromkeys(("env", "estimator", "atc"), free),
+    }
+    return {**_table(sections), "description": "What is added to inherited lists instead of replacing them."}
+
+
+_APPENDED: Schema = {"type": ["array", "object", "string"]}
+
+
+def _override(refs: Schema) -> Schema:
+    one = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/names"}]}
+    match = {**_table(dict.fromkeys(("product", "cann", "scenario", "target"), one)), "minProperties": 1}
+    names = {"$ref": "#/$defs/names"}
+    parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/$defs/append"}}
+    return {**_table(parts, ["match"]), "description": "Values that hold only where the match is met."}
+
+
+def _options() -> Schema:
+    return _table({name: _option(option) for name in catalog.names() if (option := catalog.option(name))})
+
+
+def _option(option: catalog.Option) -> Schema:
+    found = _prose("options", option.name)
+    if option.default is not None:
+        found["default"] = option.default
+    if option.deprecated:
+        found["deprecated"] = True
+    plain = _plain_option(option)
+    if not option.structure:
+        return found | plain
+    return {**found, "anyOf": [plain, SHAPES[option.structure]]}
+
+
+def _plain_option(option: catalog.Option) -> Schema:
+    """Return what an option takes as text, number or switch."""
+    if option.field == "b" or (option.field is None and option.kind == "bool"):
+        return {"type": "boolean"}
+    whole = option.field == "i"
+    if option.choices:
+        doubtful = [int(text) if whole else text for text in option.doubtful_values if not whole or text.lstrip("-").isdigit()]
+        return {"enum": list(dict.fromkeys((*option.choices, *doubtful)))}
+    if whole:
+        plain = {"type": "integer", **_bounds(option.minimum, option.maximum)}
+        doubts = [int(text) for text in option.doubtful_values if text.lstrip("-").isdigit()]
+        return {"anyOf": [plain, {"enum": doubts}]} if doubts and len(plain) > 1 else plain
+    if option.kind.startswith("path"):
+        return {"type": "string", "minLength": 1}
+    if option.pattern and not option.structure:
+        patterns = "|".join(f"(?:{pattern})" for pattern in (option.pattern, option.lax_pattern) if pattern)
+        return {"type": "string", "pattern": f"^(?:{patterns})$"}
+    return {"type": "string"}
+
+
+def _env() -> Schema:
+    known = {name: _variable(variable) for name in catalog.names("env") if (variable := catalog.variable(name))}
+    text: Schema = {"anyOf": [{"type": ["string", "number"]}, {"$ref": "#/$defs/launcher"}]}
+    return {
+        "type": "object",
+        "properties": known,
+        "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+        "additionalProperties": text,
+    }
+
+
+def _variable(variable: catalog.Variable) -> Schema:
+    found = _prose("env", variable.name)
+    if variable.deprecated:
+        found["deprecated"] = True
+    if variable.choices:
+        numbers = [int(text) for text in variable.choices if text.lstrip("-").isdigit()]
+        plain: Schema = {"enum": [*variable.choices, *numbers]}
+    elif variable.kind in ("int", "float"):
+        number = {"type": "integer" if variable.kind == "int" else "number", **_bounds(variable.minimum, variable.maximum)}
+        return {**found, "anyOf": [number, {"type": "string"}, {"$ref": "#/$defs/launcher"}]}
+    else:
+        plain = {"type": ["string", "number"]}
+    return {**found, "anyOf": [plain, {"$ref": "#/$defs/launcher"}]}
+
+
+def _arguments() -> Schema:
+    known = [argument for name in catalog.names("estimator") if (argument := catalog.argument(name))]
+    return _table({argument.name: _prose("estimator", argument.name) | _value(argument) for argument in known if argument.kind != "object"})
+
+
+def _flags() -> Schema:
+    found: Schema = {}
+    for name in catalog.names("atc"):
+        flag = catalog.flag(name)
+        assert flag is not None, "the name is of the catalogue"
+        found[name] = _prose("atc", name) | _value(flag)
+        if flag.pattern and not flag.choices:
+            found[name]["pattern"] = f"^(?:{flag.pattern})$"
+        if flag.deprecated:
+            found[name]["deprecated"] = True
+    return _table(found)
+
+
+def _value(record: catalog.Argument | catalog.Flag) -> Schema:
+    if record.choices:
+        return {"enum": list(record.choices)}
+    kind = {"int": "integer", "bool": "boolean", "float": "number"}.get(record.kind, "string")
+    return {"type": kind, **(_bounds(record.minimum, record.maximum) if kind in ("integer", "number") else {})}
+
+
+def _bounds(low: float | None, high: float | None) -> Schema:
+    return {name: bound for name, bound in (("minimum", low), ("maximum", high)) if bound is not None}
+
+
+def _prose(section: str, name: str) -> Schema:
+    """Return the description of a setting; its value docs as lines of it."""
+    text = catalog.text(section, name)
+    lines = [" ".join(filter(None, (text.get("summary"), text.get("doc"))))]
+    lines += [f"{value}: {meaning}" for value, meaning in text.get("value_docs", {}).items()]
+    found: Schema = {"description": "\n".join(filter(None, lines))} if any(lines) else {}
+    if (example := text.get("example")) is not None:
+        found["examples"] = [example]
+    return found
+
+
+def _table(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:
+    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return found | ({"required": required} if required else {}) | ({"description": description} if description else {})
+
+
+def _list(items: Schema, low: int = 0) -> Schema:
+    return {"type": "array", "items": items, **({"minItems": low} if low else {})}
+
+
+def _map(values: Schema, low: int = 1) -> Schema:
+    return {"type": "object", "additionalProperties": values, **({"minProperties": low} if low else {})}
+
+
+_NAME: Schema = {"type": "string", "minLength": 1}
+_COUNT: Schema = {"type": "integer", "minimum": 1}
+_SWITCH: Schema = {"enum": ["on", "off"]}
+_MODES: Schema = _map({"enum": list(sidecars.IMPLEMENTATION_MODES)}, 0)
+_MOVES: Schema = _table({"to-add": _list(_NAME), "to-remove": _list(_NAME)})
+_WHOLE: Schema = {"type": "integer", "minimum": 0}
+_SIZE: Schema = {"anyOf": [{"type": "integer", "minimum": -1}, {"type": "string", "pattern": "^[0-9]+~[0-9]+$"}]}
+
+#: The structured form of each structure, by its name in the catalogue.
+SHAPES: dict[str, Schema] = {
+    "words": _list(_NAME, 1),
+    "names": _list(_NAME, 1),
+    "ids": _list(_WHOLE, 1),
+    "shapes": _map(_list({"type": "integer", "minimum": -1}, 1)),
+    "size-profiles": _list(_list(_WHOLE, 1), 1),
+    "steps": _list({"anyOf": [_WHOLE, {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}]}, 1),
+    "counts": _map(_COUNT),
+    "cores": {**_list(_COUNT, 2), "maxItems": 2},
+    "node-ranges": {**_list({**_list(_list(_NAME, 1), 2), "maxItems": 2}, 1), "maxItems": 1},
+    "acceleration": {
+        "type": "array",
+        "prefixItems": [{"enum": ["fast", "fast1"]}, {"enum": ["step", "loss"]}, {"type": "number"}],
+        "minItems": 2,
+        "maxItems": 3,
+    },
+    "shape-ranges": {**_table({kind: _list(_list(_SIZE), 1) for kind in ("getnext", "data")}), "minProperties": 1},
+    "switches": _map(_SWITCH),
+    "json": {"type": "object"},
+    "mixlist": _table(dict.fromkeys(("black-list", "white-list", "gray-list"), _MOVES)),
+    "op-precision": _table({"ByOpType": _MODES, "ByNodeName": _MODES}),
+    "custom-dtypes": _map({**_table({side: _list({"type": "string"}) for side in ("InputDtype", "OutputDtype")}), "minProperties": 1}),
+    "fusion-switch": _table(
+        {
+            "Switch": _table({"GraphFusion": _map(_SWITCH, 0), "UBFusion": _map(_SWITCH, 0)}),
+            "Priority": {},
+            "ExceptionalPassOfO1Level": {},
+        }
+    ),
+    "op-debug": _table({"op_debug_config": _list({"enum": list(sidecars.DEBUG_OPTIONS)}, 1), "op_debug_list": _list(_NAME)}),
+    "aoe-config": _table(
+        {
+            "tune_ops_name": _list(_NAME),
+            "tune_ops_type": _list(_NAME),
+            "tune_optimization_level": {"enum": ["O1", "O2"]},
+            "feature": _list({"enum": ["deeper_opat", "nonhomo_split"]}),
+        }
+    ),
+}
