@@ -1,3 +1,249 @@
-"""Marked blocks in scripts."""
-def stale(store):
-    return lambda file, data: []
+"""Marked blocks in scripts: found, compared with the preset they come from, written anew.
+
+Files are handled as bytes: what stands outside a block is never touched, and a block keeps the indentation and the
+line endings of its first mark.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from npuprof import renderers, spec
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding
+from npuprof.record import Record
+from npuprof.renderers.stamp import State, compare, stamped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuprof.config import Config
+
+_BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
+_END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
+_FACT = re.compile(r"# (target|variable|cann|product|shell): (\S+)")
+_TEXT = "# text: sha256:"
+
+#: Targets whose lines work on a ``config`` that is there; it may have another name in the script.
+_RENAMED = ("session", "session-migrated", "init-resource", "estimator-migrated", "keras", "initialize-system")
+SHELLS = {".fish": "fish", ".csh": "tcsh", ".tcsh": "tcsh", ".zsh": "zsh", ".ps1": "pwsh", ".sh": "bash", ".bash": "bash", ".ksh": "sh"}
+
+
+class Block(Record):
+    """One marked block: its lines ``first`` and ``last`` (from 0, marks included), and what its header tells."""
+
+    spec: str
+    first: int
+    last: int
+    indent: bytes
+    newline: bytes
+    text: str
+    facts: dict[str, str] = {}
+
+
+class Refreshed(Record):
+    """A block as it would be written now: how the old one stands to it, its text, and sidecar files beside it."""
+
+    block: Block
+    state: State
+    text: str
+    sidecars: dict[str, str] = {}
+
+
+def blocks(path: str, data: bytes) -> list[Block]:
+    """Return the blocks of a file. Raises NpuprofError (NP817) where the marks do not fit together."""
+    if b"# >>> npuprof " not in data and b"# <<< npuprof" not in data:
+        return []
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    found: list[Block] = []
+    begun: tuple[int, re.Match[bytes]] | None = None
+    problems: list[Finding] = []
+    for number, line in enumerate(lines):
+        if match := _BEGIN.fullmatch(line):
+            if begun:
+                problems.append(_torn(path, begun[0], "a block begins inside this one, or its end is missing"))
+            begun = (number, match)
+        elif match := _END.fullmatch(line):
+            if begun is None:
+                problems.append(_torn(path, number, "a block ends that has not begun"))
+            elif match[1] not in (None, begun[1][2]):
+                problems.append(_torn(path, number, "the block that ends here is another one than the one that began"))
+            else:
+                found.append(_block(lines, begun[0], number, begun[1]))
+            begun = None
+    if begun:
+        problems.append(_torn(path, begun[0], "the block has no end"))
+    if problems:
+        raise NpuprofError(problems)
+    return found
+
+
+def _block(lines: list[bytes], first: int, last: int, match: re.Match[bytes]) -> Block:
+    indent = match[1]
+    newline = b"\r\n" if lines[first].endswith(b"\r\n") else b"\n"
+    inner = [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines[first + 1 : last]]
+    text = "".join(f"{line.removeprefix(indent).decode(errors='replace')}\n" for line in inner)
+    head = text.partition(_TEXT)[0] if _TEXT in text else ""
+    facts = {one[1]: one[2] for one in _FACT.finditer(head)}
+    return Block(match[2].decode(errors="replace"), first, last, indent, newline, text, facts)
+
+
+def _torn(path: str, line: int, what: str) -> Finding:
+    why = "Nothing is written into a file whose marks are not certain."
+    return Finding("NP817", "error", what, why, "restore the missing mark, or delete both", where=(path, line + 1, 1))
+
+
+class Injector:
+    """Renders blocks; each preset is resolved once for all files of a run."""
+
+    def __init__(self, store: str | None) -> None:
+        self._store = store
+        self._workspaces: dict[tuple[str, str, str], spec.Workspace] = {}
+        self._known: dict[tuple[str, ...], tuple[str, dict[str, str]]] = {}
+
+    def config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
+        """Return a preset resolved. Raises NpuprofError."""
+        key = (cann, product, target)
+        if key not in self._workspaces:
+            context = spec.context(cann or None, product or None, target or None)
+            self._workspaces[key] = spec.Workspace(self._store, context)
+        return self._workspaces[key].config(name)
+
+    def text(self, name: str, facts: dict[str, str]) -> tuple[str, dict[str, str]]:
+        """Return the text of a block and the sidecar files it expects. Raises NpuprofError."""
+        key = (name, *(f"{fact}={value}" for fact, value in sorted(facts.items())))
+        if key not in self._known:
+            self._known[key] = self._render(name, facts)
+        return self._known[key]
+
+    def _render(self, name: str, facts: dict[str, str]) -> tuple[str, dict[str, str]]:
+        target = facts.get("target", "session")
+        if target != "env" and target not in renderers.MODULES:
+            raise NpuprofError([Finding("NP902", "error", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
+        config = self.config(name, facts.get("cann", ""), facts.get("product", ""), target)
+        if target == "env":
+            rendered, sidecars = self._exports(config, facts.get("shell", "bash")), {}
+        else:
+            made = renderers.target(target).write(config, True)
+            rendered, sidecars = made.text, made.sidecars
+        head, mark, rest = rendered.partition(_TEXT)
+        if not mark:
+            raise NpuprofError([Finding("NP902", "error", f"the target {target} cannot stand in a block", "", "use session")])
+        body = rest.partition("\n")[2]
+        variable = facts.get("variable", "config")
+        if variable != "config" and target in _RENAMED:
+            body = renamed(body, variable)
+        more = [f"# {fact}: {facts[fact]}" for fact in ("variable", "cann", "product", "shell") if fact in facts]
+        return stamped([*head.rstrip("\n").split("\n"), *more], body), sidecars
+
+    def _exports(self, config: Config, shell: str) -> str:
+        from npuprof.renderers import shell as shells
+        from npuprof.renderers.common import document, sidecars
+        from npuprof.renderers.environment import variables
+
+        if sidecars(config):
+            files = ", ".join(name for name, _ in sidecars(config).values())
+            why = "A script that is passed on cannot name files that only npuprof on this machine has written."
+            raise NpuprofError([Finding("NP904", "error", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
+        found, _ = variables(config, None, "")
+        return document(config, "env", shells.export(shells.SHELLS[shell], found))
+
+    def refreshed(self, block: Block, given: dict[str, str] | None = None, name: str | None = None) -> Refreshed:
+        """Return a block as it would be written now. Raises NpuprofError."""
+        facts = {**block.facts, **(given or {})}
+        text, sidecars = self.text(name or block.spec, facts)
+        return Refreshed(block, compare(block.text, text), text, sidecars)
+
+
+def renamed(body: str, variable: str) -> str:
+    """Return Python text with the name ``config`` replaced where it is a variable."""
+    import io
+    import tokenize
+
+    tokens = list(tokenize.generate_tokens(io.StringIO(body).readline))
+    lines = body.split("\n")
+    depth = 0
+    places: list[tuple[int, int]] = []
+    for place, token in enumerate(tokens):
+        depth += (token.string in "([{" and token.type == tokenize.OP) - (token.string in ")]}" and token.type == tokenize.OP)
+        if token.type == tokenize.NAME and token.string == "config":
+            keyword = depth and tokens[place + 1].string == "="
+            member = place and tokens[place - 1].string == "."
+            if not keyword and not member:
+                places.append(token.start)
+    for line, column in reversed(places):
+        text = lines[line - 1]
+        lines[line - 1] = f"{text[:column]}{variable}{text[column + len('config') :]}"
+    return "\n".join(lines)
+
+
+def written(data: bytes, changes: list[Refreshed], names: dict[int, str] | None = None) -> bytes:
+    """Return the bytes of a file with blocks written anew; ``names`` gives the spec of a block by its first line."""
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    for change in sorted(changes, key=lambda change: -change.block.first):
+        block = change.block
+        name = (names or {}).get(block.first, block.spec)
+        text = change.text if change.text.endswith("\n") else f"{change.text}\n"
+        inner = [f"# >>> npuprof {name} >>>", *text.split("\n")[:-1], "# <<< npuprof <<<"]
+        new = [(block.indent + line.encode() if line else b"") + block.newline for line in inner]
+        if not lines[block.last].endswith(b"\n"):
+            new[-1] = new[-1].removesuffix(block.newline)
+        lines[block.first : block.last + 1] = new
+    return b"".join(lines)
+
+
+def shell_of(path: str, data: bytes) -> str:
+    """Return the shell a file is written for, empty where it is no shell script."""
+    ending = os.path.splitext(path)[1].lower()
+    if ending in SHELLS:
+        return SHELLS[ending]
+    line = data[:200].partition(b"\n")[0]
+    found = re.search(rb"\b(fish|tcsh|zsh|bash|pwsh|csh|dash|sh)\b", line) if line.startswith(b"#!") else None
+    name = found[1].decode() if found else ""
+    return {"csh": "tcsh", "dash": "sh"}.get(name, name)
+
+
+def stale(store: str | None) -> Callable[[str, bytes], list[Finding]]:
+    """Return a function that names the blocks of a file that are out of date or edited by hand."""
+    injector = Injector(store)
+
+    def look(path: str, data: bytes) -> list[Finding]:
+        if b" npuprof " not in data:
+            return []
+        try:
+            found = blocks(path, data)
+        except NpuprofError as error:
+            return list(error.findings)
+        return [finding for block in found for finding in _judged(injector, path, block)]
+
+    return look
+
+
+def _judged(injector: Injector, path: str, block: Block) -> list[Finding]:
+    where = (path, block.first + 1, len(block.indent) + 1)
+    try:
+        state = injector.refreshed(block).state
+    except NpuprofError as error:
+        why = f"{error.findings[0].message}." if error.findings else ""
+        what = f"the block of {block.spec} cannot be compared with its preset"
+        return [Finding("NP810", "warning", what, why, "see npuprof check, or name the store with --store", where=where)]
+    return judged(path, block, state)
+
+
+def judged(path: str, block: Block, state: State) -> list[Finding]:
+    """Return what is to be said of a block."""
+    where: Any = (path, block.first + 1, len(block.indent) + 1)
+    if state.current:
+        return []
+    if state.edited and block.text.strip():
+        what = f"the block of {block.spec} was edited by hand"
+        why = "Its text is not the one that npuprof wrote there; the next refresh would undo the edit."
+        return [Finding("NP811", "warning", what, why, "move the change into the preset, then refresh with --force", where=where)]
+    what = f"the block of {block.spec} is {'empty' if not block.text.strip() else 'out of date'}"
+    why = "The preset, or npuprof, has changed since it was written." if block.text.strip() else "Nothing has been written into it yet."
+    hint = f"npuprof inject {path} {block.spec}"
+    return [Finding("NP810", "warning", what, why, hint, where=where)]
