@@ -1,0 +1,411 @@
+"""Environments, read back: by the shells themselves, and by the programs that the files are for."""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import io
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import config, toml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof import catalog
+from npuprof.errors import NpuprofError
+from npuprof.renderers.environment import LONGEST, variables
+from npuprof.renderers.files import FORMATS
+from npuprof.renderers.shell import SHELLS, clear, export
+
+#: How to start each shell so that it reads nothing of the user's, and evaluates what a file holds as people do.
+COMMANDS = {
+    "bash": ["bash", "--norc", "--noprofile", "-c", 'eval "$(cat "$1")"; env -0', "bash"],
+    "zsh": ["zsh", "-f", "-c", 'eval "$(cat "$1")"; env -0', "zsh"],
+    "sh": ["dash", "-c", 'eval "$(cat "$1")"; env -0', "dash"],
+    "fish": ["fish", "--no-config", "-c", "cat $argv[1] | source; env -0"],
+    "tcsh": ["tcsh", "-f", "-c", 'eval "`cat $1`"; env -0'],
+    "pwsh": ["pwsh", "-NoProfile", "-NonInteractive", "-Command", "& { Get-Content -Raw $args[0] | Invoke-Expression; env -0 }"],
+}
+AWKWARD = [
+    "", " ", "  two  blanks ", "'", '"', "''", '"\'"', "\\", "\\\\", "\\'", "end\\", "$HOME", "${HOME}", "$(touch never)",
+    "`id`", "!", "!!",
+    "a!b", "^a^b", "%PATH%", "*", "?", "[a]", "~", "~root", "#", "# comment", "a #b", ";", "&& false", "| cat", "> never",
+    "<", "(", ")", "{a,b}",
+    "-n", "--help", "=", "a=b", "\t", "a\tb", "\x1b[31m", "\x7f", "\x01", "é", "日本語", "😀", "\u2028", "\ufeff",
+    "\u2019", "\u201c", "a\u0301", "\x85",
+    "\n", "a\nb", "a\n", "\na", "a\n\n", "\r", "a\r\nb", "a\r", "EOF\nx", "$$(X)", "$$",
+    "$'a'", "\\n", "a\\\nb", "'\n'", '{"a": [1, "b"]}', "x" * 100_000,
+]  # fmt: skip
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30) | st.lists(
+    st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ", "(", ")", "{", "}", "#", "=", "a", "%", ";", "é", "😀"]),
+    max_size=12,
+).map("".join)
+
+
+def read_back(shell: str, tmp_path: Path, found: dict[str, str], before: dict[str, str] | None = None, text: str = "") -> dict[str, str]:
+    """Let a real shell evaluate an export; return the environment of a program it starts."""
+    command = COMMANDS[shell]
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
+    file = tmp_path / "export"
+    file.write_bytes((text or export(SHELLS[shell], found)).encode())
+    words = [*command[:-1], command[-1].replace("$1", str(file))] if shell == "tcsh" else [*command, str(file)]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", **(before or {})}
+    done = subprocess.run(words, env=environ, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pairs = (item.partition(b"=") for item in done.stdout.split(b"\0") if item)
+    return {name.decode(): value.decode() for name, _, value in pairs if name.startswith(b"T_")}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_gives_awkward_values_back(shell: str, tmp_path: Path) -> None:
+    values = [text for text in AWKWARD if not SHELLS[shell].refuses(text)]
+    assert len(values) > len(AWKWARD) / 2
+    found = {f"T_{index}": text for index, text in enumerate(values)}
+    assert read_back(shell, tmp_path, found) == found
+
+
+@pytest.mark.parametrize("shell", [name for name in SHELLS if name != "pwsh"])
+@given(st.lists(texts, min_size=1, max_size=6))
+def test_a_shell_gives_any_value_back_or_it_is_refused(shell: str, tmp_path: Path, values: list[str]) -> None:
+    found = {f"T_{index}": text for index, text in enumerate(values) if not SHELLS[shell].refuses(text)}
+    assert read_back(shell, tmp_path, found) == found
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_undoes_an_export_leaves_nothing(shell: str, tmp_path: Path) -> None:
+    before = {"T_A": "1", "T_B": "2", "T_C": "3"}
+    assert read_back(shell, tmp_path, {}, before, clear(SHELLS[shell], ["T_A", "T_B", "T_NEVER_SET"])) == {"T_C": "3"}
+
+
+def test_tcsh_refuses_line_ends_and_says_so(store: Any, run: Any) -> None:
+    store({"leaf": '[options]\ndebug_dir = "a\\nb"\n'})
+    result = run("env", "leaf", "--shell", "tcsh", "--no-check")
+    assert (result.code, result.out) == (2, "")
+    assert "NPUPROF_DEBUG_DIR" in result.err
+    assert "profiles/leaf.toml:2:1" in result.err
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def dotenv(text: str) -> dict[str, str | None]:
+    import dotenv as library
+
+    return library.dotenv_values(stream=io.StringIO(text, newline=""))
+
+
+def dotenv_file(text: str, tmp_path: Path) -> dict[str, str | None]:
+    import dotenv as library
+
+    path = tmp_path / ".env"
+    path.write_bytes(text.encode())
+    return library.dotenv_values(path)
+
+
+def docker(text: str) -> dict[str, str]:
+    """Read as docker does: lines, blanks before them cut, comments and empty lines passed over, no quotes."""
+    found = {}
+    for line in text.encode().split(b"\n"):
+        assert len(line) < 65_536
+        line = line.removesuffix(b"\r").lstrip(b" \t").decode()
+        if line and not line.startswith("#"):
+            name, equals, value = line.partition("=")
+            assert equals
+            found[name] = value
+    return found
+
+
+def github(text: str) -> dict[str, str]:
+    """Read as the runner does: NAME=value, or NAME<<MARK with the lines up to the mark."""
+    found = {}
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if not line:
+            continue
+        equals, heredoc = line.find("="), line.find("<<")
+        if equals >= 0 and (heredoc < 0 or equals < heredoc):
+            found[line[:equals]] = line[equals + 1 :]
+            continue
+        body = []
+        for inner in lines:
+            if inner == line[heredoc + 2 :]:
+                break
+            body.append(inner)
+        else:
+            raise AssertionError("no end mark")
+        found[line[:heredoc]] = "\n".join(body)
+    return found
+
+
+def systemd(text: str, tmp_path: Path) -> dict[str, str]:
+    """Read by systemd's own parser."""
+    libraries = glob.glob("/usr/lib/*/systemd/libsystemd-shared-*.so") + glob.glob("/usr/lib/systemd/libsystemd-shared-*.so")
+    if not libraries:
+        pytest.skip("systemd is not installed")
+    path = tmp_path / "environment"
+    path.write_bytes(text.encode())
+    library = ctypes.CDLL(libraries[0])
+    found = ctypes.POINTER(ctypes.c_char_p)()
+    load = library.load_env_file
+    load.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.POINTER(ctypes.c_char_p))]
+    assert load(None, os.fsencode(path), ctypes.byref(found)) >= 0
+    pairs = []
+    index = 0
+    while found and (item := found[index]) is not None:
+        pairs.append(item.decode().partition("="))
+        index += 1
+    return {name: value for name, _, value in pairs}
+
+
+def configmap(text: str) -> dict[str, str]:
+    import yaml
+
+    (document,) = yaml.safe_load_all(text)
+    assert (document["apiVersion"], document["kind"]) == ("v1", "ConfigMap")
+    found: dict[str, str] = document["data"]
+    assert all(isinstance(value, str) for value in found.values())
+    return found
+
+
+def kubernetes(text: str) -> dict[str, str]:
+    """Read the env block as the kubelet does: $$ is $, $(NAME) is replaced."""
+    import yaml
+
+    found: dict[str, str] = {}
+    for entry in yaml.safe_load(text)["env"]:
+        assert set(entry) == {"name", "value"}
+        found[entry["name"]] = _expanded(entry["value"], found)
+    return found
+
+
+def _expanded(text: str, known: dict[str, str]) -> str:
+    shown = []
+    position = 0
+    while position < len(text):
+        if text[position] == "$" and position + 1 < len(text):
+            after = text[position + 1]
+            if after == "$":
+                shown.append("$")
+                position += 2
+                continue
+            if after == "(":
+                end = text.find(")", position)
+                assert end < 0, "a reference is left in the value"
+            shown.append(f"${after}")
+            position += 2
+            continue
+        shown.append(text[position])
+        position += 1
+    return "".join(shown)
+
+
+def slurm(text: str, tmp_path: Path) -> dict[str, str]:
+    return read_back("bash", tmp_path, {}, text=text)
+
+
+READERS: dict[str, Callable[[str, Path], Any]] = {
+    "dotenv": dotenv_file,
+    "docker": lambda text, _: docker(text),
+    "systemd": systemd,
+    "github": lambda text, _: github(text),
+    "k8s-configmap": lambda text, _: configmap(text),
+    "k8s-env": lambda text, _: kubernetes(text),
+    "slurm": slurm,
+    "json": lambda text, _: json.loads(text)["env"],
+}
+PRESET = config("[options]\ndeterministic = 1\n")
+
+
+def test_every_format_has_a_reader() -> None:
+    assert set(READERS) == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_gives_awkward_values_back(name: str, tmp_path: Path) -> None:
+    form = FORMATS[name]
+    values = [text for text in AWKWARD if not form.refuses("T_0", text)]
+    assert len(values) > len(AWKWARD) / 2
+    found = {f"T_{index}": text for index, text in enumerate(values)}
+    assert READERS[name](form.write(PRESET, found, {}), tmp_path) == found
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(st.lists(texts, min_size=1, max_size=6))
+def test_a_file_gives_any_value_back_or_it_is_refused(name: str, tmp_path: Path, values: list[str]) -> None:
+    form = FORMATS[name]
+    found = {f"T_{index}": text for index, text in enumerate(values) if not form.refuses("T_0", text)}
+    if found or name not in ("k8s-configmap", "k8s-env"):
+        assert READERS[name](form.write(PRESET, found, {}), tmp_path) == found
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_refuses_a_plain_value(name: str) -> None:
+    for text in (
+        "",
+        "fp16",
+        "a b",
+        "/data/a-b_c.json",
+        '{"output":"/tmp","training_trace":"on"}',
+        "fast|step|0.9",
+        "data:1,-1;mask:2",
+        "日本",
+    ):
+        assert not FORMATS[name].refuses("T_0", text)
+
+
+def test_github_keeps_its_own_names() -> None:
+    assert FORMATS["github"].refuses("GITHUB_TOKEN", "a")
+    assert FORMATS["github"].refuses("NODE_OPTIONS", "a")
+
+
+# -- which variables ---------------------------------------------------------------------------------------------------
+
+
+def exported(text: str, told: dict[str, str] | None = None) -> tuple[dict[str, str], list[str]]:
+    return variables(config(text), None if told is None else told.get, "/cache")
+
+
+def test_an_export_holds_env_twins_options_and_what_names_the_preset() -> None:
+    preset = config('[options]\naoe_mode = "2"\nenable_dump = true\n[env]\nHCCL_EXEC_TIMEOUT = 1800\nPROFILING_MODE = true\n')
+    found, notes = variables(preset, {}.get, "/cache")
+    assert found == {
+        "HCCL_EXEC_TIMEOUT": "1800",
+        "PROFILING_MODE": "true",
+        "NPUPROF_ENABLE_DUMP": "1",
+        "AOE_MODE": "2",
+        "NPUPROF_AOE_MODE": "2",
+        "NPUPROF_PROFILE": preset.name,
+        "NPUPROF_DIGEST": preset.digest,
+    }
+    assert notes == []
+
+
+def test_where_a_variable_and_an_option_meet_the_precedence_is_said() -> None:
+    found, notes = exported('[options]\naoe_mode = "2"\n[env]\nAOE_MODE = 1\n')
+    assert found["AOE_MODE"] == "1"
+    (note,) = notes
+    assert "aoe_mode > AOE_MODE" in note
+
+
+def test_facts_of_a_process_come_from_the_launcher_and_never_stand_in_files() -> None:
+    text = '[env]\nRANK_ID = { launcher = "rank" }\n'
+    assert exported(text, {"rank": "3"})[0]["RANK_ID"] == "3"
+    found, notes = exported(text, {})
+    assert "RANK_ID" not in found
+    assert "no launcher" in notes[0]
+    found, notes = exported(text)
+    assert "RANK_ID" not in found
+    assert "npuprof run" in notes[0]
+
+
+def test_sidecar_files_are_exported_by_their_path() -> None:
+    found, _ = exported('[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Cast"] } }\n')
+    assert found["NPUPROF_MODIFY_MIXLIST"] == "/cache/ops_info.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('[options]\ndebug_dir = "a\\u0000b"\n', "NPUPROF_DEBUG_DIR"),
+        (f'[env]\nA = "{"x" * LONGEST}"\n', "A is longer"),
+        ('[env]\n"A B" = 1\n', "A B"),
+        ('[env]\n"" = 1\n', "is no name"),
+        ('[env]\n"A;touch x" = 1\n', "A;touch x"),
+        ('[env]\n"é" = 1\n', "is no name"),
+        ('[options]\n"x;y" = 1\n', "NPUPROF_X;Y"),
+    ],
+)
+def test_what_no_environment_can_hold_is_refused_by_name(text: str, name: str) -> None:
+    with pytest.raises(NpuprofError) as caught:
+        exported(text, {})
+    assert name in caught.value.findings[0].message
+    assert caught.value.findings[0].code == "NP903"
+
+
+def test_no_two_options_share_a_variable() -> None:
+    names = [name.upper() for name in catalog.names()]
+    assert len(set(names)) == len(names)
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_env_writes_each_format(form: str, store: Any, run: Any, tmp_path: Path) -> None:
+    store({"leaf": '[options]\naoe_mode = "2"\n'})
+    result = run("env", "leaf", "--format", form)
+    assert result.code == 0
+    if form != "slurm":
+        assert READERS[form](result.out, tmp_path)["NPUPROF_AOE_MODE"] == "2"
+    assert run("env", "leaf", "--format", form, "-o", tmp_path / "file").out == ""
+    assert (tmp_path / "file").read_text() == result.out
+
+
+def test_a_config_map_carries_the_sidecar_files(store: Any, run: Any) -> None:
+    import yaml
+
+    store({"team/Mixed": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Cast"] } }\n'})
+    result = run("env", "team/Mixed", "--format", "k8s-configmap")
+    settings, files = yaml.safe_load_all(result.out)
+    assert json.loads(files["data"]["ops_info.json"]) == {"black-list": {"to-add": ["Cast"]}}
+    assert settings["data"]["NPUPROF_MODIFY_MIXLIST"] == "/etc/npuprof/ops_info.json"
+    assert settings["metadata"]["name"].startswith("npuprof-team-mixed-")
+    assert settings["metadata"]["annotations"]["npuprof/preset"] == "team/Mixed"
+    assert "/etc/npuprof" in result.err
+
+
+def test_diff_tells_what_would_change(store: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store({"leaf": '[options]\naoe_mode = "2"\nhccl_timeout = 600\n'})
+    monkeypatch.setenv("NPUPROF_HCCL_TIMEOUT", "1800")
+    monkeypatch.setenv("NPUPROF_AOE_MODE", "2")
+    monkeypatch.setenv("NPUPROF_DUMP_PATH", "\x1b[2J\udcff")
+    result = run("env", "leaf", "--diff")
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert '+ AOE_MODE = "2"' in lines
+    assert '~ NPUPROF_HCCL_TIMEOUT = "1800" -> "600"' in lines
+    assert any(line.startswith("- NPUPROF_DUMP_PATH") for line in lines)
+    assert not any("NPUPROF_AOE_MODE" in line for line in lines)
+    assert "\x1b" not in result.out
+    rows = json.loads(run("env", "leaf", "--diff", "--format", "json").out)["changes"]
+    assert {"change": "changed", "name": "NPUPROF_HCCL_TIMEOUT", "before": "1800", "after": "600"} in rows
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--format", "yaml"), ("--shell", "csh"), ("--format", "json", "--shell", "bash"), ("--format", "json", "--unset"),
+        ("--diff", "--unset"), ("--diff", "--format", "docker"),
+    ],
+)  # fmt: skip
+def test_words_that_make_no_sense_are_refused(words: tuple[str, ...], store: Any, run: Any) -> None:
+    store({"leaf": "[options]\ndeterministic = 1\n"})
+    result = run("env", "leaf", *words)
+    assert (result.code, result.out) == (2, "")
+
+
+def test_the_loader_reads_back_what_env_exports(tensorflow: Any, store: Any, run: Any) -> None:
+    from recorders import adapter, execute, parameter_map
+    from test_targets import READ, expected, record, sample
+
+    sample_of = {name: sample(name) for name in READ if not record(name).structure or isinstance(sample(name), str)}
+    store({"all": toml({"options": sample_of})})
+    environ = json.loads(run("env", "all", "--format", "json", "--no-check").out)["env"]
+    source = run("render", "all", "--to", "env-loader", "--no-check").out
+    with adapter(tensorflow):
+        load = execute(source)["session_config"]
+        assert parameter_map(load(environ=environ)) == expected(config(toml({"options": sample_of})))
+        with pytest.warns(UserWarning, match="NPUPROF_PRECISION_MOD$"):
+            found = load(environ={"NPUPROF_PRECISION_MOD": "1", "NPUPROF_STORE": "x", "NPUPROF_HCCL_TIMEOUT": "600"})
+        assert parameter_map(found) == {"hccl_timeout": ("i", 600)}
+        for name, text in (("NPUPROF_HCCL_TIMEOUT", "long"), ("NPUPROF_ENABLE_DUMP", "2"), ("NPUPROF_ENABLE_DUMP", "")):
+            with pytest.raises(ValueError, match=name):
+                load(environ={name: text})
