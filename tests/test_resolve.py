@@ -81,7 +81,7 @@ def test_a_circle_is_printed_once_with_its_places(tmp_path: Path) -> None:
         npuprof.open_store().resolve("leaf")
     (finding,) = caught.value.findings
     assert finding.message == "the inheritance runs in a circle: a (profiles/a.toml:3) -> b (profiles/b.toml:4) -> a"
-    assert finding.place == "profiles/b.toml:4:12"
+    assert finding.place == "profiles/a.toml:3:1"
 
 
 def test_all_missing_parents_are_reported_each_at_its_name(tmp_path: Path) -> None:
