@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from npuprof.positions import Positions
 
+_DEEPEST = 100
 _LONGEST = 14_000  # bits: Python refuses to write more than 4300 digits
 
 
@@ -59,6 +60,10 @@ def read(name: str, source: str, raw: bytes | str, revision: str | None = None) 
         raise NpuprofError([_endless(source, text)]) from None
     except RecursionError:
         raise NpuprofError([_nested(source)]) from None
+    if text.count("[") + text.count("{") + text.count(".") > _DEEPEST and (deep := _deep(data)):
+        from npuprof.positions import Positions
+
+        raise NpuprofError([_nested(source, *Positions(text).find(deep[:2]))])
     return Document(name, source, text, data, revision)
 
 
@@ -71,6 +76,19 @@ def parse(text: str) -> dict[str, Any]:
     if len(text) > 3000 and (longest := max(_ints(data), default=0)) > _LONGEST:
         raise ValueError(f"{longest} bits")
     return data
+
+
+def _deep(data: dict[str, Any]) -> Path:
+    """Return the path of something that is nested deeper than anyone has use for, or an empty one."""
+    level: list[tuple[Path, Any]] = [((), data)]
+    for _ in range(_DEEPEST):
+        level = [
+            ((*path, name), item)
+            for path, value in level
+            for name, item in (value.items() if isinstance(value, dict) else enumerate(value))
+            if isinstance(item, (dict, list))
+        ]
+    return level[0][0] if level else ()
 
 
 def _ints(value: Any) -> Iterator[int]:
@@ -143,12 +161,12 @@ def _endless(source: str, text: str) -> Finding:
     )
 
 
-def _nested(source: str) -> Finding:
+def _nested(source: str, line: int = 1, column: int = 1) -> Finding:
     return Finding(
         "NP001",
         "error",
         "not readable: the brackets are nested too deeply",
         "No option needs more than a few levels.",
         "flatten the value",
-        where=(source, 1, 1),
+        where=(source, line, column),
     )

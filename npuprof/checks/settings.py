@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from npuprof import catalog, keys
@@ -51,6 +52,7 @@ def faults(key: str, value: Any) -> list[Fault]:
     return _argument(name, value) if section == "estimator" else _flag(name, value)
 
 
+@cache  # a misspelt option of a base is met in every heir, and looking for near names takes long
 def _unknown_option(name: str) -> Fault:
     why = "The adapter looks up its own list of keys; one that is not in it is ignored in silence."
     where = {"env": catalog.variable, "estimator": catalog.argument, "atc": catalog.flag}
@@ -260,7 +262,7 @@ def _variable(name: str, value: Any) -> list[Fault]:
             )
         ]
     if variable is None:
-        near = nearest(name, catalog.names("env"), 1)
+        near = _near_variables(name)
         if near and near[0] != name:
             return [
                 Fault(
@@ -275,6 +277,11 @@ def _variable(name: str, value: Any) -> list[Fault]:
     if variable.kind in ("int", "float"):
         return _number(name, text, variable)
     return []
+
+
+@cache
+def _near_variables(name: str) -> list[str]:
+    return nearest(name, catalog.names("env"), 1)
 
 
 def _number(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
