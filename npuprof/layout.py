@@ -66,7 +66,7 @@ class _Spans(Positions):
 
     def _value(self, position: int, path: Path) -> int:
         end = super()._value(position, path)
-        self._last = (path, (position, end))
+        self._last = (path, (position, position + len(self._text[position:end].rstrip(" \t"))))
         return end
 
     def tables(self) -> list[tuple[int, Path]]:

@@ -149,19 +149,23 @@ def marked(ours: str, theirs: str, size: int = 7) -> str:
 
 
 def sides(text: str) -> tuple[str, str] | None:
-    """Return the two texts that conflict markers stand between, None where there are no whole conflicts."""
+    """Return the two texts that conflict markers stand between, None where there are no whole conflicts.
+
+    The markers may be longer than usual: git writes such into a base that it merged itself.
+    """
     found: tuple[list[str], list[str]] = ([], [])
     state = ""
     whole = 0
     for line in text.splitlines(keepends=True):
-        mark = line.rstrip("\r\n")
-        if not state and mark.startswith("<<<<<<< "):
+        mark, _, label = line.rstrip("\r\n").partition(" ")
+        kind = mark[:1] if len(mark) >= 7 and mark == mark[:1] * len(mark) else ""
+        if not state and kind == "<" and label:
             state = "ours"
-        elif state == "ours" and mark.startswith("||||||| "):
+        elif state == "ours" and kind == "|" and label:
             state = "base"
-        elif state in ("ours", "base") and mark == "=======":
+        elif state in ("ours", "base") and kind == "=" and not label:
             state = "theirs"
-        elif state == "theirs" and mark.startswith(">>>>>>> "):
+        elif state == "theirs" and kind == ">" and label:
             state, whole = "", whole + 1
         elif state != "base":
             for side in (0, 1) if not state else (state == "theirs",):

@@ -92,7 +92,7 @@ def _unified(old: str, before: bytes, new: str, after: bytes) -> bytes:
 def merge_driver(base: str, ours: str, theirs: str, path: str, size: int) -> int:
     """Merge a preset; the result replaces ``ours``. Return 1 where conflicts are left in it."""
     try:
-        texts = [_text(path, _raw(side)) for side in (base, ours, theirs)]
+        texts = [_base(path, _raw(base)), *(_text(path, _raw(side)) for side in (ours, theirs))]
         result = _merged(texts, (base, ours, theirs), path, size)
     except Exception as error:  # whatever it is, git still gets a merge
         reason = error.findings[0].message if isinstance(error, NpuprofError) else str(error) or type(error).__name__
@@ -110,6 +110,14 @@ def merge_driver(base: str, ours: str, theirs: str, path: str, size: int) -> int
         )
         output.talk(f"npuprof: {path}: conflict in {keys.show('', clash.path).lstrip('.')}: {sides}")
     return 1 if result.merge.clashes else 0
+
+
+def _base(path: str, raw: bytes) -> str:
+    """Return the text of the base; of one that git merged itself, and left conflicts in, its first side."""
+    from npuprof.mergetext import sides
+
+    pair = sides(raw.decode())
+    return _text(path, pair[0].encode() if pair else raw)
 
 
 def _text(path: str, raw: bytes) -> str:
