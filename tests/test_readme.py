@@ -1,0 +1,69 @@
+"""What the README shows is what the commands print."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def transcript():
+    """Yield the commands of the tour and what is printed below each."""
+    for block in blocks("console"):
+        for command, expected in re.findall(r"^\$ (.*(?:\n>.*)*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            yield re.sub(r"\n> ?", "\n", command), expected
+
+
+def pattern(expected):
+    """Return the expected text as a pattern: commit ids and dates are whatever they are."""
+    text = re.escape(expected)
+    text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{7}(?![0-9a-f])", "[0-9a-f]{7,}", text)
+    return re.sub(r"\d{4}\\-\d\d\\-\d\d", r"\\d{4}-\\d\\d-\\d\\d", text)
+
+
+def test_the_tour_prints_what_it_says(tmp_path):
+    environment = {
+        "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "LANG": "C.UTF-8",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        **{f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))},
+    }
+
+    def run(command):
+        return subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        ).stdout
+
+    run(f"cp -r '{ROOT}/profiles' . && git init -q -b main && git add profiles && git commit -qm 'Add the presets'")
+    steps = list(transcript())
+    assert len(steps) >= 12
+    for command, expected in steps:
+        printed = run(command)
+        assert re.fullmatch(pattern(expected), printed), f"$ {command}\n{printed}"
+
+
+def test_continuous_integration_runs_the_test_command_of_the_readme():
+    assert blocks("sh")[1].strip() in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_numbers_of_the_catalogue_are_true():
+    from npuprof import catalog
+
+    counted = [len(catalog.names(section)) for section in ("options", "env", "atc")]
+    assert "{} options, {} environment variables and {} ATC flags".format(*counted) in README
+
+
+def test_every_verb_and_target_is_in_the_reference():
+    from npuprof import renderers
+    from npuprof.cli import app
+
+    names = [*renderers.MODULES, *(command.name or command.callback.__name__ for command in app.registered_commands if not command.hidden)]
+    assert [name for name in names if f"`{name}" not in README] == []
