@@ -7,13 +7,13 @@ from npuprof.errors import NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, fits, left_out, not_carried, sidecars, unfit, wire
 from npuprof.renderers.python import HERE, literal, statement
-from npuprof.renderers.quirks import companions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from npuprof.config import Config
+    from npuprof.model import Finding
 
 _TF = "import tensorflow as tf\n"
 _REWRITER = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig\n"
@@ -92,10 +92,18 @@ def bare(lines: str, remarks: Iterable[str] = ()) -> str:
     return _INLINE_HEAD + lines + "".join(f"# {remark}\n" for remark in remarks) + _INLINE_TAIL
 
 
+def _companions(config: Config) -> tuple[list[str], tuple[Finding, ...]]:
+    if not {"experimental_accelerate_train_mode", "iterations_per_loop"} & config.settings.keys():
+        return [], ()
+    from npuprof.renderers.quirks import companions
+
+    return companions(config, "session")
+
+
 def session(config: Config, inline: bool) -> Rendered:
     """Return the module with ``session_config(config=None)``, or the bare lines for a ``config`` at hand."""
     files = dict(sidecars(config).values())
-    remarks, findings = companions(config, "session")
+    remarks, findings = _companions(config)
     lines = parameters(config, config.options, "" if inline else "    ", "session")
     if inline:
         body = bare(lines, remarks)
