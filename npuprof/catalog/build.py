@@ -54,6 +54,7 @@ def data() -> dict[str, Any]:
     parts["releases"] = tuple(release["name"] for release in releases)
     parts["products"] = _toml("products.toml")
     parts["pages"] = _toml("pages.toml")
+    parts["migrations"] = _migrations(_toml("migrations.toml"))
     parts["rules"] = _rules(_toml("rules.toml"), options, sections["env"])
     return parts
 
@@ -138,6 +139,18 @@ def _required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
 def _by_product(trees: list[Any], options: dict[str, Any]) -> bool:
     paths = [path for tree in trees for path in condition.paths(tree)]
     return any(path[0] == "product" or "default_by_product" in options.get(path[0], {}) for path in paths)
+
+
+def _migrations(source: dict[str, Any]) -> dict[str, Any]:
+    steps = tuple(
+        (
+            row["rule"], row["option"], condition.parse(row["when"]), row["since"], row["loss"], row["action"], row.get("to", ""),
+            row.get("values", {}), tuple(row.get("scenarios", ())), row["why"], row["decide"], row["source"],
+        )
+        for row in source["step"]
+    )  # fmt: skip
+    defaults = tuple((row["option"], row.get("unless", ""), row["since"], row["before"], row["after"]) for row in source["default"])
+    return {"steps": steps, "defaults": defaults, "unchanged": _frozen(source["unchanged"])}
 
 
 def _settings(tree: Any) -> tuple[str, ...]:

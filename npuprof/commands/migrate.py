@@ -1,0 +1,105 @@
+"""``migrate``: a preset rewritten for another release, the difference shown first, whole or not at all."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from npuprof import changes, checks, document, migration, output, report, spec
+from npuprof.commands.check import one_of
+from npuprof.commands.edit import _BOM, _bytes, _locked, _read, _target
+from npuprof.errors import NpuprofError
+from npuprof.model import Finding
+from npuprof.profile import Profile
+from npuprof.store import Folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+    from npuprof.migration import Migration
+
+
+def migrate_preset(spec_: str, cann: str, product: str | None, format_: str, dry_run: bool, store: str | None, color: str) -> int:
+    """Move a preset to a release. Exit 1 where something is left to decide, 0 otherwise."""
+    one_of("--format", format_, ("text", "json"))
+    one_of("--color", color, ("auto", "always", "never"))
+    context = spec.context(cann, product)
+    release = str(context.cann)
+    target = _target(spec_, store)
+    if target.path == "-":
+        dry_run = True
+    with _locked(target.folder):
+        raw = _bytes(target.path) if target.path != "-" else b""
+        profile = _read(target, raw) if raw else target.profile
+        before = _resolved(profile, store, context)
+        moved = migration.migrate(profile, before, release)
+        new = Profile(document.read(profile.name, profile.document.source, moved.text), profile.key, profile.home)
+        after = _resolved(new, store, context)
+        left = _left(moved, after, before)
+        answer = _json(moved, before, after, left, release) if format_ == "json" else ""
+        if format_ == "text":
+            _show(moved, before, after, left, release, output.colour(color, sys.stdout))
+        changed = moved.text != profile.document.text
+        if changed and not dry_run:
+            if _bytes(target.path) != raw:
+                what = f"{profile.document.source} has changed meanwhile"
+                raise NpuprofError([Finding("NP922", "error", what, "Another program wrote it.", "try again", where=(target.path, 0, 0))])
+            output.write_all({target.path: (_BOM if raw.startswith(_BOM) else b"") + moved.text.encode()})
+    if format_ == "json":
+        output.answer(answer)
+    source = profile.document.source
+    output.talk(f"npuprof: {'nothing to change in' if not changed else 'would write' if dry_run else 'wrote'} {source}")
+    return 1 if any(finding.severity != "info" for finding in left) else 0
+
+
+def _resolved(profile: Profile, store: str | None, context: Any) -> Config:
+    workspace = spec.Workspace(store, context)
+    if isinstance(profile.home, Folder):
+        workspace.keep(profile.home)
+    return workspace.resolver.config(profile)
+
+
+def _left(moved: Migration, after: Config, before: Config) -> list[Finding]:
+    """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
+    told = {finding.key for finding in moved.findings}
+    known = {(finding.code, finding.key) for finding in checks.check(before)}
+    brought = [
+        finding
+        for finding in checks.check(after)
+        if finding.severity == "error" and finding.key not in told
+        or finding.severity == "warning" and (finding.code, finding.key) not in known and finding.key not in told
+    ]
+    return checks.gather([*moved.findings, *brought])
+
+
+def _show(moved: Migration, before: Config, after: Config, left: list[Finding], release: str, coloured: bool) -> None:
+    from npuprof.review import plain
+
+    lines: list[str] = []
+    for change in changes.compare(before, after):
+        lines += plain.lines(change, "", coloured)
+    for made in moved.made:
+        lines.append(f"{report.visible(str(made))} ({made.step.why[0].lower()}{made.step.why[1:].rstrip('.')})")
+    output.answer("".join(f"{line}\n" for line in lines) + report.findings_text(left, coloured))
+    todo = sum(finding.severity != "info" for finding in left)
+    steps = f"{len(moved.made)} step{'s' if len(moved.made) != 1 else ''} made"
+    output.talk(f"npuprof: CANN {release}: {steps}, {todo or 'nothing'} left to decide")
+
+
+def _json(moved: Migration, before: Config, after: Config, left: list[Finding], release: str) -> str:
+    from npuprof.review.data import change_dict
+
+    return report.dump({
+        "schema": "npuprof.migrate/1",
+        "preset": after.name,
+        "cann": release,
+        "changes": [change_dict(change) for change in changes.compare(before, after)],
+        "steps": [
+            {"rule": made.step.rule, "option": made.step.option, "to": made.step.to or None, "before": made.before,
+             "after": made.after, "why": made.step.why}
+            for made in moved.made
+        ],
+        "findings": [report.as_dict(finding) for finding in left],
+    })  # fmt: skip
+
+

@@ -1,0 +1,244 @@
+"""A preset's text moved to another release: the steps of ``catalog/migrations.toml``, those that lose nothing made.
+
+Text in, text and findings out. A step is made where its condition is certain for the file's own values; what is
+inherited, or needs a decision, comes back as a finding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import condition, edit, keys, layout, values
+from npuprof.catalog import part, releases
+from npuprof.keys import shown
+from npuprof.model import Finding, Path
+from npuprof.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+    from npuprof.model import Origin
+    from npuprof.profile import Profile
+
+
+class Step(Record):
+    """One row of the catalogue: see ``catalog/migrations.toml`` for the fields."""
+
+    rule: str
+    option: str
+    when: Any
+    since: str
+    loss: str
+    action: str
+    to: str
+    values: dict[str, Any]
+    scenarios: tuple[str, ...]
+    why: str
+    decide: str
+    source: str
+
+
+class Made(Record):
+    """A step that was made: its rule, the path of the old value, and what took its place (None: nothing)."""
+
+    step: Step
+    path: Path
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        old = f"{self.path[-1]} = {shown(self.before)}"
+        if self.step.action == "drop":
+            return f"{self.step.rule}: {old} is taken out"
+        return f"{self.step.rule}: {old} becomes {self.step.to or self.step.option} = {shown(self.after)}"
+
+
+class Migration(Record):
+    """What came of it: the new text, the steps made in it, and what is left to decide."""
+
+    text: str
+    made: tuple[Made, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def steps(release: str) -> list[Step]:
+    """Return the steps that count for a release, in the order of the catalogue."""
+    now = releases.index(release)
+    return [step for step in map(lambda row: Step(*row), part("migrations")["steps"]) if releases.index(step.since) <= now]
+
+
+def migrate(profile: Profile, config: Config, release: str) -> Migration:
+    """Return the text of a profile moved to a release. ``config`` is the profile resolved. Raises NpuprofError."""
+    text = profile.document.text
+    made: list[Made] = []
+    findings: list[Finding] = []
+    data = profile.document.data
+    bases: list[Path] = [(), *((("override", number)) for number in range(len(data.get("override", []))))]
+    for step in steps(release):
+        for base in bases:
+            table = edit.at(data, (*base, "options"))
+            if not isinstance(table, dict) or step.option not in table:
+                continue
+            if condition.holds(step.when, _lookup(table, config, base)) is not True:
+                continue
+            path: Path = (*base, "options", step.option)
+            done = _step(text, step, path, table, config) if _certain(step, config, base, data) else None
+            if done is None:
+                findings.append(_decide(step, profile.origin(*path), profile.name))
+            else:
+                text, change = done
+                made.append(change)
+        findings += _inherited(step, profile, config)
+    findings += _named(profile, made)
+    findings += _defaults(config, release)
+    if made or profile.table.get("cann"):
+        text = _claim(text, profile, config, release, made)
+    return Migration(text, tuple(made), tuple(findings))
+
+
+def _lookup(table: dict[str, Any], config: Config, base: Path) -> Any:
+    def look(path: tuple[str, ...]) -> tuple[bool | None, Any]:
+        name = path[0]
+        if name in table:
+            return True, table[name]
+        if name in config.settings:
+            return True, config.settings[name]
+        if name == "iterations_per_loop":
+            return False, 1
+        return False, None
+
+    return look
+
+
+def _certain(step: Step, config: Config, base: Path, data: dict[str, Any]) -> bool:
+    if step.loss == "decide" or step.action == "tell":
+        return False
+    if not step.scenarios:
+        return True
+    match = edit.at(data, (*base, "match", "scenario")) if base else None
+    scenario = match if isinstance(match, str) else config.scenario
+    return scenario in step.scenarios
+
+
+def _step(text: str, step: Step, path: Path, table: dict[str, Any], config: Config) -> tuple[str, Made] | None:
+    """Return the text with one step made, None where it cannot be."""
+    old = table[step.option]
+    if step.action == "drop":
+        return edit.edited(text, [edit.Change(path, edit.MISSING)]), Made(step, path, old, None)
+    if step.action == "modes":
+        return _modes(text, step, path, table)
+    mark = str(old).lower() if isinstance(old, bool) else str(old)
+    if mark not in step.values:
+        return None
+    new = step.values[mark]
+    if step.action == "set":
+        return edit.edited(text, [edit.Change(path, new)]), Made(step, path, old, new)
+    return renamed(text, path, step.to, new), Made(step, path, old, new)
+
+
+def _modes(text: str, step: Step, path: Path, table: dict[str, Any]) -> tuple[str, Made] | None:
+    listed = values.structured("optypelist_for_implmode", table.get("optypelist_for_implmode"))
+    if isinstance(listed, str):
+        listed = [name.strip() for name in listed.split(",")]
+    if not isinstance(listed, list) or not listed:
+        return None  # the other half is inherited
+    new = {"ByOpType": dict.fromkeys(map(str, listed), table[step.option])}
+    other = (*path[:-1], "optypelist_for_implmode")
+    changes = [edit.Change(other, edit.MISSING)]
+    return edit.edited(renamed(text, path, step.to, new), changes), Made(step, path, table[step.option], new)
+
+
+def renamed(text: str, path: Path, name: str, value: Any) -> str:
+    """Return the text with a key renamed where it stands and given a value; comments beside it stay."""
+    import tomllib
+
+    plain = text.replace("\r\n", "\n")
+    rows = layout.read(plain)
+    expected = tomllib.loads(plain)
+    edit.assign(expected, path, edit.MISSING)
+    edit.assign(expected, (*path[:-1], name), value)
+    for row in rows:
+        if row.kind == "pair" and row.path == path:
+            start, end = row.value
+            head = row.text[:start]
+            place = head.rfind(str(path[-1]))
+            spelled = head[place:].replace(str(path[-1]), keys.segment(name), 1) if place >= 0 else ""
+            row.text = f"{head[:place]}{spelled}{keys.toml(value)}{row.text[end:]}"
+            joined = layout.join(rows)
+            try:
+                good = bool(spelled) and edit.same(tomllib.loads(joined), expected)
+            except tomllib.TOMLDecodeError:
+                good = False
+            if good:
+                return joined.replace("\n", "\r\n") if "\r\n" in text else joined
+    changes = [edit.Change(path, edit.MISSING), edit.Change((*path[:-1], name), value)]
+    return edit.edited(text, changes)
+
+
+def _decide(step: Step, origin: Origin | None, name: str) -> Finding:
+    what = f"{step.rule}: {step.option} needs a decision"
+    severity = "info" if step.rule == "M19" else "warning"
+    return Finding("NP511", severity, what, step.why, step.decide, origin, step.option, (name,))
+
+
+def _inherited(step: Step, profile: Profile, config: Config) -> list[Finding]:
+    """Return a step that counts for a value of a parent."""
+    own = step.option in profile.document.data.get("options", {})
+    if own or step.option not in config.settings:
+        return []
+    if condition.holds(step.when, _lookup({}, config, ())) is not True:
+        return []
+    origin = config.origin(step.option)
+    if origin is None or origin.document is profile.document:
+        return []
+    what = f"{step.rule}: {step.option} = {shown(config.settings[step.option])} comes from {origin.profile}"
+    hint = f"npuprof migrate {origin.profile} --cann ..., or decide here: {step.decide}"
+    return [Finding("NP513", "warning", what, step.why, hint, origin, step.option, (profile.name,))]
+
+
+def _named(profile: Profile, made: list[Made]) -> list[Finding]:
+    """Return the places where ``unset`` and ``locked`` name a key that was renamed."""
+    found = []
+    for name in ("unset", "locked"):
+        for index, key in enumerate(profile.table.get(name, ())):
+            for step in {change.step.option: change.step for change in made}.values():
+                if key == step.option:
+                    what = f"{step.rule}: {name} names {key}, which became {step.to or 'nothing'}"
+                    why = "A key that is not set any more cannot be cleared or locked."
+                    origin = profile.origin("profile", name, index)
+                    found.append(Finding("NP511", "warning", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
+    return found
+
+
+def _defaults(config: Config, release: str) -> list[Finding]:
+    """Return the defaults that changed between the oldest release a preset names and the one asked for."""
+    within = releases.within(config.cann) if config.cann else None
+    if not within:
+        return []
+    first, now = releases.index(within[0]), releases.index(release)
+    found = []
+    for option, unless, since, before, after in part("migrations")["defaults"]:
+        if not first < releases.index(since) <= now or option in config.settings or unless in config.settings:
+            continue
+        what = f"{option} is not set, and its default changed in CANN {since}: {before}, then {after}"
+        origin = next((p.origin("profile", "cann") for p in reversed(config.lineage) if "cann" in p.table), None)
+        hint = f"set {option} if the old behaviour matters"
+        found.append(Finding("NP512", "info", what, "Leaving it out means something else now.", hint, origin, option, (config.name,)))
+    return found
+
+
+def _claim(text: str, profile: Profile, config: Config, release: str, made: list[Made]) -> str:
+    """Return the text with ``cann`` such that it holds the release, and none that does not know what is set now."""
+    from npuprof import catalog
+
+    spec = profile.table.get("cann")
+    within = releases.within(spec) if spec else None
+    if not spec or within is None:
+        return text
+    came = [option for change in made if (option := catalog.option(change.step.to)) is not None]
+    unknown = any(option.states[releases.index(name)] == "." for option in came for name in within)
+    if release in within and not unknown:
+        return text
+    upper = [clause.strip() for clause in spec.split(",") if clause.strip().startswith("<")]
+    kept = [clause for clause in upper if release in (releases.within(clause) or ())]
+    return edit.edited(text, [edit.Change(("profile", "cann"), ",".join([f">={release}", *kept]))])
