@@ -9,23 +9,37 @@ import typer
 
 from npuprof import __version__
 
-app = typer.Typer(
-    name="npuprof",
-    help="Presets for Huawei Ascend NPUs: written once, checked, compared, rendered everywhere.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+#: The families of verbs, in the order of the help; making all of them takes longer than most verbs.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "inspecting": ("list", "show", "explain", "options", "option", "rule"),
+    "editing": ("init", "new", "set", "unset", "schema"),
+    "checking": ("check",),
+    "exporting": ("render", "env", "run"),
+    "versions": ("diff", "log", "blame", "commit", "release", "restore"),
+    "scripts": ("import", "scan", "inject", "migrate"),
+    "git": ("git",),
+}
 
-#: The families of verbs, in the order of the help.
-FAMILIES = ("inspecting", "editing", "checking", "exporting", "versions", "scripts", "git")
+
+def application(verb: str | None = None) -> typer.Typer:
+    """Return the application with the family of one verb, or with all where the verb is not known."""
+    app = typer.Typer(
+        name="npuprof",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_npuprof)
+    for family in [name for name, verbs in FAMILIES.items() if verb in verbs] or FAMILIES:
+        import_module(f"npuprof.cli.{family}").register(app)
+    return app
 
 
 def run(words: list[str]) -> int:
     """Run the words as a command; return the exit code. Usage errors are printed by Typer and give 2."""
     try:
-        result = app(args=words, prog_name="npuprof", standalone_mode=False)
+        result = application(words[0] if words else None)(args=words, prog_name="npuprof", standalone_mode=False)
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:
@@ -43,12 +57,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _npuprof(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:
     """Presets for Huawei Ascend NPUs: written once, checked, compared, rendered everywhere."""
-
-
-for _family in FAMILIES:
-    import_module(f"npuprof.cli.{_family}").register(app)
