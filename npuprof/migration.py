@@ -31,7 +31,7 @@ class Step(Record):
     loss: str
     action: str
     to: str
-    values: dict[str, Any]
+    values: tuple[tuple[str, Any], ...]
     scenarios: tuple[str, ...]
     why: str
     decide: str
@@ -64,7 +64,7 @@ class Migration(Record):
 def steps(release: str) -> list[Step]:
     """Return the steps that count for a release, in the order of the catalogue."""
     now = releases.index(release)
-    return [step for step in map(lambda row: Step(*row), part("migrations")["steps"]) if releases.index(step.since) <= now]
+    return [step for step in (Step(*row) for row in part("migrations")["steps"]) if releases.index(step.since) <= now]
 
 
 def migrate(profile: Profile, config: Config, release: str) -> Migration:
@@ -128,9 +128,10 @@ def _step(text: str, step: Step, path: Path, table: dict[str, Any], config: Conf
     if step.action == "modes":
         return _modes(text, step, path, table)
     mark = str(old).lower() if isinstance(old, bool) else str(old)
-    if mark not in step.values:
+    known = dict(step.values)
+    if mark not in known:
         return None
-    new = step.values[mark]
+    new = known[mark]
     if step.action == "set":
         return edit.edited(text, [edit.Change(path, new)]), Made(step, path, old, new)
     return renamed(text, path, step.to, new), Made(step, path, old, new)

@@ -145,7 +145,7 @@ def _migrations(source: dict[str, Any]) -> dict[str, Any]:
     steps = tuple(
         (
             row["rule"], row["option"], condition.parse(row["when"]), row["since"], row["loss"], row["action"], row.get("to", ""),
-            row.get("values", {}), tuple(row.get("scenarios", ())), row["why"], row["decide"], row["source"],
+            tuple(row.get("values", {}).items()), tuple(row.get("scenarios", ())), row["why"], row["decide"], row["source"],
         )
         for row in source["step"]
     )  # fmt: skip

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from npuprof.cli.parameters import Cann, Colour, Output, Product, Specs, Store
+from npuprof.cli.parameters import Colour, Output, Specs, Store
 
 
 def check(
     specs: Specs = None,
-    cann: Cann = None,
-    product: Product = None,
+    cann: Annotated[list[str] | None, typer.Option("--cann", help="The CANN release; several give a support matrix.")] = None,
+    product: Annotated[list[str] | None, typer.Option("--product", help="The product; several give a support matrix.")] = None,
     format_: Annotated[str, typer.Option("--format", help="text, json, sarif or github.")] = "text",
     severity: Annotated[str | None, typer.Option("--severity", help="The least severity to report: info, warning or error.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are not clean either.")] = False,
@@ -21,9 +21,14 @@ def check(
     color: Colour = "auto",
 ) -> int:
     """Check presets: all findings of all of them (exit 1 if there are errors)."""
+    canns, products = cann or [], product or []
+    if len(canns) > 1 or len(products) > 1:
+        from npuprof.commands.matrix import support
+
+        return support(specs or [], store, canns, products, format_, severity, strict, output, color)
     from npuprof.commands.check import check_presets
 
-    return check_presets(specs or [], store, cann, product, format_, severity, strict, output, color)
+    return check_presets(specs or [], store, next(iter(canns), None), next(iter(products), None), format_, severity, strict, output, color)
 
 
 def register(app: typer.Typer) -> None:

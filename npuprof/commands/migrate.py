@@ -66,8 +66,11 @@ def _left(moved: Migration, after: Config, before: Config) -> list[Finding]:
     brought = [
         finding
         for finding in checks.check(after)
-        if finding.severity == "error" and finding.key not in told
-        or finding.severity == "warning" and (finding.code, finding.key) not in known and finding.key not in told
+        if (finding.severity == "error"
+        and finding.key not in told)
+        or (finding.severity == "warning"
+        and (finding.code, finding.key) not in known
+        and finding.key not in told)
     ]
     return checks.gather([*moved.findings, *brought])
 
@@ -101,5 +104,3 @@ def _json(moved: Migration, before: Config, after: Config, left: list[Finding], 
         ],
         "findings": [report.as_dict(finding) for finding in left],
     })  # fmt: skip
-
-

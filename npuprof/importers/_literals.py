@@ -254,7 +254,8 @@ def _text(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
             value = fold(part.value, scope, depth)
-            value = {115: str, 114: repr, 97: ascii}.get(part.conversion, lambda x: x)(value)
+            kinds: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
+            value = kinds[part.conversion](value) if part.conversion in kinds else value
             form = fold(part.format_spec, scope, depth) if part.format_spec else ""
             parts.append(_formatted(value, form))
         else:

@@ -1,0 +1,146 @@
+"""``check`` for several releases or products at once: which preset works where."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from npuprof import checks, output, report, spec
+from npuprof.commands.check import one_of
+from npuprof.errors import NpuprofError
+from npuprof.model import SEVERITIES, Context, Finding
+from npuprof.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: What a preset says of itself, not of whether it would work: shown apart.
+_MEANT = ("NP406", "NP407")
+
+
+class Cell(Record):
+    """One preset on one release and product: what the checks found there."""
+
+    context: Context
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> list[Finding]:
+        """The findings that stand in the way."""
+        return [finding for finding in self.findings if finding.severity == "error"]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """The findings that do not."""
+        return [finding for finding in self.findings if finding.severity == "warning" and finding.code not in _MEANT]
+
+    @property
+    def meant(self) -> bool:
+        """Whether the preset names the release and the product."""
+        return all(finding.code not in _MEANT for finding in self.findings)
+
+    @property
+    def text(self) -> str:
+        """The cell as people read it."""
+        if self.errors:
+            codes = dict.fromkeys(finding.code for finding in self.errors)
+            return " ".join([*codes])
+        shown = f"ok, {len(self.warnings)} warning{'s' if len(self.warnings) > 1 else ''}" if self.warnings else "ok"
+        return shown if self.meant else f"({shown})"
+
+
+def support(
+    specs: Sequence[str],
+    store: str | None,
+    canns: Sequence[str],
+    products: Sequence[str],
+    format_: str,
+    severity: str | None,
+    strict: bool,
+    path: str | None,
+    color: str,
+) -> int:
+    """Check presets for every release with every product, and print a table.
+
+    Exit 2 where a preset could not be resolved, 1 where one has errors somewhere, 0 otherwise.
+    """
+    one_of("--format", format_, ("text", *report.FORMATS))
+    one_of("--color", color, ("auto", "always", "never"))
+    if severity:
+        one_of("--severity", severity, SEVERITIES)
+    contexts = list(dict.fromkeys(_contexts(canns, products)))
+    names = list(specs) or spec.Workspace(store).store.names()
+    table: dict[str, list[Cell]] = {name: [] for name in names}
+    unresolved: list[Finding] = []
+    for context in contexts:
+        workspace = spec.Workspace(store, context)
+        for name in names:
+            try:
+                table[name].append(Cell(context, tuple(checks.check(workspace.config(name)))))
+            except NpuprofError as error:
+                unresolved += error.findings
+                table[name].append(Cell(context, error.findings))
+    everything = checks.gather(finding for cells in table.values() for cell in cells for finding in cell.findings)
+    least = severity or "warning"
+    told = [finding for finding in everything if SEVERITIES.index(finding.severity) <= SEVERITIES.index(least)]
+    if format_ == "text":
+        output.answer(_text(table, contexts), path)
+        output.answer(report.findings_text(told, output.colour(color, sys.stdout)), path) if severity and path is None else None
+        hint = "" if severity else "; --severity warning lists the findings"
+        output.talk(f"npuprof: {len(names)} presets on {len(contexts)} platforms: {report.summary(everything) or 'nothing found'}{hint}")
+    elif format_ == "json":
+        output.answer(report.dump(_json(table, everything)), path)
+    else:
+        output.answer(report.FORMATS[format_](told), path)
+    bad = ("error", "warning") if strict else ("error",)
+    return 2 if unresolved else 1 if any(finding.severity in bad for finding in everything) else 0
+
+
+def _contexts(canns: Sequence[str], products: Sequence[str]) -> list[Context]:
+    problems: list[Finding] = []
+    found: list[Context] = []
+    for cann in canns or (None,):
+        for product in products or (None,):
+            try:
+                found.append(spec.context(cann, product))
+            except NpuprofError as error:
+                problems += [finding for finding in error.findings if finding not in problems]
+    if problems:
+        raise NpuprofError(problems)
+    return found
+
+
+def _title(context: Context) -> str:
+    return " ".join(filter(None, (context.cann, context.product)))
+
+
+def _text(table: dict[str, list[Cell]], contexts: Sequence[Context]) -> str:
+    rows = [["", *map(_title, contexts)], *([name, *(cell.text for cell in cells)] for name, cells in table.items())]
+    rows = [[report.visible(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    if any(not cell.meant for cells in table.values() for cell in cells):
+        lines.append("\n(in brackets: works, but the preset does not name that release or product)")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _json(table: dict[str, list[Cell]], everything: list[Finding]) -> dict[str, Any]:
+    return {
+        "schema": "npuprof.support/1",
+        "presets": [
+            {
+                "name": name,
+                "platforms": [
+                    {
+                        "cann": cell.context.cann, "product": cell.context.product, "supported": not cell.errors,
+                        "meant": cell.meant, "errors": len(cell.errors), "warnings": len(cell.warnings),
+                        "codes": sorted({finding.code for finding in (*cell.errors, *cell.warnings)}),
+                    }
+                    for cell in cells
+                ],
+            }
+            for name, cells in table.items()
+        ],
+        "findings": [report.as_dict(finding) for finding in everything],
+    }  # fmt: skip
