@@ -49,7 +49,7 @@ class Config:
         for key, value in self.settings.items():
             where, name = keys.section_and_name(key) if "." in key or '"' in key else ("options", key)
             if where == section:
-                found[name] = value
+                found[name] = _own(value) if isinstance(value, (dict, list)) else value
         place = catalog.order(section)
         return {name: found[name] for name in sorted(found, key=lambda name: (place.get(name, len(place)), name))}
 
@@ -161,6 +161,13 @@ class Config:
 
     def __repr__(self) -> str:
         return f"Config({self.name!r}, {len(self.settings)} settings)"
+
+
+def _own(value: Any) -> Any:
+    """Return a copy of a value that may be changed without changing what the store has read."""
+    if isinstance(value, dict):
+        return {name: _own(item) for name, item in value.items()}
+    return [_own(item) for item in value] if isinstance(value, list) else value
 
 
 def _inner(event: Event, key: str, tail: Path) -> Origin:

@@ -72,6 +72,10 @@ def render(**given: Any) -> int:
     target = renderers.target(to)
     rendered = target.write(config, given["inline"])
     if given["check"] is not None:
+        if os.path.isfile(given["check"]) and "# >>> npuprof " in _read(given["check"], missing=""):
+            from npuprof.commands.inject import check_blocks
+
+            return check_blocks(given["check"], given["spec"], given["store"])
         return _up_to_date(given["check"], to, rendered)
     for note in rendered.notes:
         output.talk(f"npuprof: not in this target: {note}")
@@ -137,7 +141,7 @@ def env(**given: Any) -> int:
     form = given["format"]
     if form is not None or given["diff"]:
         return _env_file(form, given)
-    from npuprof.apply import cache, facts, write_sidecars
+    from npuprof.fill import cache, facts, write_sidecars
     from npuprof.renderers import shell as shells
     from npuprof.renderers.environment import variables
 
@@ -171,7 +175,7 @@ def _refuse(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
 
 
 def _env_file(form: str | None, given: dict[str, Any]) -> int:
-    from npuprof.apply import cache, facts, write_sidecars
+    from npuprof.fill import cache, facts, write_sidecars
     from npuprof.renderers import files
     from npuprof.renderers.common import sidecars
     from npuprof.renderers.environment import variables

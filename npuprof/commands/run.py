@@ -25,7 +25,7 @@ def run(command: Sequence[str], **given: Any) -> int:
     Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
     Raises NpuprofError.
     """
-    from npuprof.apply import cache, facts, write_sidecars
+    from npuprof.fill import cache, facts, write_sidecars
     from npuprof.renderers.environment import variables
 
     if not command:
