@@ -304,14 +304,17 @@ def _insert_pair(rows: list[Statement], parent: Path, name: Any, value: Any, don
 
 
 def _after_sibling(rows: list[Statement], inside: list[int], donor: list[Statement] | None, path: Path) -> int | None:
-    """Return the place after the pair that precedes ``path`` in the donor, if it is there."""
+    """Return the place after the pair that precedes ``path`` in the donor, and what only stands here, if it is there."""
     if donor is None:
         return None
     before = [row.path for row in donor if row.kind == "pair" and row.table == path[:-1]]
-    places = {rows[index].path: index + 1 for index in inside}
+    places = {rows[index].path: index for index in inside}
     if path not in before:
         return None
-    return next((places[other] for other in reversed(before[: before.index(path)]) if other in places), None)
+    place = next((places[other] for other in reversed(before[: before.index(path)]) if other in places), None)
+    while place is not None and place + 1 in inside and rows[place + 1].path not in before:
+        place += 1
+    return None if place is None else place + 1
 
 
 def _block(donor: list[Statement], path: Path) -> list[Statement]:

@@ -112,7 +112,8 @@ class Merge:
         below, mine, other = (side or {} for side in sides)
         common = [mark for mark in mine if mark in other]
         moved = [mark for mark in other if mark in mine] != common
-        if moved or list(other)[: len(common)] != common:
+        fresh = [mark in mine for mark in other if mark in mine or mark not in below]
+        if moved or fresh != sorted(fresh, reverse=True):
             self._whole(base, ours, theirs)
             return
         others, first = list(other), len(self.clashes)
@@ -126,7 +127,7 @@ class Merge:
                 gone.append(place)
             elif before is not MISSING:
                 self.clashes.append(Clash((*path, place), before, block, MISSING, path))
-        for mark in others[len(common) :]:
+        for mark in (mark for mark in others if mark not in mine):
             there = (*path, others.index(mark))
             if mark not in below:
                 new.append(Step((*path, len(mine) + len(new)), other[mark], there))

@@ -1,0 +1,310 @@
+"""Three-way merges with known outcomes: what becomes of keys, elements, overrides, comments and conflicts."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from typing import Any
+
+import layouts
+import pytest
+
+from npuprof import values
+from npuprof.edit import MISSING, at, same
+from npuprof.merge import MISSING as GONE
+from npuprof.merge import sequence, union
+from npuprof.mergetext import marked, merged, sides
+
+BASE = """\
+[profile]
+extends = ["base/a"]
+products = ["atlas-a2"]
+
+[options]
+hccl_timeout = 1836 # seconds
+skip = ["a", "b", "c"]
+dims = [1, 2, 3]
+
+[options.modify_mixlist]
+black-list = { to-add = ["MatMul"] }
+
+[env]
+A = 1
+"""
+
+CLEAN: dict[str, tuple[str, str, str]] = {
+    "different keys": ("A = 1|A = 2", "1836|1904", "1836|1904;A = 1|A = 2"),
+    "the same change": ("A = 1|A = 2", "A = 1|A = 2", "A = 1|A = 2"),
+    "the same value in two forms": (
+        'skip = ["a", "b", "c"]|skip = ["a", "b"]',
+        'skip = ["a", "b", "c"]|skip = ["a","b"]',
+        'skip = ["a", "b", "c"]|skip = ["a", "b"]',
+    ),
+    "keys added side by side": ("A = 1|A = 1\nB = 2", "A = 1|A = 1\nC = 3", "A = 1|A = 1\nB = 2\nC = 3"),
+    "neighbours, one removed and one changed": (
+        'skip = ["a", "b", "c"]\n|',
+        "[1, 2, 3]|[1, 2]",
+        'skip = ["a", "b", "c"]\n|;[1, 2, 3]|[1, 2]',
+    ),
+    "elements added by both": (
+        '["a", "b", "c"]|["a", "b", "c", "x"]',
+        '["a", "b", "c"]|["a", "b", "c", "y"]',
+        '["a", "b", "c"]|["a", "b", "c", "x", "y"]',
+    ),
+    "one element added by both": (
+        '["a", "b", "c"]|["a", "b", "c", "x"]',
+        '["a", "b", "c"]|["a", "b", "c", "x"]',
+        '["a", "b", "c"]|["a", "b", "c", "x"]',
+    ),
+    "an element removed and another added": (
+        '["a", "b", "c"]|["b", "c"]',
+        '["a", "b", "c"]|["a", "b", "c", "d"]',
+        '["a", "b", "c"]|["b", "c", "d"]',
+    ),
+    "different elements changed": ("[1, 2, 3]|[9, 2, 3]", "[1, 2, 3]|[1, 2, 8]", "[1, 2, 3]|[9, 2, 8]"),
+    "elements of a nested list": ('["MatMul"]|["MatMul", "Cast"]', '["MatMul"]|["Relu"]', '["MatMul"]|["Cast", "Relu"]'),
+    "sets in [profile]": (
+        '["atlas-a2"]|["atlas-a3"]',
+        '["atlas-a2"]|["atlas-a2", "atlas-training"]',
+        '["atlas-a2"]|["atlas-a3", "atlas-training"]',
+    ),
+    "parents added by both": ('["base/a"]|["base/a", "m/x"]', '["base/a"]|["base/a", "m/y"]', '["base/a"]|["base/a", "m/x", "m/y"]'),
+    "a section added by theirs": (
+        "A = 1|A = 2",
+        "A = 1\n|A = 1\n\n# flags\n[atc]\nframework = 3 # tf\n",
+        "A = 1\n|A = 2\n\n# flags\n[atc]\nframework = 3 # tf\n",
+    ),
+    "different sections added": (
+        "A = 1\n|A = 1\n\n[estimator]\nx = 1\n",
+        "A = 1\n|A = 1\n\n[atc]\ny = 1\n",
+        "A = 1\n|A = 1\n\n[estimator]\nx = 1\n\n[atc]\ny = 1\n",
+    ),
+    "a section removed, another changed": ("1836|1904", "\n[env]\nA = 1\n|", "1836|1904;\n[env]\nA = 1\n|"),
+    "a comment changed by theirs": ("1836 #|1904 #", "A = 1|# ours\nA = 1", "1836 #|1904 #;A = 1|# ours\nA = 1"),
+    "a comment beside, and the value by ours": ("1836|1904", "# seconds|# s, 27 * 68", "1836|1904;# seconds|# s, 27 * 68"),
+    "a key of theirs comes with its comments": (
+        "1836|1904",
+        "A = 1|A = 1\n# why\nB = 2 # two",
+        "1836|1904;A = 1|A = 1\n# why\nB = 2 # two",
+    ),
+    "overrides added by both": (
+        'A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n',
+        'A = 1\n|A = 1\n\n# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n',
+        'A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n\n'
+        '# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n',
+    ),
+}  # fmt: skip
+
+
+def made(text: str, edits: str) -> str:
+    for one in edits.split(";") if edits else ():
+        old, _, new = one.partition("|")
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize("name", CLEAN)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_both_changes_are_in_the_merge(name: str, ending: str) -> None:
+    ours, theirs, wanted = (made(BASE, edits).replace("\n", ending) for edits in CLEAN[name])
+    result = merged(BASE.replace("\n", ending), ours, theirs)
+    assert not result.merge.clashes
+    assert result.text == wanted
+
+
+CONFLICTS: dict[str, tuple[str, str, str, str]] = {
+    "one key, two values": ("1836|1904", "1836|1972", "hccl_timeout = 1904 # seconds\n", "hccl_timeout = 1972 # seconds\n"),
+    "changed here, removed there": ("1836|1904", "hccl_timeout = 1836 # seconds\n|", "hccl_timeout = 1904 # seconds\n", ""),
+    "removed here, changed there": ("hccl_timeout = 1836 # seconds\n|", "1836|1904", "", "hccl_timeout = 1904 # seconds\n"),
+    "one key added with two values": ("A = 1|A = 1\nB = 2", "A = 1|A = 1\nB = 3", "B = 2\n", "B = 3\n"),
+    "true is not 1": ("A = 1|A = 1\nB = true", "A = 1|A = 1\nB = 1", "B = true\n", "B = 1\n"),
+    "numbers added at one place": ("[1, 2, 3]|[1, 2, 3, 4]", "[1, 2, 3]|[1, 2, 3, 5]", "dims = [1, 2, 3, 4]\n", "dims = [1, 2, 3, 5]\n"),
+    "one element changed twice": ('"b", "c"]|"x", "c"]', '"b", "c"]|"y", "c"]', 'skip = ["a", "x", "c"]\n', 'skip = ["a", "y", "c"]\n'),
+    "a table here, text there": (
+        '[options.modify_mixlist]\nblack-list = { to-add = ["MatMul"] }\n\n|;[1, 2, 3]\n|[1, 2, 3]\nmodify_mixlist = "x.json"\n',
+        '["MatMul"]|["Cast"]',
+        'modify_mixlist = "x.json"\n',
+        'modify_mixlist = { black-list = { to-add = ["Cast"] } }\n',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONFLICTS)
+def test_what_clashes_is_marked_and_nothing_else(name: str) -> None:
+    ours, theirs, mine, other = CONFLICTS[name]
+    result = merged(BASE, made(BASE, ours), made(BASE, theirs))
+    assert len(result.merge.clashes) == 1
+    assert f"<<<<<<< ours\n{mine}=======\n{other}>>>>>>> theirs\n" in result.text
+    assert result.text.count("<<<<<<<") == 1
+    picked = sides(result.text)
+    assert picked is not None
+    assert same(tomllib.loads(picked[0]), tomllib.loads(made(BASE, ours)))
+    assert same(tomllib.loads(picked[1]), tomllib.loads(made(BASE, theirs)))
+
+
+def test_what_does_not_clash_is_merged_beside_a_conflict() -> None:
+    result = merged(BASE, made(BASE, "1836|1904;A = 1|A = 1\nB = 2"), made(BASE, "1836|1972;A = 1|A = 1\nC = 3"))
+    assert [clash.path for clash in result.merge.clashes] == [("options", "hccl_timeout")]
+    picked = sides(result.text)
+    assert picked is not None
+    assert [tomllib.loads(side)["env"] for side in picked] == [{"A": 1, "B": 2, "C": 3}] * 2
+
+
+def test_a_file_added_by_both_is_merged_from_nothing() -> None:
+    ours, theirs = "[options]\na = 1\nb = 2\n", "[options]\nb = 2\nc = 3\n\n[env]\nX = 1\n"
+    assert merged("", ours, theirs).text == "[options]\na = 1\nb = 2\nc = 3\n\n[env]\nX = 1\n"
+
+
+def test_delimited_texts_are_merged_element_by_element() -> None:
+    base, ours, theirs = (f'[options]\nlocal_device_list = "{ids}"\n' for ids in ("0,1", "0,1,2", "1"))
+    assert merged(base, ours, theirs).text == '[options]\nlocal_device_list = "1,2"\n'
+    structured = "[options]\nlocal_device_list = [0, 1, 3]\n"
+    assert merged(base, structured, theirs).text == "[options]\nlocal_device_list = [1, 3]\n"
+
+
+def test_one_meaning_in_two_forms_is_no_conflict() -> None:
+    base, ours, theirs = "[options]\n", '[options]\nlocal_device_list = "0,1"\n', "[options]\nlocal_device_list = [0, 1]\n"
+    assert merged(base, ours, theirs).text == ours
+
+
+def block(product: str, number: int) -> str:
+    return f'[[override]]\nmatch = {{ product = "{product}" }}\nenv = {{ X = {number} }}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "wanted"),
+    [
+        ("a1 b1", "a2 b1", "a1 b2", "a2 b2"),
+        ("a1 b1", "b1", "a1 b2", "b2"),
+        ("a1 b1", "a1 b1 c1", "b1", "b1 c1"),
+        ("a1 b1", "a1 b1", "b1 a1", "b1 a1"),
+        ("a1 b1", "a1 b1", "c1 a1 b1", "c1 a1 b1"),
+        ("", "a1", "b1", "a1 b1"),
+        ("a1 b1 c1", "a1 c1", "b1 c1", "c1"),
+        ("a1 b1", "a2 b1", "b1", None),
+        ("a1 b1", "b1", "a2 b1", None),
+        ("a1 b1", "b1 a1", "a1 c1 b1", None),
+        ("a1", "a2", "a3", None),
+        ("a1 a2", "a1 a3", "a9 a2", "a9 a3"),
+    ],
+)
+def test_overrides_are_merged_by_their_match(base: str, ours: str, theirs: str, wanted: str | None) -> None:
+    three = ["".join(block(word[0], int(word[1])) for word in side.split()) for side in (base, ours, theirs)]
+    result = merged(*three)
+    if wanted is None:
+        picked = sides(result.text)
+        assert picked is not None
+        found = [
+            {"".join(map(str, (b["match"]["product"], b["env"]["X"]))) for b in tomllib.loads(side).get("override", [])} for side in picked
+        ]
+        assert set(ours.split()) <= found[0] | found[1]
+        assert set(theirs.split()) <= found[0] | found[1]
+    else:
+        assert not result.merge.clashes
+        assert [f"{b['match']['product']}{b['env']['X']}" for b in tomllib.loads(result.text).get("override", [])] == wanted.split()
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "wanted"),
+    [
+        ("abc", "abc", "abc", "abc"),
+        ("abc", "axbc", "abyc", "axbyc"),
+        ("abc", "bc", "ab", "b"),
+        ("abc", "", "abc", ""),
+        ("abc", "cab", "abc", "cab"),
+        ("abc", "cab", "bca", "cba"),
+        ("abcd", "bcda", "bcad", None),
+        ("", "a", "b", "ab"),
+        ("ab", "xb", "ay", "xy"),
+        ("ab", "xyb", "ab", "xyb"),
+        ("ab", "xb", "b", None),
+    ],
+)
+def test_sequences(base: str, ours: str, theirs: str, wanted: str | None) -> None:
+    found, _ = sequence(list(base), list(ours), list(theirs))
+    assert found is GONE if wanted is None else found == list(wanted)
+
+
+def test_sets_never_clash() -> None:
+    assert union([1, 2, 3], [1, 3, 4], [2, 3, 5]) == [3, 4, 5]
+    assert union([1], [1, True], [1]) == [1, True]
+
+
+def test_markers_and_sides_are_each_others_inverse() -> None:
+    ours, theirs = "a\nb\nc\n", "a\nx\nc\nd\n"
+    assert sides(marked(ours, theirs)) == (ours, theirs)
+    assert sides(marked(ours, theirs, 12)) == (ours, theirs)
+    assert sides(ours) is None
+    assert sides("<<<<<<< ours\na\n") is None
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
+    if isinstance(data, dict) and data:
+        for name, item in data.items():
+            yield from leaves(item, (*path, name))
+    else:
+        yield path, data
+
+
+@pytest.mark.parametrize("seed", range(0, 3000, 250))
+def test_no_value_of_either_side_is_ever_lost(seed: int) -> None:
+    clashed = 0
+    for number in range(seed, seed + 250):
+        dice = random.Random(number)
+        base = layouts.profile(dice)
+        ours, theirs = layouts.changed(dice, base), layouts.changed(dice, base)
+        if dice.random() < 0.1:
+            base = ""
+        result = merged(base, ours, theirs)
+        picked = sides(result.text) or (result.text, result.text)
+        clashed += bool(result.merge.clashes)
+        outcome = [tomllib.loads(side) for side in picked]
+        before, mine, other = (tomllib.loads(text) for text in (base, ours, theirs))
+        for side, rival in ((mine, other), (other, mine)):
+            for path, held in leaves(side):
+                if not path or path[0] == "override" or held in ({}, []):
+                    continue
+                was, there = at(before, path), at(rival, path)
+                found = [at(data, path) for data in outcome]
+                if isinstance(held, list):
+                    kept = [item for data in found if isinstance(data, list) for item in data]
+                    new = [item for item in held if not any(values.same(item, old) for old in (was if isinstance(was, list) else []))]
+                    assert all(any(values.same(item, one) for one in kept) for item in new), (number, path)
+                elif was is MISSING or not values.same(held, was):
+                    assert any(data is not MISSING and values.same(data, held) for data in found), (number, path)
+                elif there is not MISSING and values.same(there, was):
+                    assert all(data is not MISSING and values.same(data, held) for data in found), (number, path)
+        for side in (mine, other):
+            for block in side.get("override", []):
+                merged_blocks = [one for data in outcome for one in data.get("override", [])]
+                if not any(values.same(block, old) for old in before.get("override", [])):
+                    assert any(values.same(one.get("match"), block.get("match")) for one in merged_blocks), number
+    assert 10 < clashed < 240, "both kinds of outcome are tried"
+
+
+@pytest.mark.parametrize("seed", range(0, 1000, 250))
+def test_merges_of_disjoint_changes_are_clean_and_exactly_both(seed: int) -> None:
+    for number in range(seed, seed + 250):
+        dice = random.Random(number)
+        names = [f"k{place}" for place in range(12)]
+        base = {"options": {name: layouts.value(dice) for name in names[:8]}}
+        dice.shuffle(names)
+        wanted, texts = {"options": dict(base["options"])}, []
+        for mine in (names[:6], names[6:]):
+            side = {"options": dict(base["options"])}
+            for name in mine:
+                act = dice.random()
+                for data in (side, wanted):
+                    if act < 0.3:
+                        data["options"].pop(name, None)
+                    elif act < 0.7:
+                        data["options"][name] = f"{number} {name}"
+            texts.append(side)
+        three = [
+            "[options]\n" + "".join(f"{name} = {layouts.keys.toml(item)}\n" for name, item in side["options"].items())
+            for side in (base, *texts)
+        ]
+        result = merged(*three)
+        assert not result.merge.clashes
+        assert same(tomllib.loads(result.text), wanted), number
