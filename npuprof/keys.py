@@ -8,7 +8,7 @@ from functools import cache
 from npuprof.model import SECTIONS
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_SEGMENT = re.compile(r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*""")
+_SEGMENT = r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*"""
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
 
@@ -30,9 +30,12 @@ def segment(name: str) -> str:
 
 def split(text: str) -> tuple[str, ...] | None:
     """Return the segments of a dotted TOML key, or None if ``text`` is not one."""
+    if all(map(_BARE.fullmatch, text.split("."))):
+        return tuple(text.split("."))
     segments: list[str] = []
     position = 0
-    while match := _SEGMENT.match(text, position):
+    pattern = re.compile(_SEGMENT)  # compiled when the first key is quoted: that is rare, and takes a while
+    while match := pattern.match(text, position):
         bare, literal, basic = match.groups()
         if basic is not None and "\\" in basic:
             import tomllib

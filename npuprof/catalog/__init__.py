@@ -233,6 +233,16 @@ def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
     return {key: tuple(group) for key, group in found.items()}
 
 
+@cache
+def rules_by_key() -> dict[str, tuple[Rule, ...]]:
+    """Return, for each key, the rules that read it."""
+    found: dict[str, list[Rule]] = {}
+    for rule in rules():
+        for key in rule.reads:
+            found.setdefault(key, []).append(rule)
+    return {key: tuple(group) for key, group in found.items()}
+
+
 def advice() -> tuple[dict[str, Any], ...]:
     """Return the advice that no check can give: ``options``, ``when``, ``text``, ``source``."""
     return tuple(part("rules")["advice"])

@@ -17,6 +17,7 @@ if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the
     sys.path.insert(0, str(HERE.parent.parent))
 
 from npuprof import condition  # noqa: E402
+from npuprof.catalog.releases import key  # noqa: E402
 from npuprof.model import SECTIONS  # noqa: E402
 
 #: The order of the pages is the order of the options in every output.
@@ -51,7 +52,7 @@ def data() -> dict[str, Any]:
         for name, record in records.items():
             parts[section][name] = {_RENAME.get(k, k): _frozen(v) for k, v in record.items() if k not in prose}
             parts["texts"][section][name] = {k: v for k, v in record.items() if k in prose}
-    parts["releases"] = tuple(release["name"] for release in releases)
+    parts["releases"] = {release["name"]: key(release["name"]) for release in releases}
     parts["products"] = _toml("products.toml")
     parts["pages"] = _toml("pages.toml")
     parts["migrations"] = _migrations(_toml("migrations.toml"))

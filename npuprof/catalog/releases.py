@@ -9,9 +9,9 @@ from npuprof.catalog import part
 
 Key = tuple[int, int, int, int, int, int]
 
-_VERSION = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(?:RC(\d+)|(\d+)))?(?:[.-]?(?:alpha|beta)(\d*))?", re.IGNORECASE)
-_CLAUSE = re.compile(r"\s*(>=|<=|==|!=|<|>|)\s*([0-9][0-9A-Za-z.-]*)\s*")
+_VERSION = r"(\d+)(?:\.(\d+))?(?:\.(?:RC(\d+)|(\d+)))?(?:[.-]?(?:alpha|beta)(\d*))?"
 _LAST = 10**6
+_OPERATORS = (">=", "<=", "==", "!=", "<", ">")
 
 
 @cache
@@ -25,14 +25,16 @@ def key(version: str) -> Key | None:
 
     20.1 and 20.2 came before 5.0.1; release candidates and alphas come before what they lead to.
     """
-    match = _VERSION.fullmatch(version.strip())
-    if not match:
+    words = version.strip().split(".")
+    if len(words) <= 3 and all(word.isdecimal() and word.isascii() and len(word) < 7 for word in words):
+        major, minor, patch = (*map(int, words), 0, 0)[:3]
+        return int(major < 20), major, minor, 1, patch, _LAST
+    match = re.fullmatch(_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
+    if not match or len(version) > 40:
         return None
-    major, minor, candidate, patch, preview = match.groups()
-    era = 0 if int(major) >= 20 else 1
-    early = 0 if candidate else 1
+    number, minor_, candidate, patch_, preview = match.groups()
     stage = _LAST if preview is None else int(preview or 0)
-    return era, int(major), int(minor or 0), early, int(candidate or patch or 0), stage
+    return int(int(number) < 20), int(number), int(minor_ or 0), int(not candidate), int(candidate or patch_ or 0), stage
 
 
 @cache
@@ -59,17 +61,16 @@ def within(spec: str) -> tuple[str, ...] | None:
     """Return the known releases inside a range, or None where ``spec`` is no range."""
     clauses: list[tuple[str, Key]] = []
     for clause in spec.split(","):
-        match = _CLAUSE.fullmatch(clause)
-        bound = key(match[2]) if match else None
-        if match is None or bound is None:
+        text = clause.strip()
+        version = text.lstrip("<>=!")
+        op, bound = text.removesuffix(version) or "==", key(version)
+        if op not in _OPERATORS or bound is None:
             return None
-        clauses.append((match[1] or "==", bound))
-    return tuple(name for name in releases() if all(_fits(key(name), op, bound) for op, bound in clauses))
+        clauses.append((op, bound))
+    return tuple(name for name, known in part("releases").items() if all(_fits(known, op, bound) for op, bound in clauses))
 
 
-def _fits(version: Key | None, op: str, bound: Key) -> bool:
-    if version is None:
-        return False
+def _fits(version: Key, op: str, bound: Key) -> bool:
     if op in ("==", "!="):
         return (version == bound) == (op == "==")
     return version < bound if op == "<" else version <= bound if op == "<=" else version > bound if op == ">" else version >= bound

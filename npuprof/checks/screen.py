@@ -116,7 +116,8 @@ def _faults(view: View, key: str, value: Any) -> Iterator[Fault]:
 
 @cache
 def _rules_of(touched: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
-    return tuple(rule for rule in catalog.rules() if not set(rule.reads).isdisjoint(key for _, key in touched))
+    by_key = catalog.rules_by_key()
+    return tuple({rule.code: rule for _, key in touched for rule in by_key.get(key, ())}.values())
 
 
 def _calm(view: View, rule: Rule, values: dict[str, Any]) -> bool:
