@@ -59,7 +59,7 @@ def json_line(value: Any) -> str:
     """Return a value as JSON on one line, in the order it was written."""
     import json
 
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def json_faults(value: Any, path: Path = ()) -> list[Fault]:
@@ -78,7 +78,7 @@ def json_faults(value: Any, path: Path = ()) -> list[Fault]:
 def _json_text(value: Any) -> str:
     import json
 
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def _keys(value: Any, known: tuple[str, ...], path: Path = ()) -> list[Fault]:
@@ -145,7 +145,7 @@ def mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> s
 def _parse_modes(text: str) -> Any:
     sections: dict[str, dict[str, str]] = {}
     section = "ByOpType"
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line.startswith("#") or not line.strip():
             continue
         name, equals, mode = (part.strip() for part in line.partition("="))
@@ -183,13 +183,27 @@ def _modes_faults(value: Any) -> list[Fault]:
 
 def _parse_dtypes(text: str) -> Any:
     rules: dict[str, dict[str, list[str]]] = {}
-    for line in text.splitlines():
-        match = re.fullmatch(r"(OpType::[^:]+|[^:]+)::?(?:InputDtype:((?:(?!OutputDtype)[^:])*?))?,?(?:OutputDtype:([^:]*))?", line.strip())
-        if not match or (match[2] is None and match[3] is None):
-            return None
-        rule = {"InputDtype": match[2], "OutputDtype": match[3]}
-        rules.setdefault(match[1], {side: types.split(",") for side, types in rule.items() if types is not None})
+    for line in text.removesuffix("\n").split("\n"):
+        by_type = line.startswith("OpType::")
+        name, colon, body = line.strip().removeprefix("OpType::").partition(":")
+        rule = _parse_dtypes_rule(body.removeprefix(":"))
+        if not name or not colon or not rule:
+            return None  # CANN refuses the whole file
+        rules.setdefault(f"OpType::{name}" if by_type else name, rule)
     return rules
+
+
+def _parse_dtypes_rule(body: str) -> dict[str, list[str]] | None:
+    inputs, output, outputs = body.partition("OutputDtype:")
+    rule: dict[str, list[str]] = {}
+    if inputs:
+        if not inputs.startswith("InputDtype:"):
+            return None
+        types = inputs.removeprefix("InputDtype:")
+        rule["InputDtype"] = (types.removesuffix(",") if output else types).split(",")
+    if output:
+        rule["OutputDtype"] = outputs.split(",")
+    return None if any(":" in item for types in rule.values() for item in types) else rule
 
 
 def _format_dtypes(value: dict[str, dict[str, list[str]]]) -> str:
@@ -214,7 +228,7 @@ def _dtypes_faults(value: Any) -> list[Fault]:
             if not isinstance(types, list) or not all(isinstance(t, str) and re.fullmatch(r"\w*", t, re.ASCII) for t in types):
                 found.append(((name, side), "not a list of types", 'write ["float16", "float"]; "" keeps the type'))
     if not found:
-        for line, name in zip(_format_dtypes(value).splitlines(), value, strict=False):
+        for line, name in zip(_format_dtypes(value).split("\n"), value, strict=False):
             if len(line.encode()) >= 1023:
                 found.append(((name,), "the line is longer than 1022 bytes: CANN drops it and all after it", "shorten the node name"))
     return found
@@ -241,7 +255,7 @@ def _parse_fusion(text: str) -> Any:
     if value is not None:
         return value
     passes: dict[str, str] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
+    for line in filter(None, map(str.strip, text.split("\n"))):
         name, colon, state = line.partition(":")
         if not colon or state not in ("on", "off") or name in passes:
             return None
@@ -251,7 +265,7 @@ def _parse_fusion(text: str) -> Any:
 
 def _parse_debug(text: str) -> Any:
     found: dict[str, list[str]] = {}
-    for line in map(str.strip, text.splitlines()):
+    for line in map(str.strip, text.split("\n")):
         name, equals, rest = line.partition("=")
         if equals and not line.startswith("#") and name.strip() in ("op_debug_config", "op_debug_list") and rest.strip():
             found[name.strip()] = [item.strip() for item in rest.split(",")]

@@ -12,6 +12,7 @@ from npuprof.renderers.stamp import stamped
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.config import Config
+    from npuprof.structures import Structure
 
 #: The targets that a spelling in the catalogue serves.
 SURFACES: dict[str, tuple[str, ...]] = {
@@ -40,23 +41,37 @@ def document(config: Config, target: str, body: str) -> str:
 def wire(name: str, value: Any) -> Any:
     """Return what is stored in the protobuf field of an option: a structured value as its documented text.
 
-    For an option that names a file, a structured value stays a table: it has to become a file first.
+    For an option that names a file, a structured value stays a table: it has to become a file first. So does a
+    value with faults, which no text can hold.
     """
     if isinstance(value, (dict, list)):
         structure = values.structure_of(name)
         if structure is not None and not structure.file:
-            return structure.format(value)
+            text = _formatted(structure, value)
+            return value if text is None else text
     return value
 
 
+def _formatted(structure: Structure, value: Any) -> str | None:
+    """Return the text of a structured value, None where it would not be read back as that value."""
+    try:
+        text = structure.format(value)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return text if structure.parse(text) == value else None
+
+
 def sidecars(config: Config) -> dict[str, tuple[str, str]]:
-    """Return, for each option that is a file written out in the preset, the file's name and text."""
+    """Return, for each option that is a file written out in the preset, the file's name and text. Raises NpuprofError."""
     found: dict[str, tuple[str, str]] = {}
     for name, value in config.options.items():
         if isinstance(value, dict):
             structure = values.structure_of(name)
             if structure is not None and structure.file:
-                found[name] = (structure.file, structure.format(value))
+                text = _formatted(structure, value)
+                if text is None:
+                    raise NpuprofError([unfit(config, name, structure.file)])
+                found[name] = (structure.file, text)
     return found
 
 
@@ -66,7 +81,8 @@ def fits(option: catalog.Option, value: Any) -> bool:
         return isinstance(value, bool)
     if option.field == "i":
         return type(value) is int and -(2**63) <= value < 2**63
-    return isinstance(value, str) or (isinstance(value, dict) and bool(option.structure))
+    structure = values.structure_of(option.name) if isinstance(value, dict) else None
+    return isinstance(value, str) or (structure is not None and bool(structure.file))
 
 
 def elsewhere(option: catalog.Option, value: Any, surface: str) -> tuple[bool, Any]:
