@@ -123,6 +123,8 @@ def _steps_faults(value: Any) -> list[Fault]:
         return [((), "not a list of steps", 'write [0, "3-5", 10]')]
     found: list[Fault] = []
     if len(value) > 100:
+        found.append(((), f"{len(value)} steps and ranges, of which the adapter takes 100", "write ranges"))
+    if len(value) > 100:
         found.append(((100,), "more than 100 steps and ranges, which the adapter refuses", "join steps to ranges"))
     for index, step in enumerate(value):
         match = re.fullmatch(r"(\d+)-(\d+)", step, re.ASCII) if isinstance(step, str) else None
@@ -186,7 +188,7 @@ def _node_ranges_faults(value: Any) -> list[Fault]:
         ((0, side, index), f"{name!r} is not a node name", "leave out quotes, commas, brackets and blanks")
         for side in (0, 1)
         for index, name in enumerate(pair[side])
-        if not isinstance(name, str) or not re.fullmatch(r"[^',\[\]\"\s\\]+", name)
+        if not isinstance(name, str) or not re.fullmatch(r"[^',\[\]\"\s\\]+", name) or not name.isprintable()
     ]
 
 
