@@ -172,7 +172,8 @@ def same(left: Any, right: Any) -> bool:
 def equal(key: str, left: Any, right: Any) -> bool:
     """Return whether two values of a setting mean the same, whatever form they are written in."""
     if same(left, right):
-        return True
+        structure = structure_of(key) if isinstance(left, dict) and len(left) > 1 else None
+        return not (structure and structure.ordered_keys) or list(left) == list(right)
     either = isinstance(left, (str, dict, list)) and isinstance(right, (str, dict, list))
     return either and same(canonical(key, left), canonical(key, right))
 

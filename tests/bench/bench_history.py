@@ -1,0 +1,123 @@
+"""Ratios of the version commands: ``diff --rev`` over 1,000 presets, ``log SPEC KEY`` over 10,000 commits.
+
+Run ``python tests/bench/bench_history.py``. Whole processes, the median of paired runs; git processes are counted
+through git's own trace. Exits 1 where a ratio is beyond the line that is held.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from repositories import ENVIRONMENT, Repo, fast_import
+
+ROUNDS = 7
+SCRIPT = Path(sys.executable).with_name("npuprof")
+NPUPROF = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "npuprof"]
+
+
+def main() -> int:
+    """Measure and print; return 1 where a line is not held."""
+    rows: list[tuple[str, float, float, float]] = []
+    with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as folder:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a checkout would compile itself at every start
+        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "compiled")
+        small = _small(Path(folder) / "small")
+        bare = [sys.executable, "-I", "-S", "-c", "pass"]
+        rows.append(("diff A@REV A, small store / bare", _ratio(small, [*NPUPROF, "diff", "leaf@HEAD~1", "leaf"], bare), 8, 10))
+        many = _many(Path(folder) / "many")
+        rev = [*NPUPROF, "diff", "--rev", "HEAD~1..HEAD"]
+        rows.append(
+            ("diff --rev, 50 of 1,000 presets / git diff --stat", _ratio(many, rev, ["git", "diff", "--stat", "HEAD~1..HEAD"]), 30, 45)
+        )
+        rows.append(("git processes of that diff", _processes(many, rev), 4, 6))
+        tree = [*NPUPROF, "diff", "--rev", "HEAD~1"]
+        rows.append(("the same against the work tree", _ratio(many, tree, ["git", "diff", "--stat", "HEAD~1"]), 30, 45))
+        long = _long(Path(folder) / "long")
+        follow = ["git", "log", "--follow", "--format=%H", "--", "profiles/base.toml"]
+        for key, title in (("hccl_timeout", "set in all"), ("iterations_per_loop", "set in one of ten"), ("deterministic", "set in one")):
+            log = [*NPUPROF, "log", "leaf", key]
+            rows.append((f"log SPEC KEY, 10,000 commits, {title} / git log --follow", _ratio(long, log, follow, 3), 2.5, 4))
+    bad = False
+    for title, ratio, reach, hold in rows:
+        bad |= ratio > hold
+        print(f"{ratio:6.2f}  reach {reach:<4} hold {hold:<4} {'' if ratio <= hold else 'NOT HELD  '}{title}")
+    return int(bad)
+
+
+def _run(repo: Repo, words: Sequence[str], **more: str) -> float:
+    start = time.perf_counter()
+    done = subprocess.run(words, cwd=repo.folder, env={**os.environ, **ENVIRONMENT, **more}, capture_output=True, check=False)
+    took = time.perf_counter() - start
+    assert done.returncode == 0, done.stderr.decode()
+    return took
+
+
+def _ratio(repo: Repo, ours: Sequence[str], theirs: Sequence[str], rounds: int = ROUNDS) -> float:
+    _run(repo, ours), _run(repo, theirs)
+    pairs = [(_run(repo, ours), _run(repo, theirs)) for _ in range(rounds)]
+    left, right = (statistics.median(times) for times in zip(*pairs, strict=True))
+    print(f"        {1000 * left:7.1f} ms {' '.join(map(str, ours[-3:]))}; {1000 * right:.1f} ms {' '.join(theirs[:3])}", file=sys.stderr)
+    return left / right
+
+
+def _processes(repo: Repo, words: Sequence[str]) -> float:
+    trace = repo.folder.parent / "trace"
+    _run(repo, words, GIT_TRACE2_EVENT=str(trace))
+    return float(trace.read_text().count('"event":"start"'))
+
+
+def _small(folder: Path) -> Repo:
+    made = Repo(folder)
+    made.commit({"base": "[options]\nhccl_timeout = 1800\n", "leaf": '[profile]\nextends = ["base"]\n[options]\ngraph_run_mode = 1\n'})
+    made.commit({"base": "[options]\nhccl_timeout = 600\n"})
+    return made
+
+
+def _preset(number: int, loops: int) -> str:
+    return (
+        f'[profile]\ndescription = "preset {number}"\nextends = ["base/b{number % 20}", "base/b{(number % 20) + 20}"]\n'
+        f'scenario = "training"\n\n[options]\niterations_per_loop = {loops}\nenable_data_pre_proc = true\n'
+        f'precision_mode_v2 = "mixed_float16"\nop_select_implmode = "high_precision"\ndump_path = "/tmp/{number}"\n'
+        '\n[options.modify_mixlist]\nblack-list = { to-add = ["MatMul", "Cast"] }\n\n[env]\nHCCL_EXEC_TIMEOUT = 1800\n'
+    )
+
+
+def _many(folder: Path) -> Repo:
+    first = {f"base/b{number}": f"[profile]\nabstract = true\n[options]\nhccl_timeout = {600 + number}\n" for number in range(40)}
+    first |= {f"team{number % 8}/p{number}": _preset(number, 10) for number in range(960)}
+    second = {f"team{number % 8}/p{number}": _preset(number, 20) for number in range(0, 950, 19)}
+    made = fast_import(folder, [first, second])
+    made.git("gc", "-q")
+    return made
+
+
+def _long(folder: Path) -> Repo:
+    def history() -> Iterator[dict[str, str]]:
+        leaf = '[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "fp16"\ndeterministic = 1\n'
+        yield {"leaf": leaf, "base": _base(0)}
+        for number in range(1, 10_000):
+            yield {"base": _base(number)}
+
+    made = fast_import(folder, history())
+    made.git("gc", "-q")
+    return made
+
+
+def _base(number: int) -> str:
+    return (
+        '# what all training presets share\n[profile]\nabstract = true\nscenario = "training"\n\n[options]\n'
+        f"graph_run_mode = 1\nhccl_timeout = {600 + number}\niterations_per_loop = {1 + number // 10}\n"
+        'op_select_implmode = "high_precision"\n\n[env]\nHCCL_EXEC_TIMEOUT = 1800\n'
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

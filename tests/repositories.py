@@ -1,0 +1,82 @@
+"""Real repositories for tests and benchmarks: built step by step, or ten thousand commits at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Ada Lovelace",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada Lovelace",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+    "LC_ALL": "C",
+}
+
+
+class Repo:
+    """A repository with presets below ``profiles/``; the clock moves one day with each commit."""
+
+    def __init__(self, folder: Path, init: bool = True) -> None:
+        self.folder = folder
+        self.day = 1
+        if init:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.git("init", "-q", "-b", "main")
+
+    def git(self, *words: str, stdin: bytes | None = None, check: bool = True) -> str:
+        """Run git there; return what it prints, without the last newline."""
+        stamp = f"2026-01-{self.day:02d}T12:00:00+00:00"
+        environ = {**os.environ, **ENVIRONMENT, "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
+        done = subprocess.run(["git", *words], cwd=self.folder, env=environ, input=stdin, capture_output=True, check=False)
+        assert not check or done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode().rstrip("\n")
+
+    def write(self, presets: Mapping[str, str | bytes | None]) -> None:
+        """Write presets by name; None removes one."""
+        for name, text in presets.items():
+            path = self.folder / "profiles" / f"{name}.toml"
+            if text is None:
+                path.unlink()
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text.encode() if isinstance(text, str) else text)
+
+    def commit(self, presets: Mapping[str, str | bytes | None] | None = None, message: str = "change") -> str:
+        """Write presets and commit everything; return the commit's id."""
+        self.write(presets or {})
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        self.day = self.day % 28 + 1
+        return self.head
+
+    def release(self, name: str, version: str, revision: str = "HEAD") -> None:
+        """Make an annotated tag as ``npuprof release`` does."""
+        self.git("tag", "-a", f"{name}/v{version}", "-m", f"{name} {version}", revision)
+
+    @property
+    def head(self) -> str:
+        """The id of the last commit."""
+        return self.git("rev-parse", "HEAD")
+
+
+def fast_import(folder: Path, history: Iterable[Mapping[str, str]]) -> Repo:
+    """Make a repository with one commit for each mapping of names to texts; check out the last."""
+    made = Repo(folder)
+    stream: list[str] = []
+    for number, presets in enumerate(history):
+        stamp = 1767225600 + 60 * number
+        message = f"step {number}"
+        stream.append(
+            f"commit refs/heads/main\nauthor Ada <ada@example.org> {stamp} +0000\ncommitter Ada <ada@example.org> {stamp} +0000\n"
+            f"data {len(message)}\n{message}\n"
+        )
+        for name, text in presets.items():
+            stream.append(f"M 100644 inline profiles/{name}.toml\ndata {len(text.encode())}\n{text}\n")
+    made.git("fast-import", "--quiet", stdin="".join(stream).encode())
+    made.git("checkout", "-q", "-f", "main")
+    return made

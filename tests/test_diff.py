@@ -1,0 +1,315 @@
+"""What differs: typed, in the structured form, with cause and reach, in every format."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import toml
+from hypothesis import given
+from hypothesis import strategies as st
+from repositories import ENVIRONMENT, Repo
+
+import npuprof
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repo(tmp_path / "repo")
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+def changes(before: dict[str, Any], after: dict[str, Any], section: str = "options") -> list[tuple[Any, ...]]:
+    left, right = (npuprof.loads(toml({section: side})) for side in (before, after))
+    return [(change.kind, change.key, change.before, change.after) for change in npuprof.diff(left, right)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"x": True}, {"x": 1}, [("changed", "x", True, 1)]),
+        ({"x": 2}, {"x": 2.0}, [("changed", "x", 2, 2.0)]),
+        ({"x": [True]}, {"x": [1]}, [("changed", "x", [True], [1])]),
+        ({"x": "1"}, {"x": 1}, [("changed", "x", "1", 1)]),
+        ({"x": 0}, {"x": False}, [("changed", "x", 0, False)]),
+        ({"x": float("nan")}, {"x": float("nan")}, []),
+        ({"x": 1}, {}, [("removed", "x", 1, None)]),
+        ({}, {"x": 1}, [("added", "x", None, 1)]),
+        ({"x": {"a": 1, "b": 2}}, {"x": {"b": 3, "c": 4}}, [("removed", "x.a", 1, None), ("changed", "x.b", 2, 3), ("added", "x.c", None, 4)]),
+        ({"x": {"a": {}}}, {"x": {"a": []}}, [("changed", "x.a", {}, [])]),
+        ({"x": [1, 2]}, {"x": [2, 1]}, [("changed", "x", [1, 2], [2, 1])]),
+        # the structured form and the text are the same value
+        ({"dynamic_dims": "20,20;40,40"}, {"dynamic_dims": [[20, 20], [40, 40]]}, []),
+        ({"dynamic_dims": "20,20;40,40"}, {"dynamic_dims": [[20, 20], [40, 41]]}, [("changed", "dynamic_dims", [[20, 20], [40, 40]], [[20, 20], [40, 41]])]),
+        # where order means nothing, each element is a change of its own
+        (
+            {"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}},
+            {"modify_mixlist": {"black-list": {"to-add": ["C", "B"]}}},
+            [("removed", "modify_mixlist.black-list.to-add", "A", None), ("added", "modify_mixlist.black-list.to-add", None, "C")],
+        ),
+        ({"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}}, {"modify_mixlist": {"black-list": {"to-add": ["B", "A", "B"]}}}, []),
+        # a path is not what stands in the file
+        ({"modify_mixlist": "/a"}, {"modify_mixlist": {"black-list": {"to-add": ["A"]}}}, [("changed", "modify_mixlist", "/a", {"black-list": {"to-add": ["A"]}})]),
+        # the order of inputs means something
+        ({"input_shape": {"a": [1], "b": [2]}}, {"input_shape": {"b": [2], "a": [1]}}, [("changed", "input_shape", {"a": [1], "b": [2]}, {"b": [2], "a": [1]})]),
+    ],
+)  # fmt: skip
+def test_changes_are_typed_and_in_the_structured_form(before: dict[str, Any], after: dict[str, Any], expected: list[Any]) -> None:
+    assert repr(changes(before, after)) == repr(expected)
+
+
+def test_changes_come_in_the_catalogues_order_and_name_unit_and_risk() -> None:
+    left, right = npuprof.loads("[env]\nX = 1\n"), npuprof.loads('[options]\nhccl_timeout = 5\nprecision_mode_v2 = "fp16"\n')
+    found = npuprof.diff(left, right)
+    assert [change.key for change in found] == ["precision_mode_v2", "hccl_timeout", "env.X"]
+    assert "numerics" in found[0].risk
+    assert found[1].unit == "s"
+
+
+plain = st.recursive(
+    st.one_of(st.booleans(), st.integers(-3, 3), st.floats(-2, 2), st.text("ab", max_size=2)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
+    max_leaves=6,
+)
+tables = st.dictionaries(st.sampled_from(["p", "q", "r"]), plain, max_size=3)
+
+
+@given(tables, tables)
+def test_applying_the_changes_to_the_first_gives_the_second(before: dict[str, Any], after: dict[str, Any]) -> None:
+    left, right = npuprof.loads(toml({"options": before})), npuprof.loads(toml({"options": after}))
+    made = json.loads(json.dumps(before))
+    for change in npuprof.diff(left, right):
+        at, path = made, (change.setting, *change.tail)
+        for part in path[:-1]:
+            at = at[part]
+        if change.kind == "removed":
+            assert repr(at.pop(path[-1])) == repr(change.before)
+        else:
+            at[path[-1]] = change.after
+    assert repr(_sorted(made)) == repr(_sorted(right.options))
+
+
+def _sorted(value: Any) -> Any:
+    return {name: _sorted(value[name]) for name in sorted(value)} if isinstance(value, dict) else value
+
+
+def test_each_side_of_a_change_has_its_own_cause(store) -> None:
+    folder = store({"a": "[options]\nhccl_timeout = 1\n", "b": '[profile]\nextends = ["a"]\nunset = ["hccl_timeout"]\n'})
+    opened = npuprof.open_store(folder)
+    change = npuprof.diff(opened.resolve("a"), opened.resolve("b"))[0]
+    assert [str(origin) for origin in change.origins] == ["profiles/a.toml:2", "profiles/b.toml:3"]
+    back = npuprof.diff(opened.resolve("b"), opened.resolve("a"))[0]
+    assert [str(origin) for origin in back.origins] == ["None", "profiles/a.toml:2"]
+
+
+def test_the_cause_of_an_element_is_the_file_that_has_it(store) -> None:
+    mixlist = "[append.options.modify_mixlist]\nblack-list = {{ to-add = [\n  {}\n] }}\n"
+    folder = store({"a": mixlist.format('"A"'), "b": '[profile]\nextends = ["a"]\n' + mixlist.format('"B",\n  "C"')})
+    opened = npuprof.open_store(folder)
+    found = npuprof.diff(opened.resolve("a"), opened.resolve("b"))
+    assert [(change.after, str(change.origins[1])) for change in found] == [("B", "profiles/b.toml:5"), ("C", "profiles/b.toml:6")]
+
+
+BASE = '[profile]\nabstract = true\n[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
+LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
+
+
+def leaves(number: int) -> dict[str, str | bytes | None]:
+    return {f"leaf{index}": LEAF.format(index + 1) for index in range(number)}
+
+
+def test_one_change_of_a_base_is_folded_with_its_reach(repo: Repo, run) -> None:
+    first = repo.commit({"base": BASE.format(1800, "fp16"), "other": "[options]\n", **leaves(3)})
+    repo.commit({"base": BASE.format(600, "fp16"), "leaf1": LEAF.format(9)})
+    done = run("diff", "--rev", f"{first}..HEAD")
+    assert done.out == (
+        f"~ 4 presets: hccl_timeout 1800 → 600 s  [distributed]  via {repo.head[:7]}:profiles/base.toml:4, "
+        f"before {first[:7]}:profiles/base.toml:4\n"
+        "    in base, leaf0, leaf1, leaf2\n\n"
+        f"leaf1\n  ~ iterations_per_loop 2 → 9  [performance, numerics]  via {repo.head[:7]}:profiles/leaf1.toml:5, "
+        f"before {first[:7]}:profiles/leaf1.toml:5\n\n"
+        "4 presets differ, 1 does not\n"
+    )
+    assert run("diff", "--rev", f"{first}..HEAD").out == done.out
+
+
+def test_spans_are_those_of_git(repo: Repo, run) -> None:
+    repo.commit({"a": "[options]\nhccl_timeout = 1\n", "b": "[options]\nhccl_timeout = 1\n"})
+    repo.git("branch", "side")
+    repo.commit({"a": "[options]\nhccl_timeout = 2\n"})
+    repo.git("checkout", "-q", "side")
+    repo.commit({"b": "[options]\nhccl_timeout = 3\n"})
+    assert run("diff", "--rev", "main..side", "--name-only").out == "a\nb\n"
+    assert run("diff", "--rev", "main...side", "--name-only").out == "b\n"
+    assert run("diff", "--rev", "main..", "--name-only").out == "a\nb\n"
+    assert run("diff", "--rev", "..main", "--name-only").out == "a\nb\n"
+    assert run("diff", "--name-only").out == ""
+    repo.write({"b": "[options]\nhccl_timeout = 1\n"})
+    assert run("diff", "--rev", "main", "--name-only").out == "a\n"
+    assert run("diff", "--name-only").out == "b\n"
+    assert run("diff", "--rev", "main..side", "a").out.startswith("a\n  ~ hccl_timeout 2 → 1 s")
+    assert run("diff", "--rev", "main..side", "c").code == 2
+    for bad in ("--rev=--output=x..main", "--rev=main..nope", "--rev=-x"):
+        done = run("diff", bad)
+        assert (done.code, done.out) == (2, "")
+
+
+def test_presets_that_break_or_are_mended_are_named_with_the_rule(repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(1, "mixed_float16"), "leaf": LEAF.format(1) + "[options.modify_mixlist]\nblack-list.to-add = ['A']\n"})
+    repo.commit({"base": BASE.format(1, "fp16")})
+    found = json.loads(run("diff", "--rev", "HEAD~1..HEAD", "--format", "json").out)
+    leaf = next(pair for pair in found["presets"] if pair["preset"] == "leaf")
+    assert leaf["valid"] == {"before": True, "after": False}
+    assert [finding["code"] for finding in leaf["newly_broken"]] == ["NP303"]
+    assert "leaf (INVALID NOW)\n  ! breaks NP303" in run("diff", "--rev", "HEAD~1..HEAD").out
+    assert "leaf (valid again)\n  ! no longer NP303" in run("diff", "--rev", "HEAD..HEAD~1").out
+
+
+def test_a_preset_that_cannot_be_resolved_on_one_side_does_not_stop_the_rest(repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1), "other": "[options]\nhccl_timeout = 1\n"})
+    repo.commit({"base": None, "other": "[options]\nhccl_timeout = 2\n"})
+    done = run("diff", "--rev", "HEAD~1..HEAD")
+    assert done.code == 0
+    assert "base (removed, 2 settings)" in done.out
+    assert "leaf (INVALID NOW)\n  ! breaks NP101" in done.out
+    assert "hccl_timeout 1 → 2 s" in done.out
+
+
+@pytest.mark.parametrize("text", [LEAF.format(7), LEAF.format(8)])
+def test_a_renamed_preset_is_recognised(repo: Repo, run, text: str) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), "old": LEAF.format(7), "heir": '[profile]\nextends = ["old"]\n'})
+    repo.commit({"old": None, "team/new": text, "heir": '[profile]\nextends = ["team/new"]\n'})
+    found = json.loads(run("diff", "--rev", "HEAD~1..HEAD", "--format", "json").out)
+    by_name = {pair["preset"]: pair for pair in found["presets"]}
+    assert by_name["team/new"]["renamed_from"] == "old"
+    assert bool(by_name["team/new"]["changes"]) == ("8" in text)
+    assert "old" not in by_name
+
+
+def test_a_change_that_holds_for_one_product_only_is_shown_with_it(repo: Repo, run) -> None:
+    override = '[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ hccl_timeout = {} }}\n'
+    repo.commit({"leaf": "[options]\nhccl_timeout = 1\n" + override.format(5)})
+    repo.commit({"leaf": "[options]\nhccl_timeout = 1\n" + override.format(6)})
+    assert "(product atlas-a3) hccl_timeout 5 → 6 s" in run("diff", "--rev", "HEAD~1..HEAD").out
+    assert "\n  ~ hccl_timeout 5 → 6 s" in run("diff", "--rev", "HEAD~1..HEAD", "--product", "atlas-a3").out
+    assert run("diff", "--rev", "HEAD~1..HEAD", "--product", "atlas-a2", "--exit-code").code == 0
+
+
+def test_raw_compares_the_files_and_not_what_they_resolve_to(repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1)})
+    repo.commit({"base": BASE.format(2, "fp16"), "leaf": '[profile]\ndescription = "x"\n' + LEAF.format(1).removeprefix("[profile]\n")})
+    done = run("diff", "--rev", "HEAD~1..HEAD", "--raw")
+    assert '+ profile.description "x"' in done.out
+    assert "~ options.hccl_timeout 1 → 2 s" in done.out
+    assert "presets:" not in done.out
+    assert run("diff", "leaf@HEAD~1", "leaf", "--raw").out.startswith("+ profile.description")
+
+
+def test_exit_codes_counts_and_names(repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1), "same": "[options]\n"})
+    repo.commit({"base": BASE.format(2, "fp16")})
+    assert run("diff", "--rev", "HEAD~1..HEAD", "--exit-code").code == 1
+    assert run("diff", "--rev", "HEAD..HEAD", "--exit-code").code == 0
+    assert run("diff", "base", "base@HEAD", "--exit-code") == (0, "", "")
+    assert run("diff", "leaf@HEAD~1", "leaf", "--exit-code").code == 1
+    assert run("diff", "--rev", "HEAD~1..HEAD", "--stat").out == "base | 0+ 0- 1~\nleaf | 0+ 0- 1~\n2 presets differ, 1 does not\n"
+    assert "same: unchanged" in run("diff", "--rev", "HEAD~1..HEAD", "--all").out
+    assert run("diff", "base", "--format", "xml").code == 2
+    assert run("diff", "-").code == 2
+
+
+def test_three_presets_make_a_matrix(store, run) -> None:
+    store({"a": "[options]\nhccl_timeout = 1\ngraph_run_mode = 1\n", "b": "[options]\nhccl_timeout = 2\ngraph_run_mode = 1\n", "c": "[options]\ngraph_run_mode = 1\n"})  # fmt: skip
+    assert run("diff", "a", "b", "c").out == "              a  b  c\nhccl_timeout  1  2  -\n"
+    assert "graph_run_mode" in run("diff", "a", "b", "c", "--all").out
+    found = json.loads(run("diff", "a", "b", "c", "--format", "json").out)
+    assert found["rows"] == [
+        {
+            "key": "hccl_timeout",
+            "same": False,
+            "values": [{"set": True, "value": 1}, {"set": True, "value": 2}, {"set": False, "value": None}],
+        }
+    ]
+    assert "| `hccl_timeout` | `1` | `2` |  |" in run("diff", "a", "b", "c", "--format", "markdown").out
+    assert run("diff", "a", "a", "a", "--exit-code") == (0, "", "")
+
+
+def test_markdown_stays_within_what_a_comment_holds(repo: Repo, run) -> None:
+    many = {f"p{number:04}": f'[options]\ndump_path = "/{number}/{"x" * 60}"\nhccl_timeout = 1\n' for number in range(400)}
+    repo.commit(many)
+    repo.commit({name: str(text).replace("/x", "/y").replace("= 1", "= 2") for name, text in many.items()})
+    texts = []
+    for count in (1, 3, 60, 400):
+        names = [f"p{number:04}" for number in range(count)]
+        text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown", *names).out
+        assert len(text) <= 60_000
+        assert "hccl\\_timeout" in text or "hccl_timeout" in text
+        texts.append(text)
+    assert "p0002" in texts[1]
+    assert f"{400} presets differ" in texts[3]
+
+
+HOSTILE = "a|b`c<script>alert(1)</script> @all [x](http://y) \\u001b[31m ```"
+
+
+def test_nothing_a_preset_holds_becomes_markup(repo: Repo, run) -> None:
+    repo.commit({"leaf": '[options]\ndump_path = "x"\n'})
+    repo.commit({"leaf": f'[options]\ndump_path = "{HOSTILE}"\n'})
+    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "html").out
+
+    tags: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            tags.append(tag)
+
+    Reader().feed(page)
+    assert "script" not in tags
+    assert "\x1b" not in page
+    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    row = next(line for line in text.splitlines() if "alert(1)" in line)
+    assert "```` " in row
+    assert row.count("|") - row.count("\\|") == 5
+    assert "\x1b" not in run("diff", "--rev", "HEAD~1..HEAD", "--color", "never").out
+
+
+def test_json_says_everything_with_places_on_both_sides(repo: Repo, run) -> None:
+    first = repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1)})
+    repo.commit({"base": BASE.format(2, "fp16")})
+    found = json.loads(run("diff", "leaf@HEAD~1", "leaf", "--format", "json").out)
+    assert found["schema"] == "npuprof.diff/1"
+    (change,) = found["changes"]
+    assert (change["key"], change["before"], change["after"], change["kind"]) == ("hccl_timeout", 1, 2, "changed")
+    assert change["origins"]["before"]["revision"] == first
+    assert change["origins"]["after"] == {
+        "profile": "base", "path": "profiles/base.toml", "line": 4, "column": 1, "revision": None, "layer": "values",
+        "text": "profiles/base.toml:4",
+    }  # fmt: skip
+    whole = json.loads(run("diff", "--rev", "HEAD~1", "--format", "json").out)
+    assert whole["changes"][0]["presets"] == ["base", "leaf"]
+    assert whole["untouched"] == 0
+
+
+def test_inside_long_lists_the_elements_are_told(store, run) -> None:
+    sizes = [[number, number] for number in range(10, 30)]
+    other = [*sizes[:5], [1, 2], *sizes[6:], [7, 7]]
+    store({"a": f"[options]\ndynamic_dims = {sizes}\n", "b": f"[options]\ndynamic_dims = {other}\n"})
+    done = run("diff", "a", "b", "--format", "json")
+    inside = [(item["kind"], item["after"]) for item in json.loads(done.out)["changes"][0]["inside"]]
+    assert ("added", [7, 7]) in inside
+    assert "+ [20] [7, 7]" in run("diff", "a", "b").out
+
+
+def test_git_processes_do_not_grow_with_the_store(repo: Repo, run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit({"base": BASE.format(1, "fp16"), **leaves(60)})
+    repo.commit({"base": BASE.format(2, "fp16")})
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("GIT_TRACE2_EVENT", str(trace))
+    assert run("diff", "--rev", "HEAD~1..HEAD").code == 0
+    assert trace.read_text().count('"event":"start"') == 1

@@ -1,0 +1,214 @@
+"""Committing, releasing and restoring: what is written to a repository, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from repositories import ENVIRONMENT, Repo
+
+import npuprof
+
+BASE = '[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
+LEAF = '[profile]\ndescription = "{}"\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = 1\n'
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repo(tmp_path / "repo")
+    monkeypatch.chdir(made.folder)
+    made.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format("x")}, "start")
+    return made
+
+
+def state(repo: Repo) -> tuple[str, ...]:
+    return repo.git("for-each-ref"), repo.git("status", "--porcelain"), repo.git("stash", "list"), repo.head
+
+
+def test_a_commit_holds_the_profile_files_and_nothing_else(repo: Repo, run) -> None:
+    (repo.folder / "staged.txt").write_text("x")
+    repo.git("add", "staged.txt")
+    (repo.folder / "loose.txt").write_text("x")
+    repo.write({"base": BASE.format(2, "fp16"), "new": LEAF.format("y"), "leaf": LEAF.format("z")})
+    done = run("commit")
+    assert done.code == 0, done.err
+    assert repo.git("show", "--name-only", "--format=").split() == ["profiles/base.toml", "profiles/leaf.toml", "profiles/new.toml"]
+    assert repo.git("status", "--porcelain") == "A  staged.txt\n?? loose.txt"
+    message = repo.git("log", "-1", "--format=%B")
+    assert "~ 2 presets: hccl_timeout 1 → 2 s" in message
+    assert len(message.splitlines()[0]) <= 72
+    assert done.out == f"{repo.head[:7]} {message.splitlines()[0]}\n"
+
+
+def test_removed_and_renamed_profiles_are_committed(repo: Repo, run) -> None:
+    repo.git("mv", "profiles/leaf.toml", "profiles/moved.toml")
+    assert run("commit").code == 0
+    assert repo.git("log", "-1", "--format=%s") == "Rename leaf to moved"
+    repo.write({"moved": None})
+    assert run("commit").code == 0
+    assert repo.git("log", "-1", "--format=%s") == "Remove moved"
+    assert repo.git("status", "--porcelain") == ""
+
+
+def test_a_store_with_errors_is_not_committed(repo: Repo, run) -> None:
+    repo.write({"base": BASE.format(2, "fp61")})
+    before = state(repo)
+    done = run("commit")
+    assert (done.code, done.out) == (2, "")
+    assert "NP203" in done.err
+    assert "nothing was committed" in done.err
+    assert state(repo) == before
+
+
+def test_a_hook_that_says_no_leaves_everything_as_it_was(repo: Repo, run) -> None:
+    hook = repo.folder / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho not today >&2\nexit 1\n")
+    hook.chmod(0o755)
+    repo.write({"new": LEAF.format("y")})
+    before = state(repo)
+    done = run("commit")
+    assert (done.code, done.out) == (2, "")
+    assert "not today" in done.err
+    assert state(repo) == before
+
+
+def test_commit_can_be_tried_limited_named_and_empty(repo: Repo, run) -> None:
+    assert run("commit").code == 1
+    repo.write({"base": BASE.format(2, "fp16"), "leaf": LEAF.format("y")})
+    before = state(repo)
+    assert run("commit", "--dry-run").out.startswith("2 presets: hccl_timeout 1 → 2 s\n\n")
+    assert state(repo) == before
+    assert run("commit", "leaf", "-m", "Say more\nEvil: trailer").code == 0
+    assert repo.git("show", "--name-only", "--format=").split() == ["profiles/leaf.toml"]
+    assert run("commit", "nope").code == 2
+
+
+def test_the_first_commit_of_a_repository_can_be_made(tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    fresh = Repo(tmp_path / "fresh")
+    monkeypatch.chdir(fresh.folder)
+    fresh.write({"base": BASE.format(1, "fp16")})
+    assert run("commit").code == 0
+    assert fresh.git("log", "--format=%s") == "Add base"
+
+
+@pytest.mark.parametrize(
+    ("presets", "step", "number"),
+    [
+        ({"base": BASE.format(1, "bf16").replace("bf16", "mixed_float16")}, "major", "2.0.0"),
+        ({"base": "[options]\nprecision_mode_v2 = 'fp16'\n"}, "major", "2.0.0"),
+        ({"base": BASE.format(2, "fp16")}, "minor", "1.3.0"),
+        ({"leaf": LEAF.format("x") + "[env]\nHCCL_EXEC_TIMEOUT = 5\n"}, "minor", "1.3.0"),
+        ({"leaf": LEAF.format("better words")}, "patch", "1.2.4"),
+        ({"base": "# remark\n" + BASE.format(1, "fp16")}, "patch", "1.2.4"),
+    ],
+)
+def test_the_number_follows_from_what_changed(repo: Repo, run, presets: dict[str, str], step: str, number: str) -> None:
+    assert run("release", "leaf", "1.2.3").code == 0
+    repo.commit(presets)
+    before = state(repo)
+    tried = run("release", "leaf", "--dry-run")
+    assert f"\n{step}: {number} is next\n" in tried.out
+    assert state(repo) == before
+    assert run("release", "leaf").out == f"leaf/v{number}\n"
+
+
+def test_a_release_is_an_annotated_tag_with_digest_and_changes(repo: Repo, run) -> None:
+    assert run("release", "leaf").out == "leaf/v1.0.0\n"
+    repo.commit({"base": BASE.format(2, "fp16")})
+    assert run("release", "leaf").out == "leaf/v1.1.0\n"
+    tag = repo.git("cat-file", "tag", "leaf/v1.1.0")
+    assert f"object {repo.head}\ntype commit" in tag
+    assert "~ hccl_timeout 1 → 2 s" in tag
+    assert re.search(r"^Digest: (\w+)$", tag, re.MULTILINE)[1] == npuprof.open_store().resolve("leaf@1.1.0").digest
+    assert npuprof.open_store().resolve("leaf@1.0").options["hccl_timeout"] == 1
+
+
+def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run) -> None:
+    assert run("release", "leaf", "1.2.0").code == 0
+    for words, said in (
+        (("leaf",), "nothing has changed"),
+        (("leaf", "1.2.0"), "released already"),
+        (("leaf", "1.1.9"), "would go back"),
+        (("leaf", "1.3"), "three numbers"),
+        (("leaf", "--", "-1.0.0"), "three numbers"),
+        (("leaf", "01.3.0"), "three numbers"),
+        (("leaf@HEAD",), "cannot release"),
+        (("leaf+base",), "one preset"),
+        (("nope",), "no profile"),
+    ):
+        before = state(repo)
+        done = run("release", *words)
+        assert (done.code, done.out) == (2, ""), words
+        assert said in done.err, words
+        assert state(repo) == before
+    assert run("release", "leaf", "1.2.1").code == 0  # asked for by number
+    repo.git("tag", "leaf/v1.2.2")  # lightweight, in the way
+    repo.commit({"leaf": LEAF.format("new words")})
+    done = run("release", "leaf")
+    assert (done.code, done.out) == (2, "")
+    assert "exists already" in done.err
+
+
+def test_what_is_not_committed_or_not_valid_is_not_released(repo: Repo, run) -> None:
+    repo.write({"base": BASE.format(3, "fp16")})
+    done = run("release", "leaf")
+    assert (done.code, done.out) == (2, "")
+    assert "base is not committed as it is" in done.err
+    repo.write({"base": BASE.format(1, "fp16"), "fresh": LEAF.format("x")})
+    assert run("release", "fresh").code == 2
+    assert run("release", "leaf").code == 0
+    repo.commit({"base": BASE.format(3, "fp61")})
+    done = run("release", "leaf")
+    assert (done.code, done.out) == (2, "")
+    assert "it has errors" in done.err
+
+
+def test_restore_writes_the_file_back_to_the_byte(repo: Repo, run) -> None:
+    text = b"# by hand\r\n[options]\r\nhccl_timeout   =  5\r\n"
+    repo.commit({"odd": text})
+    repo.release("odd", "1.0.0")
+    repo.commit({"odd": None})
+    done = run("restore", "odd@1")
+    assert (done.code, done.out) == (0, "")
+    assert (repo.folder / "profiles/odd.toml").read_bytes() == text
+    repo.write({"base": "mistake ["})
+    assert run("restore", "base@HEAD").code == 0
+    assert (repo.folder / "profiles/base.toml").read_text() == BASE.format(1, "fp16")
+
+
+def test_restore_resolved_gives_a_flat_preset_that_resolves_as_it_did(repo: Repo, run) -> None:
+    digest = npuprof.open_store().resolve("leaf").digest
+    repo.commit({"base": BASE.format(9, "fp16")})
+    assert run("restore", "leaf@HEAD~1", "--resolved").code == 0
+    config = npuprof.open_store().resolve("leaf")
+    assert config.digest == digest
+    assert [profile.name for profile in config.lineage] == ["leaf"]
+
+
+def test_restore_can_be_tried_and_is_refused_whole(repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(9, "fp16")})
+    before = state(repo)
+    assert "hccl_timeout = 1" in run("restore", "base@HEAD~1", "--dry-run").out
+    for words in (("base",), ("base@nope",), ("nope@HEAD",), ("base@HEAD~1", "--store", "builtin:"), ("base+leaf@HEAD",)):
+        done = run("restore", *words)
+        assert (done.code, done.out) == (2, ""), words
+    assert state(repo) == before
+    assert sorted(os.listdir(repo.folder / "profiles")) == ["base.toml", "leaf.toml"]
+
+
+def test_nothing_in_the_history_is_ever_rewritten(repo: Repo, run) -> None:
+    run("release", "leaf")
+    before = repo.git("for-each-ref", "refs/tags"), repo.git("rev-list", "--all")
+    repo.write({"base": BASE.format(2, "fp16")})
+    for command in (("commit",), ("release", "leaf"), ("restore", "base@HEAD~1"), ("commit",), ("release", "leaf")):
+        assert run(*command).code == 0, command
+    assert repo.git("for-each-ref", "refs/tags/leaf/v1.0.0") == before[0]
+    assert repo.git("rev-list", "--all").endswith(before[1])
+    assert repo.git("fsck", "--no-dangling") == ""
