@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from npuprof import edit, layout
+from npuprof import edit, layout, values
 from npuprof.edit import MISSING, Change
 from npuprof.merge import Merge, Step
 from npuprof.record import Record
@@ -171,3 +171,16 @@ def sides(text: str) -> tuple[str, str] | None:
             for side in (0, 1) if not state else (state == "theirs",):
                 found[side].append(line)
     return ("".join(found[0]), "".join(found[1])) if whole and not state else None
+
+
+def agreed(left: str, right: str) -> str:
+    """Return the first text without what the second does not hold alike."""
+    gone: list[Path] = []
+    waiting: list[tuple[Path, Any, Any]] = [((), tomllib.loads(left), tomllib.loads(right))]
+    while waiting:
+        path, one, two = waiting.pop()
+        if isinstance(one, dict) and isinstance(two, dict):
+            waiting += [((*path, name), item, two.get(name, MISSING)) for name, item in one.items()]
+        elif two is MISSING or not values.same(one, two):
+            gone.append(path)
+    return edit.edited(left, [Change(path, MISSING) for path in gone])

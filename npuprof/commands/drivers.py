@@ -113,11 +113,11 @@ def merge_driver(base: str, ours: str, theirs: str, path: str, size: int) -> int
 
 
 def _base(path: str, raw: bytes) -> str:
-    """Return the text of the base; of one that git merged itself, and left conflicts in, its first side."""
-    from npuprof.mergetext import sides
+    """Return the text of the base; of one that git merged itself, and left conflicts in, what its sides agree on."""
+    from npuprof.mergetext import agreed, sides
 
     pair = sides(raw.decode())
-    return _text(path, pair[0].encode() if pair else raw)
+    return agreed(*(_text(path, side.encode()) for side in pair)) if pair else _text(path, raw)
 
 
 def _text(path: str, raw: bytes) -> str:
