@@ -142,6 +142,23 @@ def mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> s
     return base
 
 
+def mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """Return, for each operator a mixed-precision list names, where it ends, by the list it is in by default."""
+    lists = (value.get(f"{name}-list", {}) for name in ("black", "white", "gray"))
+    operators = dict.fromkeys(operator for table in lists for action in ("to-add", "to-remove") for operator in table.get(action, ()))
+    return {operator: {base: str(mixlist_outcome(value, operator, base)) for base in ("white", "black", "gray")} for operator in operators}
+
+
+def outcome_words(outcomes: dict[str, str]) -> str:
+    """Return in words where an operator ends, by the list it is in by default."""
+    if len(set(outcomes.values())) == 1:
+        return f"{next(iter(outcomes.values()))}, whatever its built-in list"
+    moved = {base: end for base, end in outcomes.items() if end != base}
+    if not moved:
+        return "as built in: an addition to gray-list alone changes nothing, add the matching to-remove"
+    return "; ".join(f"{end} if it is {base} by default" for base, end in moved.items()) + ", else as built in"
+
+
 def _parse_modes(text: str) -> Any:
     sections: dict[str, dict[str, str]] = {}
     section = "ByOpType"

@@ -239,3 +239,24 @@ def test_a_fault_in_a_file_is_found_by_check() -> None:
     bad = {"precision_mode_v2": "mixed_float16", "modify_mixlist": {"black-list": {"to-add": ["A"]}, "white-list": {"to-add": ["A"]}}}
     assert "NP204" in codes(toml({"options": bad}))
     assert "NP204" in codes(toml({"options": {"aoe_config_file": {"tune_optimization_level": "O3"}}}))
+
+
+def test_explain_says_where_each_operator_ends(store: Any, run: Any) -> None:
+    text = """\
+[options]
+precision_mode_v2 = "mixed_float16"
+[options.modify_mixlist]
+black-list = { to-add = ["MatMul"], to-remove = ["Xlog1py"] }
+white-list = { to-remove = ["Conv2D"], to-add = ["Bias"] }
+gray-list = { to-add = ["Add"] }
+"""
+    store({"leaf": text})
+    lines = run("explain", "leaf", "modify_mixlist").out.splitlines()
+    assert "  MatMul       black, whatever its built-in list" in lines
+    assert "  Bias         white, whatever its built-in list" in lines
+    assert "  Conv2D       gray if it is white by default, else as built in" in lines
+    assert "  Xlog1py      gray if it is black by default, else as built in" in lines
+    assert any(line.startswith("  Add          as built in") for line in lines)
+    outcomes = json.loads(run("explain", "leaf", "modify_mixlist", "--format", "json").out)["outcomes"]
+    assert outcomes["Conv2D"] == {"white": "gray", "black": "black", "gray": "gray"}
+    assert "MatMul " not in run("explain", "leaf", "precision_mode_v2").out

@@ -12,6 +12,7 @@ from npuprof.model import SECTIONS, Finding, Origin, Path
 from npuprof.nearest import did_you_mean
 from npuprof.renderers.plain import as_dict
 from npuprof.report import dump, findings_text, paint, visible
+from npuprof.sidecars import SIDECARS, mixlist_outcomes, outcome_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -273,6 +274,7 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
             "default": _default_of(config, section, name),
             "rules": [rule.code for rule in ruled],
             "summary": known.get("summary"),
+            **({"outcomes": _moves(full, value)} if _moves(full, value) else {}),
         }
         output.answer(dump(answer), path)
         return 0
@@ -289,9 +291,16 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
         meaning = known.get("value_docs", {}).get(str(value)) if not isinstance(value, (dict, list)) else None
         if meaning:
             lines.append(f"  this value   {meaning}")
+    lines += [f"  {operator:<12} {outcome_words(ends)}" for operator, ends in _moves(full, value).items()]
     lines += [f"  read by      {rule.code}: {rule.what}" for rule in ruled]
     output.answer("\n".join(map(visible, lines)) + "\n", path)
     return 0
+
+
+def _moves(key: str, value: Any) -> dict[str, dict[str, str]]:
+    """Return where the operators of a mixed-precision list end, by the list they are in by default."""
+    known = key == "modify_mixlist" and isinstance(value, dict) and not SIDECARS["mixlist"].faults(value)
+    return mixlist_outcomes(value) if known else {}
 
 
 def _place(origin: Origin) -> dict[str, Any]:
