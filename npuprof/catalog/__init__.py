@@ -73,7 +73,8 @@ class Variable(Record):
     """One environment variable.
 
     ``freeze`` says who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job, ``never``
-    only the process itself. ``session_option`` is its documented twin.
+    only the process itself. ``session_option`` is its documented twin. Where there is a ``separator``, several
+    of the ``choices`` may be joined by it.
     """
 
     name: str
@@ -96,6 +97,9 @@ class Variable(Record):
     deprecated: bool = False
     replaced_by: str = ""
     undocumented: bool = False
+    experimental: bool = False
+    pattern: str = ""
+    separator: str = ""
 
 
 class Flag(Record):

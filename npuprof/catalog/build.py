@@ -32,7 +32,7 @@ _TEXT = {
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
     "conflicts", "requires", "file", "separator",
 }  # fmt: skip
-_KEEP = {"options": {"env"}, "atc": {"conflicts", "requires"}}
+_KEEP = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires"}}
 _RENAME = {"min": "minimum", "max": "maximum"}
 
 

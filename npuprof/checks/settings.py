@@ -271,9 +271,13 @@ def _variable(name: str, value: Any) -> list[Fault]:
             ]
         return []
     text = str(value)
-    if variable.choices and text not in variable.choices:
+    parts = text.split(variable.separator) if variable.separator else [text]
+    if variable.choices and not set(parts) <= set(variable.choices):
         listed = ", ".join(map(shown, variable.choices))
         return [Fault("NP203", "error", f"env.{name} = {shown(text)} is none of {listed}", "", f"write one of {listed}")]
+    if variable.pattern and not re.fullmatch(variable.pattern, text):
+        example = catalog.text("env", name).get("format", variable.pattern)
+        return [Fault("NP203", "error", f"env.{name} = {shown(text)} is not in its format", "", f"write text like {example}")]
     if variable.kind in ("int", "float"):
         return _number(name, text, variable)
     return []
