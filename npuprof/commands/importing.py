@@ -89,7 +89,8 @@ def _presets(made: list[Draft], base: str | None, path: str | None) -> None:
         _write(files, path)
     notes = sum(len(draft.notes) for draft in good)
     if notes:
-        output.talk(f"npuprof: {notes} settings were not carried over; they stand as comments at the end, and in --format text")
+        were = f"{notes} settings were" if notes > 1 else "1 setting was"
+        output.talk(f"npuprof: {were} not carried over; see the comments at the end, or --format text")
 
 
 def _unique(made: list[Draft]) -> None:

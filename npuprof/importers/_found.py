@@ -10,6 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.model import Finding
 
+#: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
+UNSET = "None leaves it unset"
+
 #: One condition a setting stands under: the number of the ``if``, which of its arms (counted from 0; for the ``else`` the
 #: number of arms before it, negative), and the test as text.
 Branch = tuple[int, int, str]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import posixpath
 import re
 from typing import Any
 
@@ -342,7 +343,7 @@ def _builtin(name: str, node: ast.Call, scope: Scope, depth: int) -> Any:
 
 def _method(function: ast.Attribute, node: ast.Call, scope: Scope, depth: int) -> Any:
     whole = short(function)
-    if whole in ("json.dumps", "os.path.join", "os.fspath", "os.path.normpath", "copy.copy", "copy.deepcopy", "copy"):
+    if whole in _LIBRARY:
         return _library(whole, node, scope, depth)
     if function.attr in METHODS:
         value = fold(function.value, scope, depth)
@@ -366,13 +367,15 @@ def _library(name: str, node: ast.Call, scope: Scope, depth: int) -> Any:
         if isinstance(named.get("indent"), int) and named["indent"] > 16:
             raise Unknown("the value is too large")
         return json.dumps(*given, **named)
-    import posixpath
-
-    if name == "os.path.join":
-        return posixpath.join(*given)
-    return posixpath.normpath(given[0]) if name == "os.path.normpath" else given[0]
+    return _LIBRARY[name](*given)
 
 
+_LIBRARY: dict[str, Callable[..., Any]] = {
+    "json.dumps": str, "os.path.join": posixpath.join, "os.path.normpath": posixpath.normpath,
+    "os.path.dirname": posixpath.dirname, "os.path.basename": posixpath.basename,
+    "os.path.abspath": lambda path: path, "os.path.realpath": lambda path: path, "os.fspath": lambda path: path,
+    "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,
+}  # fmt: skip
 _FOLDERS: dict[type, Callable[..., Any]] = {
     ast.Name: _name, ast.Attribute: _attribute, ast.BinOp: _binary, ast.IfExp: _choice, ast.BoolOp: _boolean,
     ast.Compare: _comparison, ast.List: _sequence, ast.Tuple: _sequence, ast.Set: _sequence, ast.Dict: _table,

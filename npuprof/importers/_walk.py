@@ -54,10 +54,14 @@ class Walk:
     def run(self) -> None:
         """Walk the module."""
         module = Scope(self.tree)
-        module.rebound = frozenset(name.strip() for match in _GLOBAL.findall(self.script.text) for name in match.split(","))
+        if "global " in self.script.text or "nonlocal " in self.script.text:
+            module.rebound = frozenset(name.strip() for match in _GLOBAL.findall(self.script.text) for name in match.split(","))
+        name = self.script.path.replace("\\", "/").rpartition("/")[2]
+        module.bound["__file__"] = ast.Constant(f"./{name}"), module  # paths are read as from the script's own folder
         self.block(self.tree.body, module, ())
         for waiting in self._waiting:
             self.found += self._called(*waiting)
+        module.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
         unique: dict[tuple[Any, ...], Found] = {}
         for found in self.found:
             mark = (found.line, found.column, found.surface, found.key, found.name, repr(found.value), found.reason, found.scope)

@@ -12,6 +12,15 @@ if TYPE_CHECKING:
 
 _HEREDOC = re.compile(r"<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([\w.-]+))")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+#: Ways to write the folder of the script itself.
+_HERE = (
+    '$(dirname "$0")',
+    "$(dirname $0)",
+    "${0%/*}",
+    '$(dirname "${BASH_SOURCE[0]}")',
+    '$(cd "$(dirname "$0")" && pwd)',
+    "$(cd $(dirname $0); pwd)",
+)
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "e": "\x1b"}
 
 
@@ -39,6 +48,8 @@ class Word(Record):
         for part in self.parts:
             if isinstance(part, tuple) and (match := _VARIABLE.fullmatch(part[0])) and (match[1] or match[2]) in known:
                 parts.append(known[match[1] or match[2]])
+            elif isinstance(part, tuple) and part[0] in _HERE:
+                parts.append(".")
             else:
                 parts.append(part)
         return self._replace(parts=tuple(parts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 import re
+from itertools import accumulate
 
 from npuprof.importers import env, global_options, run_config, session, shell
 from npuprof.importers._comments import commented
@@ -60,7 +61,7 @@ def read(path: str, data: bytes) -> Imported:
     if script.tree is None:
         return Imported(path, (), (), tuple(script.problems))
     hot = _hot_lines(script)
-    walk = Walk(script, hot, tuple(surface.handle for surface in _SURFACES))
+    walk = Walk(script, hot, tuple(surface.handle for surface in _SURFACES if any(word in script.text for word in surface.HOT)))
     try:
         walk.run()
         found = [*walk.found, *commented(script)]
@@ -73,10 +74,7 @@ def read(path: str, data: bytes) -> Imported:
 
 def _hot_lines(script: Script) -> list[int]:
     text = script.text if "\r" not in script.text else "\n".join(script.lines)
-    starts = [0]
-    for line in script.lines:
-        starts.append(starts[-1] + len(line) + 1)
+    starts = [0, *accumulate(len(line) + 1 for line in script.lines)]
     names = [*session.aliases(text), *global_options.aliases(text)]
     hot = re.compile("|".join([_HOT.pattern, *(rf"\b{re.escape(name)}\b" for name in names)])) if names else _HOT
-    lines = {bisect.bisect_right(starts, match.start()) for match in hot.finditer(text)}
-    return sorted(lines)
+    return sorted({bisect.bisect_right(starts, match.start()) for match in hot.finditer(text)})

@@ -7,7 +7,7 @@ import re
 from functools import cache
 
 from npuprof import catalog
-from npuprof.importers._found import Branch
+from npuprof.importers._found import UNSET, Branch
 from npuprof.importers._scopes import Scope
 from npuprof.importers._walk import Walk
 from npuprof.importers.run_config import converted
@@ -18,7 +18,12 @@ _ALIAS = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]+\.)?global_options
 
 def aliases(text: str) -> list[str]:
     """Return the names that stand for the options, or a group of them."""
-    return sorted(set(_ALIAS.findall(text)))
+    if "global_options" not in text:
+        return []
+    found = set(_ALIAS.findall(text))
+    for name in [*found]:
+        found |= set(re.findall(rf"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*{re.escape(name)}(?:\.\w+)*[ \t]*$", text, re.MULTILINE))
+    return sorted(found)
 
 
 @cache
@@ -63,7 +68,7 @@ def _assigned(walk: Walk, target: ast.expr, path: str, value: ast.expr, scope: S
     got, reason, default = walk.evaluate(value, scope)
     kind = "" if reason else type(got).__name__
     if not reason and got is None:
-        reason = "None leaves it unset"
+        reason = UNSET
     if not reason:
         got, reason = converted(option, got)
     walk.report(

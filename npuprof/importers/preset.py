@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from npuprof import catalog, keys
-from npuprof.importers._found import Found, Imported, Site
+from npuprof.importers._found import UNSET, Found, Imported, Site
 from npuprof.keys import segment, shown, toml
 from npuprof.model import SECTIONS
 from npuprof.values import same, structure_of
@@ -97,6 +97,8 @@ def _draft(name: str, file: str, group: list[Found], site: Site | None) -> Draft
     base = len(site.branches) if site else 0
     steady = _steady(group, base)
     for one in group:
+        if one.reason == UNSET:
+            continue
         why, hint = _obstacle(one)
         if one.dead:
             why = f"never runs: {one.condition}" if one.condition else "never runs"

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.importers._found import Branch
+from npuprof.importers._found import UNSET, Branch
 from npuprof.importers._literals import short
 from npuprof.importers._scopes import Scope
 from npuprof.importers._walk import Walk, view
@@ -167,7 +167,7 @@ def _argument(
     got, reason, default = walk.evaluate(value, scope)
     kind = "" if reason else type(got).__name__
     if not reason and got is None:
-        reason = "None leaves it unset"
+        reason = UNSET
     if not reason:
         got, reason = converted(option, got)
     if default is not None and option:

@@ -20,12 +20,19 @@ HELPERS = ("npu_config_proto", "npu_run_config_init", "set_keras_session_npu_con
 
 FIELDS = ("s", "b", "i", "f")
 _MEMBERS = (*FIELDS, "type", "shape", "tensor", "func", "placeholder", "list")
-_ALIAS = re.compile(r"^[ \t]*([A-Za-z_]\w*)\s*=\s*[\w.\[\]()'\"]*parameter_map\b", re.MULTILINE)
+_ALIAS = re.compile(r"^[ \t]*([A-Za-z_]\w*)\s*=\s*[\w.\[\]()'\"]*parameter_map$")
 
 
 def aliases(text: str) -> list[str]:
     """Return the names that stand for a parameter map, or an entry of one, in a text."""
-    return sorted(set(_ALIAS.findall(text)))
+    found: set[str] = set()
+    at = text.find("parameter_map")
+    while at >= 0:
+        start = text.rfind("\n", 0, at) + 1
+        if match := _ALIAS.match(text, start, at + len("parameter_map")):
+            found.add(match[1])
+        at = text.find("parameter_map", at + 1)
+    return sorted(found)
 
 
 def handle(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -105,8 +112,11 @@ def _escapes(walk: Walk, scope: Scope, root: str) -> bool:
     node = scope.node
     first = getattr(node, "lineno", 1)
     lines = walk.script.lines[first - 1 : getattr(node, "end_lineno", None)]
-    pattern = re.compile(rf"[(,=]\s*{root}\s*[,)]|\breturn\b.*\b{root}\b(?!\.)|\bglobal\b.*\b{root}\b")
-    return any(root in line and pattern.search(line) for line in lines)
+    if any(re.search(rf"\breturn\b.*\b{root}\b(?!\.)|\bglobal\b.*\b{root}\b", line) for line in lines if root in line):
+        return True
+    handed = re.compile(rf"([\w.]*)\((?:[^()]*,)?\s*(?:\w+\s*=\s*)?{root}\s*[,)]")
+    called = {match for line in lines if root in line for match in handed.findall(line)}
+    return any(not re.search(rf"^[ \t]*def {re.escape(name)}\(", walk.script.text, re.MULTILINE) for name in called)
 
 
 Entry = tuple[ast.Subscript, str, "str | None"]

@@ -9,6 +9,7 @@ from npuprof import catalog
 from npuprof.checks import rules, scope
 from npuprof.checks.view import Fault
 from npuprof.importers import Found, Imported, Site
+from npuprof.importers._found import UNSET
 from npuprof.importers.run_config import ALWAYS
 from npuprof.importers.session import HELPERS
 from npuprof.keys import shown
@@ -66,6 +67,8 @@ def _together(imported: Imported, live: list[Found], asked: Context) -> list[Fin
         for world in worlds(imported.file, usable, site, asked) if usable else ():
             result += _rules(world)
         for one in usable:
+            if one.reason == UNSET:
+                continue
             result += _age(imported.file, one, asked)
     return result
 
@@ -141,16 +144,22 @@ def _rewrites(imported: Imported) -> list[Finding]:
             what = "remapping is switched on"
             why = "The remapper fuses nodes into ones that the NPU does not know."
             result.append(_finding(imported, "NP806", "warning", line_on, 1, what, why, "write RewriterConfig.OFF"))
-    helped = any(helper in text for helper in HELPERS) or _PATCHED.search(text) or "NPURunConfig" in text
-    if not facts.get("remapping") and not helped and "remapping" not in _code(text):
+    if not facts.get("remapping") and not _helped(text) and ("remapping" not in text or "remapping" not in _code(text)):
         why = "The remapper fuses nodes into ones that the NPU does not know; nothing here switches it off."
         hint = "set graph_options.rewrite_options.remapping = RewriterConfig.OFF"
         result.append(_finding(imported, "NP806", "warning", line, 1, "remapping is left on", why, hint))
-    if not facts.get("memory_optimization") and "memory_optimization" not in _code(text):
+    if not facts.get("memory_optimization") and ("memory_optimization" not in text or "memory_optimization" not in _code(text)):
         why = "The documented scripts switch it off; the helpers do so only where they add the entry themselves."
         hint = "set graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF"
         result.append(_finding(imported, "NP807", "info", line, 1, "memory_optimization is left on", why, hint))
     return result
+
+
+def _helped(text: str) -> bool:
+    """Return whether something else in a script switches remapping off: a helper, the Estimator, or the patched Session."""
+    if any(helper in text for helper in HELPERS) or "NPURunConfig" in text:
+        return True
+    return "npu_init" in text and _PATCHED.search(text) is not None
 
 
 def _code(text: str) -> str:

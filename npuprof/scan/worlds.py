@@ -13,7 +13,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.checks.view import Fault, View
-from npuprof.importers._found import Branch, Found, Site
+from npuprof.importers._found import UNSET, Branch, Found, Site
 from npuprof.importers.run_config import ALWAYS
 from npuprof.model import Context, Finding, Origin
 
@@ -80,7 +80,9 @@ def worlds(name: str, found: list[Found], site: Site | None, asked: Context) -> 
         sure: dict[str, Found] = {}
         maybe: dict[str, Found] = {}
         for one in live:
-            if _within(one.branches, arm) or _within(one.branches, base):
+            if one.reason == UNSET:
+                maybe[one.key] = one
+            elif _within(one.branches, arm) or _within(one.branches, base):
                 maybe.pop(one.key, None)
                 sure[one.key] = one
             elif not _excluded(one.branches, arm):

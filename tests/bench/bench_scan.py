@@ -1,0 +1,83 @@
+"""How long ``scan`` takes against CPython's own parser on the same files: ``python tests/bench/bench_scan.py``.
+
+Two collections of 2,000 scripts each: one where a third sets NPU options, as in a model collection, and one
+where all of them do, so that no quick test spares the parsing. Printed are ratios and the peak of memory.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+NUMBER = 2_000
+
+_NPU = '''\
+def make_config(args):
+    config = tf.ConfigProto(allow_soft_placement=True)
+    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+    custom_op.name = "NpuOptimizer"
+    custom_op.parameter_map["use_off_line"].b = True
+    custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes("allow_mix_precision")
+    if args.profiling:
+        custom_op.parameter_map["profiling_mode"].b = True
+        custom_op.parameter_map["profiling_options"].s = tf.compat.as_bytes('{{"output":"/tmp/p{0}"}}')
+    custom_op.parameter_map["hccl_timeout"].i = {0} + 600
+    config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
+    return config
+'''
+_LAYER = '''\
+def layer_{0}(inputs, filters={0}, training=True, name=None):
+    with tf.variable_scope(name or "layer_{0}"):
+        x = tf.layers.conv2d(inputs, filters, (3, 3), padding="same", use_bias=False)
+        x = tf.layers.batch_normalization(x, momentum=0.9, epsilon=1e-5, training=training)
+        if filters % 2 == 0 and training:
+            x = tf.nn.dropout(x, keep_prob=0.5 + 0.01 * {0})
+        outputs = [tf.nn.relu(x) for _ in range({0} % 4 + 1)]
+        return {{"output": outputs[0], "size": (x.shape[1], x.shape[2]), "scale": x * 2 + 1}}
+
+
+'''
+
+
+def script(number: int, npu: bool) -> str:
+    layers = "".join(_LAYER.format(number * 7 + layer) for layer in range(8 + number % 17))
+    head = "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n\n\n" if npu else "import tensorflow as tf\n\n\n"
+    return head + layers + (_NPU.format(number) if npu else "")
+
+
+def best(command: list[str], rounds: int = 3) -> tuple[float, int]:
+    """Return the shortest time of a command in seconds, and the peak of its memory in KiB."""
+    times, peak = [], 0
+    for _ in range(rounds):
+        before = time.perf_counter()
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+        times.append(time.perf_counter() - before)
+        peak = max(peak, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    return min(times), peak
+
+
+def main() -> None:
+    parse = "import ast,sys,pathlib\nfor p in sorted(pathlib.Path(sys.argv[1]).rglob('*.py')): ast.parse(p.read_bytes())"
+    for title, share in (("a third of them set options", 3), ("all of them set options", 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(NUMBER):
+                path = Path(folder, f"m{number // 50}", f"s{number}.py")
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(script(number, number % share == 0))
+            assert isinstance(ast.parse(script(1, True)), ast.Module)
+            scan, peak = best([sys.executable, "-m", "npuprof", "scan", folder])
+            parsed, _ = best([sys.executable, "-c", parse, folder])
+            few = os.path.join(folder, "m0")
+            _, small = best([sys.executable, "-m", "npuprof", "scan", few], 1)
+        print(f"scan of {NUMBER} scripts, {title}: {scan / parsed:.2f} times ast.parse ({scan:.2f} s, {parsed:.2f} s), peak {peak / 1024:.0f} MiB")
+        del small
+
+
+if __name__ == "__main__":
+    main()
