@@ -281,8 +281,8 @@ def _removal(profile: Profile, data: dict[str, Any], text: str, said: list[str])
             yield Change(gone, MISSING)
     for index, block in enumerate(at(data, ("override",)) if isinstance(at(data, ("override",)), list) else []):
         if path[0] in SECTIONS and at(block, path) is not MISSING:
-            line = profile.document.position(("override", index))[0]
-            said.append(f"{shown} is still set by the override at {profile.document.source}:{line} where that matches")
+            match = keys.shown(block.get("match", {}))
+            said.append(f"{shown} is still set by override {index + 1}, where {match} matches")
 
 
 def _comment_above(profile: Profile, path: Path) -> str:
@@ -324,7 +324,7 @@ def _judge(store_: str | None, old: Profile | None, new: Profile, no_check: bool
     """Refuse an edit that brings errors, and tell the warnings it brings."""
     if no_check:
         return
-    known = {_mark(finding) for finding in _findings(store_, old)} if old else set()
+    known = {_mark(finding) for finding in _findings(store_, old)} if old else _inherited(store_, new)
     brought = [finding for finding in _findings(store_, new) if _mark(finding) not in known]
     if any(finding.severity == "error" for finding in brought):
         output.talk("npuprof: nothing was written, since the preset would have errors it has not now; --no-check writes all the same")
@@ -332,6 +332,18 @@ def _judge(store_: str | None, old: Profile | None, new: Profile, no_check: bool
     told = checks.gather(finding for finding in brought if finding.severity == "warning")
     if told:
         output.talk(report.findings_text(told).rstrip("\n"))
+
+
+def _inherited(store_: str | None, new: Profile) -> set[tuple[str, str, str]]:
+    """Return the findings that a new preset's parents have already."""
+    workspace = spec.Workspace(store_)
+    found: set[tuple[str, str, str]] = set()
+    for index, reference in enumerate(new.extends):
+        try:
+            found |= {_mark(finding) for finding in _findings(store_, workspace.lookup(reference, new, index))}
+        except NpuprofError:
+            continue  # said when the new preset is resolved
+    return found
 
 
 def _mark(finding: Finding) -> tuple[str, str, str]:
