@@ -73,6 +73,15 @@ def parse(text: str) -> tuple[str, tuple[str, ...]] | None:
     return full("options", segments[0]), segments[1:]
 
 
+def place(text: str) -> tuple[str, tuple[str | int, ...]] | None:
+    """Return what ``show`` would write back: a full key with the path below it, list elements as ``[2]``."""
+    elements = re.search(r"(?:\[\d+\])+$", text)
+    parsed = parse(text[: elements.start()] if elements else text)
+    if parsed is None or elements is None:
+        return parsed
+    return parsed[0], (*parsed[1], *map(int, re.findall(r"\d+", elements[0])))
+
+
 def section_and_name(key: str) -> tuple[str, str]:
     """Return the section and the plain name of a full key."""
     segments = split(key) or (key,)

@@ -96,7 +96,19 @@ def dump(value: Any) -> str:
     """Return a JSON answer: indented, not escaped, ending in a newline."""
     import json
 
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n"
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False) + "\n"
+    except ValueError:
+        return dump(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with the numbers that JSON has no form for as the text that TOML has for them."""
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))) else value
 
 
 def _json(findings: Sequence[Finding]) -> str:

@@ -238,7 +238,7 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
     """Print who set a value, whom it overruled, its default and meaning, and the rules that read it."""
     one_of("--format", format_, ("text", "json"))
     config = asked.config()
-    parsed = keys.parse(key)
+    parsed = keys.place(key)
     if parsed is None:
         raise NpuprofError([Finding("NP009", "error", f"{key!r} is not a key", "", "write the option's name, or section.name")])
     full, tail = parsed

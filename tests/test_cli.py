@@ -1,0 +1,344 @@
+"""The command line: exits, what goes where, formats, colour, and that the quick way and the framework agree."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import REPOSITORY, toml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof import __version__, cli, verbs
+from npuprof.commands import export
+
+PRESETS = {
+    "base": '[profile]\ndescription = "for all"\nscenario = "training"\nabstract = true\n'
+    '[options]\nhccl_timeout = 1800\ndump_step = [1, "3-5"]\n'
+    'enable_dump = true\ndump_path = "/tmp/dump"\n',
+    "leaf": '[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "mixed_float16"\n'
+    '[append.options]\ndump_step = [9]\n[env]\nJ = "a b"\n',
+    "wrong": "[options]\nhcom_paralel = true\n",
+    "worrying": "[options]\nop_select_implmode = 'high_precision'\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def presets(store: Any) -> None:
+    store(PRESETS)
+
+
+#: Words, exit code.
+EXITS = [
+    (["list"], 0), (["list", "--tree"], 0), (["list", "--where", "hccl_timeout == 1800"], 0), (["show", "leaf"], 0),
+    (["show", "leaf", "--origin"], 0),
+    (["explain", "leaf", "hccl_timeout"], 0), (["explain", "leaf", "deterministic"], 0), (["options"], 0), (["options", "dump"], 0),
+    (["option", "hccl_timeout"], 0), (["option", "--", "--soc_version"], 0), (["option", "HCCL_EXEC_TIMEOUT"], 0),
+    (["rule"], 0), (["rule", "np201"], 0),
+    (["check", "leaf"], 0), (["check", "worrying"], 0), (["check", "worrying", "--strict"], 1), (["check", "wrong"], 1), (["check"], 1),
+    (["check", "gone"], 2), (["check", "leaf", "gone"], 2), (["render", "leaf"], 0), (["render", "wrong"], 2),
+    (["render", "wrong", "--no-check"], 2),
+    (["render", "base"], 2), (["render", "base", "--no-check"], 0), (["render", "leaf", "--to", "nothing"], 2),
+    (["env", "leaf"], 0), (["env", "leaf", "--unset"], 0),
+    (["env", "leaf", "--shell", "nothing"], 2), (["--help"], 0), (["-h"], 0), (["render", "-h"], 0), (["--version"], 0),
+    ([], 2), (["nothing"], 2),
+    (["show"], 2), (["show", "leaf", "more"], 2), (["show", "leaf", "--bogus"], 2), (["show", "gone"], 2),
+    (["explain", "leaf", "nothing"], 2),
+    (["option", "nothing"], 2), (["options", "no such words"], 2), (["rule", "NP000"], 2), (["show", "leaf", "--format", "yaml"], 2),
+    (["check", "--format", "xml"], 2), (["check", "--severity", "loud"], 2), (["show", "leaf", "--color", "red"], 2),
+    (["list", "--where", "("], 2),
+    (["show", "leaf", "--cann", "1"], 2), (["show", "leaf", "--product", "x"], 2), (["render"], 2), (["env"], 2),
+    (["render", "leaf", "more"], 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "code"), EXITS)
+def test_exit_codes_and_streams(run: Any, words: list[str], code: int) -> None:
+    result = run(*words)
+    assert result.code == code, (result.out, result.err)
+    if code == 0:
+        assert result.out or words == ["check", "leaf"], "no answer"
+    elif words[:1] != ["check"] and words:  # no words at all: the help
+        assert result.out == "", "an answer in spite of the error"
+        assert result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(("words", "code"), EXITS)
+def test_two_runs_are_byte_identical_and_nothing_in_a_pipe_is_coloured(run: Any, words: list[str], code: int) -> None:
+    first = run(*words)
+    assert run(*words) == first
+    assert "\x1b" not in first.out + first.err
+
+
+JSON = [
+    ["list"], ["list", "--where", "hccl_timeout == 1800"], ["show", "leaf"], ["show", "leaf", "--origin"],
+    ["explain", "leaf", "dump_step"], ["options", "dump"],
+    ["option", "hccl_timeout"], ["option", "RANK_ID"], ["rule"], ["rule", "NP301"], ["check"], ["check", "leaf"], ["check", "gone"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", JSON)
+def test_json_has_a_schema_and_no_surprises(run: Any, words: list[str]) -> None:
+    answer = json.loads(run(*words, "--format", "json").out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert answer["schema"].startswith("npuprof.")
+    assert answer["schema"].partition("/")[2].isdigit()
+
+
+def test_json_can_be_read_whatever_a_preset_holds(run: Any, store: Any) -> None:
+    store(
+        {
+            "odd": toml({"options": {"a": float("inf"), "b": 2**70, "c": "\u2028\x7f", "d": "\U0001f600"}})
+            + "x = nan\ny = 1979-05-27T07:32:00Z\n"
+        }
+    )
+    for words in (["show", "odd"], ["explain", "odd", "x"], ["check", "odd"], ["list"]):
+        json.loads(run(*words, "--format", "json").out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+
+def test_check_speaks_sarif_and_github(run: Any) -> None:
+    sarif = json.loads(run("check", "--format", "sarif").out)
+    assert sarif["version"] == "2.1.0"
+    (result,) = [result for result in sarif["runs"][0]["results"] if result["ruleId"] == "NP201"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "profiles/wrong.toml"
+    assert place["region"] == {"startLine": 2, "startColumn": 1}
+    rules = sarif["runs"][0]["tool"]["driver"]["rules"]
+    assert rules[result["ruleIndex"]]["id"] == "NP201"
+    lines = run("check", "--format", "github").out.splitlines()
+    assert any(line.startswith("::error file=profiles/wrong.toml,line=2,col=1,title=npuprof NP201::") for line in lines)
+
+
+def test_every_verb_writes_to_a_file_what_it_would_print(run: Any) -> None:
+    for words in (["list"], ["show", "leaf"], ["explain", "leaf", "hccl_timeout"], ["options"], ["option", "hccl_timeout"],
+    ["rule"], ["check"],
+                  ["render", "leaf"], ["env", "leaf"], ["check", "--format", "sarif"]):  # fmt: skip
+        printed = run(*words)
+        written = run(*words, "-o", "out.txt")
+        assert (written.code, written.out) == (printed.code, "")
+        assert Path("out.txt").read_bytes() == printed.out.encode()
+
+
+def test_colour_is_for_terminals_and_for_who_asks(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[" in run("check", "--color", "always").out
+    assert "\x1b[" in run("show", "leaf", "--origin", "--color", "always").out
+    assert "\x1b[" not in run("check", "--color", "always", "--format", "json").out
+    from npuprof.output import colour
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    assert colour("auto", Terminal())
+    assert not colour("never", Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not colour("auto", Terminal())
+    assert colour("always", Terminal())
+    monkeypatch.setenv("NO_COLOR", "")
+    assert colour("auto", Terminal()), "an empty NO_COLOR is none"
+    monkeypatch.setenv("TERM", "dumb")
+    assert not colour("auto", Terminal())
+
+
+def test_help_and_errors_are_plain_text_in_a_narrow_pipe(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    for words in (["--help"], ["render", "--help"], ["show", "--bogus"]):
+        result = run(*words)
+        assert "\x1b" not in result.out + result.err
+        assert "─" not in result.out + result.err
+    assert run("--version").out == f"npuprof {__version__}\n"
+
+
+def test_every_verb_of_the_help_has_a_summary(run: Any) -> None:
+    lines = run("--help").out.split("Commands:")[1].splitlines()
+    listed = [line.split() for line in lines if line.startswith("  ") and line[2:3] != " "]
+    assert {"list", "show", "explain", "options", "option", "check", "rule", "render", "env"} <= {words[0] for words in listed}
+    assert all(len(words) > 2 for words in listed)
+
+
+# -- answers ------------------------------------------------------------------------------------------------------
+
+
+def test_show_with_origins_places_every_element(run: Any) -> None:
+    lines = run("show", "leaf", "--origin").out.splitlines()
+    assert 'precision_mode_v2 = "mixed_float16"  # profiles/leaf.toml:4' in lines
+    assert "hccl_timeout = 1800  # profiles/base.toml:6" in lines
+    at = lines.index("dump_step = [")
+    assert lines[at + 1 : at + 4] == [
+        "    1,  # profiles/base.toml:7", '    "3-5",  # profiles/base.toml:7', "    9,  # profiles/leaf.toml:6",
+    ]  # fmt: skip
+
+
+def test_show_can_be_read_back(run: Any, store: Any) -> None:
+    shown = run("show", "leaf").out
+    store({"copy": shown})
+    digest = {row["name"]: row["digest"] for row in json.loads(run("list", "--format", "json").out)["presets"]}
+    assert digest["copy"] == digest["leaf"]
+    assert run("show", "-", stdin=shown.encode()).out == shown
+    with_origins = run("show", "leaf", "--origin").out
+    assert json.loads(run("show", "-", "--format", "json", stdin=with_origins.encode()).out)["digest"] == digest["leaf"]
+
+
+def test_explain_names_winner_losers_default_and_rules(run: Any, store: Any) -> None:
+    store({"over": '[profile]\nextends = ["leaf"]\nunset = ["dump_step"]\n[options]\nhccl_timeout = 600\n'})
+    out = run("explain", "over", "hccl_timeout", "--set", "hccl_timeout=5").out
+    assert out.startswith("over: hccl_timeout = 5\n")
+    assert out.index("set by") < out.index("600 of over (profiles/over.toml:5)") < out.index("1800 of base (profiles/base.toml:6)")
+    assert "NP378" in out
+    out = run("explain", "over", "dump_step").out
+    assert out.startswith("over: dump_step is not set\n")
+    assert "cleared by   over (profiles/over.toml:3, unset)" in out
+    out = run("explain", "leaf", "dump_step").out
+    assert "9 at [2]: leaf (profiles/leaf.toml:6, append)" in out
+    assert "1 at [0]: base (profiles/base.toml:7)" in out
+
+
+@pytest.mark.parametrize("key", ["dump_step[2]", "options.dump_step[2]"])
+def test_explain_takes_a_single_element_as_it_is_shown(run: Any, key: str) -> None:
+    result = run("explain", "leaf", key)
+    assert result.code == 0, result.err
+    assert result.out.startswith("leaf: dump_step[2] = 9\n")
+    assert "set by       leaf (profiles/leaf.toml:6, append)" in result.out
+
+
+def test_list_shows_parents_and_filters_on_resolved_values(run: Any) -> None:
+    assert run("list").out.splitlines() == [
+        "base      abstract  -", "leaf      training  base", "worrying  -         -", "wrong     -         -",
+    ]  # fmt: skip
+    assert run("list", "--tree").out.splitlines() == ["base", "`-- leaf", "worrying", "wrong"]
+    found = json.loads(run("list", "--where", "hccl_timeout == 1800 and precision_mode_v2 is set", "--format", "json").out)
+    assert [row["name"] for row in found["presets"]] == ["leaf"]
+    assert run("list", "--where", "env.J == 'a b'").out.split()[0] == "leaf"
+    assert run("list", "--where", "hccl_timeout == 5").out == ""
+
+
+def test_a_misspelt_word_is_answered_with_its_nearest(run: Any) -> None:
+    assert "did you mean 'leaf'?" in run("show", "laef").err
+    assert "did you mean 'hccl_timeout'" in run("option", "hccl_timout").err
+    assert "did you mean 'session'?" in run("render", "leaf", "--to", "sesion").err
+    assert "did you mean 'precision_mode_v2'" in run("explain", "leaf", "precison_mode_v2").err
+
+
+def test_warnings_are_talk_and_do_not_stop_a_render(run: Any) -> None:
+    result = run("render", "worrying")
+    assert result.code == 0
+    assert result.out.startswith("# Generated by npuprof")
+    assert "warning NP501" in result.err
+    assert run("render", "worrying", "--no-check").err == ""
+
+
+def test_render_check_tells_current_from_stale(run: Any) -> None:
+    assert run("render", "leaf", "-o", "out.py").code == 0
+    assert run("render", "leaf", "--check", "out.py").code == 0
+    assert run("render", "leaf", "--check", "out.py", "--set", "hccl_timeout=5").code == 1
+    with open("out.py", "a") as file:
+        file.write("# mine\n")
+    result = run("render", "leaf", "--check", "out.py")
+    assert (result.code, result.out) == (1, "")
+    assert "hand" in result.err
+    assert run("render", "leaf", "--check", "gone.py").code == 2
+
+
+# -- the quick way and the framework ------------------------------------------------------------------------------
+
+GROUPS = [
+    ["--to", "session"], ["-t", "toml"], ["--to=json"], ["-o", "out"], ["--output=x"], ["--store", "profiles"], ["--store="],
+    ["--cann", "8.0"], ["--product=atlas-a2"], ["--with", "m"], ["--with=n"], ["--set", "a=1"], ["--set=b=2"], ["--set="], ["--set", ""],
+    ["--unset", "k"], ["--unset"], ["--no-check"], ["--inline"], ["--check", "f"], ["--shell", "fish"], ["-s", "tcsh"], ["--diff"], ["--format", "json"], ["-o", "-"],
+]  # fmt: skip
+ODD = [
+    ["--"],
+    ["-h"],
+    ["--help"],
+    ["--bogus"],
+    ["-x"],
+    [""],
+    ["more"],
+    ["--no-check=1"],
+    ["-ofile"],
+    ["-tsession"],
+    ["--outpu"],
+    ["--to"],
+    ["--set", "-x"],
+]
+SPECS = st.sampled_from(["leaf", "-", "a+b", "x.toml", ""])
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> list[str]:
+    """Draw the words of a command, mostly such as people type."""
+    groups = draw(st.lists(st.sampled_from(GROUPS), max_size=5))
+    if draw(st.integers(0, 5)) == 0:
+        groups.append(draw(st.sampled_from(ODD)))
+    return [word for group in draw(st.permutations([[draw(SPECS)], *groups])) for word in group]
+
+
+@pytest.mark.parametrize("verb", ["render", "env"])
+@given(lines())
+def test_the_plain_form_means_what_the_framework_makes_of_it(verb: str, words: list[str]) -> None:
+    plain = verbs.plain([verb, *words])
+    if plain is None:
+        return
+    heard: list[dict[str, Any]] = []
+
+    def listen(**given: Any) -> int:
+        heard.append(given)
+        return 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export, verb, listen)
+        assert cli.run([verb, *words]) == 0
+    assert (verb, heard[0]) == plain
+
+
+PLAIN = [
+    ["render", "leaf"], ["render", "leaf", "--to", "toml"], ["render", "leaf", "-t", "json", "--inline"],
+    ["render", "-", "--store=profiles"],
+    ["render", "leaf", "--set", "hccl_timeout=5", "--set=dump_path=/x", "--unset", "env.J", "--with", "base", "--no-check"],
+    ["env", "leaf"],
+    ["env", "leaf", "--shell", "fish"], ["env", "--unset", "leaf"], ["env", "leaf", "-s", "tcsh", "--set=env.A=b=c"],
+    ["render", "leaf", "--set", "a==b"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", PLAIN)
+def test_what_people_type_is_taken_the_quick_way(words: list[str]) -> None:
+    assert verbs.plain(words) is not None
+
+
+@pytest.mark.parametrize("words", PLAIN)
+def test_both_ways_answer_the_same(run: Any, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = run(*words, stdin=b"[options]\nhccl_timeout = 3\n")
+    monkeypatch.setattr(verbs, "plain", lambda words: None)
+    assert run(*words, stdin=b"[options]\nhccl_timeout = 3\n") == quick
+
+
+def test_the_quick_way_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom npuprof.__main__ import main\nassert main(sys.argv[1:]) == 0\n"
+        "heavy = {'typer', 'click', 'rich', 'git', 'deepdiff', 'tomlkit', 'subprocess', 'json', 'dataclasses', 'inspect',"
+        "'hashlib', 'difflib', 'ast'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    # `-S` keeps the environment's own start-up files from importing what they like.
+    for words in (["render", "bert-training", "--store=builtin:"], ["env", "bert-training", "--store=builtin:"]):
+        command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})\n{code}", *words]
+        result = subprocess.run(
+            command, capture_output=True, check=False, env={"HOME": os.environ["HOME"], "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+        )
+        assert result.returncode == 0, result.stderr.decode()
+
+
+def test_the_installed_command_is_the_same_as_the_module() -> None:
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    by_module = subprocess.run([sys.executable, "-m", "npuprof", "show", "leaf"], capture_output=True, check=True, env=env)
+    by_script = subprocess.run(
+        [sys.executable, "-c", "from npuprof.__main__ import script; script()", "show", "leaf"], capture_output=True, check=True, env=env
+    )
+    assert by_module.stdout == by_script.stdout
+    assert by_module.stderr == b""
