@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from npuprof.history.repository import Entry, Repository
 
-_HEAD = re.compile(rb"commit ([0-9a-f]{40,64})((?: [0-9a-f]{40,64})*)(?: \(from ([0-9a-f]{40,64})\))?\n")
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d+) ([+-]\d{4})$", re.MULTILINE)
+_CODED = re.compile(rb"^encoding (\S+)$", re.MULTILINE)
 _GIT = (
     "-c", "log.showRoot=true", "-c", "log.showSignature=false", "-c", "diff.renameLimit=4000",
-    "log", "--topo-order", "--full-history", "--parents", "-z", "--raw", "-m", "-M", "--no-abbrev", "--no-decorate", "--no-notes",
-    "--no-mailmap", "--no-color", "--no-ext-diff", "--no-relative", "--encoding=UTF-8", "--pretty=raw",
+    "log", "--topo-order", "--full-history", "--parents", "-z", "--raw", "-M", "--diff-merges=off", "--no-abbrev", "--no-decorate",
+    "--no-notes", "--no-mailmap", "--no-color", "--no-ext-diff", "--no-relative", "--format=%x01%H %P",
 )  # fmt: skip
 
 
@@ -33,46 +33,88 @@ class FileChange(NamedTuple):
     new: Entry | None
 
 
-class Commit(NamedTuple):
+class Commit:
     """One commit: ``changes`` has the files that differ from each parent, in the order of ``parents``.
 
     Parents are the nearest ancestors that touched the store; a commit without any has its changes below ``""``.
     """
 
-    id: str
-    parents: tuple[str, ...]
-    author: str
-    email: str
-    date: str
-    subject: str
-    changes: dict[str, list[FileChange]]
+    __slots__ = ("_repository", "_said", "changes", "id", "parents")
+
+    def __init__(self, repository: Repository, oid: str, parents: tuple[str, ...], changes: dict[str, list[FileChange]]) -> None:
+        self.id = oid
+        self.parents = parents
+        self.changes = changes
+        self._repository = repository
+        self._said: tuple[str, str, str, str] | None = None
+
+    @property
+    def author(self) -> str:
+        """The name of the author."""
+        return self._read()[0]
+
+    @property
+    def email(self) -> str:
+        """The address of the author."""
+        return self._read()[1]
+
+    @property
+    def date(self) -> str:
+        """When it was written, as ``2026-01-31T12:00:00+01:00`` in the author's own zone."""
+        return self._read()[2]
+
+    @property
+    def subject(self) -> str:
+        """The first line of its message."""
+        return self._read()[3]
+
+    def _read(self) -> tuple[str, str, str, str]:
+        """Return author, address, date and subject; read when somebody asks, for most commits nobody does."""
+        if self._said is None:
+            found = self._repository.git.read([self.id])[0]
+            self._said = _parsed(found[2] if found else b"")
+        return self._said
+
+
+def _parsed(raw: bytes) -> tuple[str, str, str, str]:
+    headers, _, message = raw.partition(b"\n\n")
+    coded = _CODED.search(headers)
+    encoding = coded[1].decode(errors="replace") if coded else "utf-8"
+    try:
+        text = [part.decode(encoding, errors="replace") for part in (headers, message)]
+    except LookupError:
+        text = [part.decode(errors="replace") for part in (headers, message)]
+    subject = next((line.strip() for line in text[1].splitlines() if line.strip()), "")
+    match = _AUTHOR.search(text[0].encode())
+    if match is None:
+        return "", "", "", subject
+    author, email, stamp, zone = (part.decode() for part in match.groups())
+    return author, email, _date(int(stamp), zone), subject
 
 
 def commits(repository: Repository, tip: str) -> Iterator[Commit]:
     """Yield the commits behind ``tip`` that touched the store, children before parents, from one git process."""
-    waiting: Commit | None = None
-    for head, files in _records(repository.git.stream(*_GIT, tip, "--", ".")):
-        match = _HEAD.match(head)
-        assert match is not None, "git writes it so"
-        oid, parents = match[1].decode(), tuple(match[2].decode().split())
-        if waiting is None or waiting.id != oid:
-            if waiting is not None:
-                yield waiting
-            waiting = Commit(oid, parents, *_said(head), {parent: [] for parent in parents or ("",)})
-        against = match[3].decode() if match[3] else (parents[0] if parents else "")
-        waiting.changes.setdefault(against, []).extend(_named(files, repository.prefix))
-    if waiting is not None:
-        yield waiting
+    prefix = os.fsencode(repository.prefix)
+    for record in _records(repository.git.stream(*_GIT, tip, "--", ".")):
+        head, _, files = record.partition(b"\0")
+        oid, *parents = head.decode().split()
+        if len(parents) > 1:
+            yield Commit(repository, oid, tuple(parents), {parent: _merged(repository, parent, oid) for parent in parents})
+        else:
+            changed = list(_named(files[1:].split(b"\0"), prefix)) if files else []
+            yield Commit(repository, oid, tuple(parents), {parents[0] if parents else "": changed})
 
 
-def _said(head: bytes) -> tuple[str, str, str, str]:
-    headers, _, message = head.partition(b"\n\n")
-    match = _AUTHOR.search(headers)
-    subject = next((line.strip() for line in message.split(b"\n") if line.strip()), b"")
-    if match is None:
-        return "", "", "", subject.decode(errors="replace")
-    author, email, stamp, zone = (part.decode(errors="replace") for part in match.groups())
-    return author, email, _date(int(stamp), zone), subject.decode(errors="replace")
+def _merged(repository: Repository, parent: str, commit: str) -> list[FileChange]:
+    """Return what a merge changed against one parent, from their trees; git is asked only where something was renamed."""
+    old, new = repository.files(parent), repository.files(commit)
+    if old == new:
+        return []
+    if old.keys() - new.keys() and new.keys() - old.keys():
+        raw = repository.git.run("diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit, "--", ".")
+        return list(_named(raw.split(b"\0"), os.fsencode(repository.prefix)))
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return [FileChange(name if name in old else None, old.get(name), name if name in new else None, new.get(name)) for name in names]
 
 
 def _date(stamp: int, zone: str) -> str:
@@ -87,56 +129,34 @@ def _date(stamp: int, zone: str) -> str:
     return f"{local:%Y-%m-%dT%H:%M:%S}{zone[:3]}:{zone[3:]}"
 
 
-def _records(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, list[tuple[bytes, ...]]]]:
-    """Yield each header with the raw lines below it: (modes, ids and status; path; new path)."""
-    head: bytes | None = None
-    files: list[tuple[bytes, ...]] = []
-    tokens = _tokens(blocks)
-    for token in tokens:
-        meta = b""
-        if token.startswith(b":"):
-            meta = token
-        elif token.startswith(b"commit "):
-            if head is not None:
-                yield head, files
-            head, files = token, []
-            text, found, last = token.rpartition(b"\n:")
-            if found and b"\n" not in last:
-                head, meta = text, b":" + last
-        if meta:
-            status = meta.rpartition(b" ")[2]
-            paths = (next(tokens), next(tokens)) if status[:1] in b"RC" else (next(tokens),)
-            files.append((meta, *paths))
-    if head is not None:
-        yield head, files
-
-
-def _tokens(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _records(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what git says of each commit: its id and those of its parents, NUL, then raw lines and paths."""
     rest = b""
     for block in blocks:
-        *whole, rest = (rest + block).split(b"\0")
-        yield from whole
+        *whole, rest = (rest + block).split(b"\0\1")
+        for record in whole:
+            yield record.lstrip(b"\1")
     if rest:
-        yield rest
+        yield rest.lstrip(b"\1").removesuffix(b"\0")
 
 
-def _named(files: list[tuple[bytes, ...]], prefix: str) -> Iterator[FileChange]:
-    for meta, *paths in files:
-        words = meta[1:].decode().split(" ")
-        old = (words[0], words[2]) if words[0] not in ("000000", "160000") else None
-        new = (words[1], words[3]) if words[1] not in ("000000", "160000") else None
-        was, now = _name(paths[0], prefix), _name(paths[-1], prefix)
-        if words[4][0] == "C":
-            was, old = None, None
-        change = FileChange(was if old else None, old if was else None, now if new else None, new if now else None)
-        if change.old or change.new:
-            yield change
+def _named(files: list[bytes], prefix: bytes) -> Iterator[FileChange]:
+    place = 0
+    while place + 1 < len(files):
+        words = files[place][1:].decode().split(" ")
+        two = words[4][0] in "RC"
+        was = _name(files[place + 1], prefix)
+        now = _name(files[place + 2], prefix) if two else was
+        place += 3 if two else 2
+        old = (words[0], words[2]) if words[0] not in ("000000", "160000") and words[4][0] != "C" and was is not None else None
+        new = (words[1], words[3]) if words[1] not in ("000000", "160000") and now is not None else None
+        if old or new:
+            yield FileChange(was if old else None, old, now if new else None, new)
 
 
-def _name(path: bytes, prefix: str) -> str | None:
+def _name(path: bytes, prefix: bytes) -> str | None:
     """Return the name of a file below the store, or None where it is not one of its TOML files."""
-    text = os.fsdecode(path)
-    if not text.startswith(prefix) or not text.endswith(".toml"):
+    if not path.startswith(prefix) or not path.endswith(b".toml"):
         return None
-    name = text[len(prefix) : -5]
-    return None if name.startswith(".") or "/." in name else name
+    name = path[len(prefix) : -5]
+    return None if name.startswith(b".") or b"/." in name else os.fsdecode(name)

@@ -22,6 +22,8 @@ _TAG = re.compile(r"refs/tags/(.+)/v(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]
 _FORMAT = "%00%01%(objecttype)%00%(objectname)%00%(*objectname)%00%(refname)%00%(taggerdate:iso-strict)%00%(contents)"
 _DIGEST = re.compile(r"^Digest: ([0-9a-f]{64})$", re.MULTILINE)
 
+_TREES = 4000  # trees kept in memory
+
 #: A file of a tree: its mode and the id of its content.
 Entry = tuple[str, str]
 
@@ -159,6 +161,8 @@ class Repository:
         root = self.git.read([f"{commit}:{self.prefix.rstrip('/')}"])[0]
         if root is None or root[1] != "tree":
             return {}
+        if len(self._trees) > _TREES:
+            self._trees.clear()
         self._trees[root[0]] = _entries(root[2], len(root[0]) // 2)
         found: dict[str, Entry] = {}
         level = [("", root[0])]

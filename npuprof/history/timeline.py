@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from npuprof import changes as diff
-from npuprof import document, values
+from npuprof import document, keys, values
+from npuprof.config import Config
 from npuprof.errors import NpuprofError
-from npuprof.history.commits import Commit, commits
-from npuprof.model import Context, Finding, Path
+from npuprof.history.commits import Commit, FileChange, commits
+from npuprof.history.quick import difference
+from npuprof.model import Context, Finding, Origin, Path
 from npuprof.profile import Profile
 from npuprof.record import Record
 from npuprof.resolve import Resolver
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuprof.changes import Change
-    from npuprof.config import Config
     from npuprof.history.repository import Entry, Repository
 
 #: What a preset was at a commit: resolved, not resolvable (the findings), or not there.
@@ -49,26 +51,28 @@ class Timeline:
         self._resolver = Resolver(self._lookup, context)
         self._profiles: dict[tuple[str, str], Profile | NpuprofError] = {}
         self._files: dict[str, Entry] = {}
+        self._texts: dict[str, bytes] = {}
+        self._last: set[str] = set()
+        self._members: set[str] = {name}
 
     def steps(self, key: str = "", tail: Path = ()) -> Iterator[Step]:
         """Yield the commits that changed the resolved preset, or the value at a key or below it."""
         states: dict[str, tuple[dict[str, Entry], str]] = {}
         results: dict[str, Any] = {}
-        first = True
-        for commit in commits(self._repository, self._tip):
-            if first:
+        name = bytes(keys.section_and_name(key)[1], "utf-8") if key and not tail else b""
+        for commit in self._ahead():
+            if not states and not results:
                 states[commit.id] = (self._repository.files(self._tip), self._name)
-                first = False
             if commit.id not in states:
                 continue  # nothing that is asked for leads here
-            files, name = states.pop(commit.id)
+            files, called = states.pop(commit.id)
             if commit.id not in results:
-                results[commit.id] = self._result(files, name)
+                results[commit.id] = self._result(files, called)
             now = results.pop(commit.id)
             before = []
             for place, parent in enumerate(commit.parents or ("",)):
                 changed = commit.changes[parent]
-                was = next((change.was for change in changed if change.now == name and change.was), name)
+                was = next((change.was for change in changed if change.now == called and change.was), called)
                 if parent in results and parent in states:
                     before.append(results[parent])
                     continue
@@ -79,13 +83,52 @@ class Timeline:
                 for change in changed:
                     if change.was and change.old:
                         whole[change.was] = change.old
-                then = self._result(whole, was) if _concerns(changed, now, name, files) else now
+                then = now
+                if _concerns(changed, now, called, files):
+                    then = (self._quick(changed, now, key, name) if name else None) or self._result(whole, was)
                 before.append(then)
                 if parent:
                     states[parent], results[parent] = (whole, was), then
-            step = _step(commit, name, before, now, key, tail)
+            step = _step(commit, called, before, now, key, tail)
             if step is not None:
                 yield step
+
+    def _ahead(self) -> Iterator[Commit]:
+        """Yield the commits; read the texts that the next ones need in one go."""
+        for some in _batches(commits(self._repository, self._tip)):
+            files = [change for commit in some for changed in commit.changes.values() for change in changed]
+            known = self._members
+            wanted = {change.old[1] for change in files if change.old and change.was and (not known or change.was in known)}
+            self._texts = {oid: text for oid, text in self._texts.items() if oid in self._last}
+            self._texts.update(self._repository.blobs(oid for oid in wanted if oid not in self._texts))
+            self._last = {change.old[1] for change in files if change.old}
+            yield from some
+
+    def _text(self, oid: str) -> bytes:
+        if oid not in self._texts:
+            self._texts.update(self._repository.blobs([oid]))
+        return self._texts.get(oid, b"")
+
+    def _quick(self, changed: list[FileChange], now: Any, key: str, name: bytes) -> Any:
+        """Return what the preset was before one file changed plainly, or None where that takes resolving it again."""
+        if now is None or isinstance(now, NpuprofError):
+            return None
+        if isinstance(now, Config):
+            now = Known(now, key)
+        touched = [change for change in changed if change.was in now.members or change.now in now.members]
+        if len(touched) != 1 or touched[0].was != touched[0].now or "120000" in (touched[0].old[0], touched[0].new[0]):  # type: ignore[index]
+            return None
+        file = touched[0]
+        assert file.old is not None, "it has one name on both sides"
+        assert file.new is not None, "it has one name on both sides"
+        found = difference(self._text(file.old[1]), self._text(file.new[1]), name, now.appended)
+        if found is None:
+            return None
+        if not found.line:
+            return now
+        if (file.now, found.line) != now.place or not values.same(found.new, now.settings[key]):
+            return None
+        return now.but(found.old)
 
     def _result(self, files: dict[str, Entry], name: str) -> Any:
         if name not in files:
@@ -94,9 +137,11 @@ class Timeline:
         resolver = self._resolver
         resolver.renew(_KEPT)
         try:
-            return resolver.config(self._profile(name), name)
+            found = resolver.config(self._profile(name), name)
         except NpuprofError as error:
             return error
+        self._members = {profile.name for profile in found.lineage}
+        return found
 
     def _lookup(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         asked = referrer.origin("profile", "extends", index) if referrer else None
@@ -123,7 +168,7 @@ class Timeline:
             from npuprof.history.revision import Revision
 
             try:
-                raw = Revision(self._repository, self._tip, self._files).text(name)
+                raw = self._text(oid) if mode != "120000" else Revision(self._repository, self._tip, self._files).text(name)
                 found = Profile(document.read(name, self._repository.source(name), raw), key=f"{name}@{oid}")
             except NpuprofError as error:
                 found = error
@@ -139,7 +184,7 @@ def _concerns(changed: list[Any], now: Any, name: str, files: dict[str, Entry]) 
         return any(name in (change.was, change.now) for change in changed)
     if isinstance(now, NpuprofError):
         return bool(changed)
-    members = {profile.name for profile in now.lineage}
+    members = now.members if isinstance(now, Known) else {profile.name for profile in now.lineage}
     if any(change.was in members or change.now in members for change in changed):
         return True
     return bool(changed) and any(files.get(member, ("",))[0] == "120000" for member in members)
@@ -164,13 +209,63 @@ def _step(commit: Commit, name: str, before: list[Any], now: Any, key: str, tail
         if key and not _holds(now, key, tail):
             return None
         return Step(commit, kind, name, tuple(_alone(now, key, tail)))
+    if any(isinstance(side, Known) for side in (now, *resolved)):
+        if any(_same(then, now, key, tail) for then in resolved):
+            return None
+        return Step(commit, "changed", name, (_known(resolved[0], now, key),))
     found = [_differ(then, now, key, tail) for then in resolved]
     common = set.intersection(*({change.key for change in changes} for changes in found))
     changes = [change for change in diff.compare(before[0], now) if change.key in common] if common else []
     return Step(commit, "changed", name, tuple(_below(changes, key, tail))) if common else None
 
 
-def _differ(then: Config, now: Config, key: str, tail: Path) -> list[Change]:
+def _known(then: Any, now: Any, key: str) -> Change:
+    kind = "added" if key not in then.settings else "removed" if key not in now.settings else "changed"
+    origins = (then.origin(key) if kind != "added" else None, now.origin(key) if kind != "removed" else None)
+    return diff.Change(key, kind, then.settings.get(key), now.settings.get(key), key, (), False, *diff.facts(key), origins)
+
+
+def _batches(found: Iterator[Commit]) -> Iterator[list[Commit]]:
+    """Yield commits in lists: short ones first, so that a few steps of a long history come at once."""
+    size = 16
+    while some := list(islice(found, size)):
+        yield some
+        size = min(2 * size, 1024)
+
+
+class Known:
+    """A preset of which one setting is known without resolving it: a plain scalar, on a line of one of its files."""
+
+    def __init__(self, config: Config, key: str) -> None:
+        self.members = {profile.name for profile in config.lineage}
+        self.appended = {
+            keys.section_and_name(step.key)[1].encode()
+            for profile in config.lineage
+            for steps in (profile.steps, *(override.steps for override in profile.overrides))
+            for step in steps
+            if step.op == "append"
+        }
+        self.settings = {key: config.settings[key]} if key in config.settings else {}
+        self._origin = config.origin(key) if self.settings else None
+        origin = self._origin
+        plain = origin is not None and origin.layer == "values" and len(origin.path) == 2 and type(self.settings[key]) in (bool, int, str)
+        self.place = (origin.profile, origin.line) if origin is not None and plain else None
+
+    def origin(self, key: str) -> Origin | None:
+        """Return who set the setting."""
+        return self._origin
+
+    def but(self, value: Any) -> Known:
+        """Return the same with another value on the same line."""
+        other = object.__new__(Known)
+        other.members, other.appended, other.place, other._origin = self.members, self.appended, self.place, self._origin
+        other.settings = dict.fromkeys(self.settings, value)
+        return other
+
+
+def _differ(then: Any, now: Any, key: str, tail: Path) -> list[Change]:
+    if isinstance(then, Known) or isinstance(now, Known):
+        return [] if _same(then, now, key, tail) else [_known(then, now, key)]
     if not key:
         return diff.compare(then, now, trace=False)
     if (key in then.settings) == (key in now.settings) and (key not in now.settings or _same(then, now, key, tail)):
@@ -183,7 +278,9 @@ def _holds(result: Any, key: str, tail: Path) -> bool:
     return key in settings and values.find(key, settings[key], tail)[0]
 
 
-def _same(then: Config, now: Config, key: str, tail: Path) -> bool:
+def _same(then: Any, now: Any, key: str, tail: Path) -> bool:
+    if (key in then.settings) != (key in now.settings) or key not in now.settings:
+        return key not in then.settings and key not in now.settings
     if not tail:
         return values.equal(key, then.settings[key], now.settings[key])
     left, right = (values.find(key, config.settings[key], tail) for config in (then, now))
@@ -197,9 +294,9 @@ def _below(changes: list[Change], key: str, tail: Path) -> list[Change]:
     return [change for change in changes if change.setting == key and change.tail[: len(tail)] == tail[: len(change.tail)]]
 
 
-def _alone(config: Config, key: str, tail: Path) -> list[Change]:
+def _alone(config: Config | Known, key: str, tail: Path) -> list[Change]:
     return [
         diff.Change(name, "added", None, value, name, (), False, *diff.facts(name), (None, config.origin(name)))
-        for name, value in config.ordered().items()
+        for name, value in (config.settings if isinstance(config, Known) else config.ordered()).items()
         if not key or name == key
     ]
