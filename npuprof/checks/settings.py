@@ -318,7 +318,7 @@ def _launcher(name: str, value: dict[str, Any], variable: catalog.Variable | Non
             )
         ]
     fact = value["launcher"]
-    if fact not in FACTS:
+    if not isinstance(fact, str) or fact not in FACTS:
         return [
             Fault(
                 "NP203",

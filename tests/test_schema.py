@@ -1,0 +1,195 @@
+"""The editor schema: valid, complete, and never stricter than ``check``."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npuprof import catalog, profile
+from npuprof.checks.settings import faults
+from npuprof.schema import SHAPES, schema
+from npuprof.structures import STRUCTURES
+
+jsonschema = pytest.importorskip("jsonschema")
+SCHEMA = schema()
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def accepts(section: str, name: str, value: Any) -> bool:
+    return bool(VALIDATOR.is_valid({section: {name: value}}))
+
+
+def test_it_is_a_schema_of_2020_12() -> None:
+    VALIDATOR.check_schema(SCHEMA)
+    assert SCHEMA["$schema"].endswith("2020-12/schema")
+
+
+def test_it_accepts_every_shipped_preset(shipped: Path) -> None:
+    paths = sorted(shipped.rglob("*.toml"))
+    assert len(paths) > 13
+    for path in paths:
+        VALIDATOR.validate(tomllib.loads(path.read_text()))
+
+
+def test_the_example_of_the_file_format_is_accepted() -> None:
+    VALIDATOR.validate(
+        tomllib.loads("""
+        [profile]
+        description = "BERT-large"
+        extends = ["base/training"]
+        scenario = "training"
+        cann = ">=8.0,<10"
+        products = ["atlas-a2-training"]
+        abstract = false
+        owner = "nlp-team"
+        unset = ["dump_path", "env.HCCL_ALGO"]
+        locked = ["hccl_timeout"]
+        [options]
+        precision_mode_v2 = "mixed_float16"
+        iterations_per_loop = 100
+        dynamic_dims = [[20, 20, 1, 1], [40, 40, 2, 2]]
+        profiling_options = { output = "/tmp/profiling", training_trace = "on" }
+        [options.modify_mixlist]
+        black-list = { to-add = ["MatMul", "Cast"] }
+        [append.options.modify_mixlist]
+        black-list = { to-add = ["Xlog1py"] }
+        [env]
+        HCCL_EXEC_TIMEOUT = 1800
+        RANK_ID = { launcher = "rank" }
+        [estimator]
+        save_checkpoints_steps = 1000
+        [atc]
+        soc_version = "Ascend910B2"
+        framework = 3
+        [[override]]
+        match = { product = "atlas-a3" }
+        options = { precision_mode_v2 = "mixed_bfloat16" }
+    """)
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[option]\nx = 1",
+        "[options]\nhccl_timout = 1",
+        '[options]\nhccl_timeout = "soon"',
+        "[options]\ndeterministic = true",
+        "[options]\ndeterministic = 2",
+        '[options]\nprecision_mode_v2 = "fp17"',
+        '[profile]\nscenario = "trainig"',
+        '[profile]\nextends = "base"',
+        "[profile]\nnmae = 1",
+        "[env]\nX = true",
+        '[env]\nRANK_ID = { launcher = "rnk" }',
+        '[env]\n"A B" = 1',
+        '[atc]\nframework = "tensorflow"',
+        "[atc]\nframwork = 3",
+        '[estimator]\nsave_checkpoints_steps = "many"',
+        "[options.modify_mixlist]\nblack-list = { add = [] }",
+        "[options]\naicore_num = [1, 2, 3]",
+        "[[override]]\noptions = { deterministic = 1 }",
+        '[[override]]\nmatch = { prodct = "a" }',
+    ],
+)
+def test_what_an_editor_should_underline_is_refused(text: str) -> None:
+    assert not VALIDATOR.is_valid(tomllib.loads(text))
+
+
+def test_every_name_of_the_catalogue_is_in_it_with_its_meaning() -> None:
+    for section in ("options", "env", "estimator", "atc"):
+        known = SCHEMA["$defs"][section]["properties"]
+        for name in catalog.names(section):
+            if section == "estimator" and (argument := catalog.argument(name)) and argument.kind == "object":
+                assert name not in known
+            else:
+                assert known[name]["description"].startswith(catalog.text(section, name)["summary"])
+
+
+def test_it_has_the_tables_and_structures_that_the_code_has() -> None:
+    assert set(SCHEMA["properties"]) == set(profile._TABLES)
+    assert set(SCHEMA["$defs"]["profile"]["properties"]) == set(profile._KINDS)
+    assert set(SCHEMA["$defs"]["override"]["properties"]) == set(profile._OVERRIDE)
+    assert set(SCHEMA["$defs"]["override"]["properties"]["match"]["properties"]) == set(profile._MATCH)
+    assert set(SHAPES) == set(STRUCTURES)
+
+
+def patterns(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("pattern"), str):
+            yield node["pattern"]
+        for item in node.values():
+            yield from patterns(item)
+    elif isinstance(node, list):
+        for item in node:
+            yield from patterns(item)
+
+
+def test_its_patterns_are_those_that_editors_know_too() -> None:
+    for pattern in patterns(SCHEMA):
+        re.compile(pattern)
+        assert not re.search(r"\(\?[^:=!]|\\[AZz]|[+*?]\+", pattern), "Python only"
+
+
+WORDS = sorted({str(choice) for name in catalog.names() if (option := catalog.option(name)) for choice in option.choices})
+NAMES = [(section, name) for section in ("options", "env", "estimator", "atc") for name in catalog.names(section)]
+EXAMPLES = [catalog.text(section, name).get("example") for section, name in NAMES]
+VALUES = (
+    st.sampled_from([*WORDS, "", "0", "1", "-1", "3-5", "0|5", "a:1;b:2", "x:on", "/tmp/x", "{}", "a b", "1,2"])
+    | st.sampled_from([example for example in EXAMPLES if example is not None])
+    | st.integers(-5, 5)
+    | st.sampled_from([100, 2**31, 2**62])
+    | st.booleans()
+    | st.floats(-2, 2)
+    | st.text(max_size=4)
+    | st.lists(st.integers(-1, 3) | st.sampled_from(["a", "0-3", "fast", "step", 0.5]), max_size=4)
+    | st.lists(st.lists(st.integers(-1, 3), max_size=3), max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["a", "launcher", "Switch", "ByOpType", "black-list"]), st.sampled_from(["rank", "on", 1, {}]), max_size=2
+    )
+)
+
+
+@settings(max_examples=600)
+@given(st.sampled_from(NAMES), VALUES)
+def test_it_never_refuses_what_the_checks_let_pass(place: tuple[str, str], value: Any) -> None:
+    section, name = place
+    key = name if section == "options" else f"{section}.{name}"
+    if not any(fault.severity == "error" for fault in faults(key, value)):
+        assert accepts(section, name, value), (key, value)
+
+
+@pytest.mark.parametrize(
+    "value", [*WORDS, 0, 1, 2, -1, True, False, 0.5, "0,1", "0|5", [0, 1], ["a"], [["a"]], {"a": 1}, {"a": "on"}, "x"], ids=repr
+)
+def test_it_refuses_no_common_value_anywhere_that_the_checks_let_pass(value: Any) -> None:
+    for section, name in NAMES:
+        key = name if section == "options" else f"{section}.{name}"
+        if not any(fault.severity == "error" for fault in faults(key, value)):
+            assert accepts(section, name, value), (key, value)
+
+
+def test_it_accepts_the_example_of_every_record() -> None:
+    tried = 0
+    for (section, name), example in zip(NAMES, EXAMPLES, strict=True):
+        key = name if section == "options" else f"{section}.{name}"
+        if example is not None and not any(fault.severity == "error" for fault in faults(key, example)):
+            tried += 1
+            assert accepts(section, name, example), (key, example)
+    assert tried > 50
+
+
+def test_the_command_prints_it_and_twice_the_same(run: Callable[..., Any], tmp_path: Path) -> None:
+    said = run("schema")
+    assert said.code == 0
+    assert json.loads(said.out) == json.loads(json.dumps(SCHEMA))
+    assert run("schema", "-o", tmp_path / "s.json").out == ""
+    assert (tmp_path / "s.json").read_text() == said.out
