@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from npuprof import catalog, keys, values
@@ -21,7 +22,7 @@ class Config:
     ``settings`` maps full keys (``precision_mode``, ``env.JOB_ID``) to plain values, in the order of
     resolution; ``options``, ``env``, ``estimator`` and ``atc`` show one section each, in the catalogue's
     order, by plain name. ``lineage`` holds the profiles that took part, lowest first; ``changed`` tells whether
-    changes from the command line came after them.
+    changes from the command line came after them. ``memo`` keeps what has been worked out from the settings.
     """
 
     def __init__(
@@ -40,18 +41,26 @@ class Config:
         self.settings = settings
         self.resolver = resolver
         self.changed = changed
+        self.memo: dict[str, Any] = {}
         self._tracer = tracer
         self._traced: tuple[dict[str, Any], dict[str, list[Event]]] | None = None
 
     def section(self, section: str) -> dict[str, Any]:
         """Return the settings of one section by plain name: the catalogue's first, in its order."""
-        found: dict[str, Any] = {}
+        return self.sections()[section]
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return the settings by section and plain name, all as ``section`` returns one."""
+        found: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
         for key, value in self.settings.items():
-            where, name = keys.section_and_name(key) if "." in key or '"' in key else ("options", key)
-            if where == section:
-                found[name] = _own(value) if isinstance(value, (dict, list)) else value
-        place = catalog.order(section)
-        return {name: found[name] for name in sorted(found, key=lambda name: (place.get(name, len(place)), name))}
+            section, name = keys.section_and_name(key) if "." in key or '"' in key else ("options", key)
+            found[section][name] = _own(value) if isinstance(value, (dict, list)) else value
+        for section, settings in found.items():
+            if len(settings) > 1:
+                place = catalog.order(section)
+                last = len(place)
+                found[section] = {name: settings[name] for name in sorted(settings, key=lambda name: (place.get(name, last), name))}
+        return found
 
     @property
     def options(self) -> dict[str, Any]:
@@ -110,7 +119,10 @@ class Config:
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical form, in hexadecimal: the same for equal results on every machine."""
-        return digest(self.settings)
+        if "digest" not in self.memo:
+            self.memo["digest"] = digest(self.settings)
+        found: str = self.memo["digest"]
+        return found
 
     def ordered(self) -> dict[str, Any]:
         """Return all settings by full key, in the catalogue's order, section after section."""
@@ -212,6 +224,7 @@ def _quoted(text: str) -> str:
     return encode_basestring_ascii(text)
 
 
+@cache
 def _sha256() -> Any:
     """Return the hash without OpenSSL where the interpreter has it so: importing ``hashlib`` takes longer."""
     from importlib import import_module

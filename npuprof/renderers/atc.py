@@ -9,7 +9,7 @@ from npuprof.catalog import Flag
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, sidecars, unfit, wire
+from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, section, sidecars, unfit, wire
 from npuprof.renderers.quirks import finding
 from npuprof.renderers.shell import posix
 
@@ -58,7 +58,7 @@ def _flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
     found: dict[str, Any] = {}
     keys: dict[str, str] = {}
     lost: dict[str, str] = {}
-    for name, value in config.options.items():
+    for name, value in section(config, "options").items():
         option = catalog.option(name)
         if option is None or "atc" not in option.spelling:
             lost[name] = "ATC always converts for inference." if name == "graph_run_mode" else ""
@@ -76,7 +76,7 @@ def _flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         found[flag], keys[flag] = written, name
     if lost:
         raise not_carried(config, list(lost), "atc", lost)
-    for name, value in config.atc.items():
+    for name, value in section(config, "atc").items():
         if catalog.flag(name) is None or isinstance(value, (dict, list)):
             key = f"atc.{name}"
             what = f"{key} cannot be carried by the target atc"

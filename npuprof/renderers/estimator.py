@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document, fits, left_out, not_carried, sidecars, unfit, wire
+from npuprof.renderers.common import document, fits, left_out, not_carried, section, sidecars, unfit, wire
 from npuprof.renderers.python import HERE, call, literal
 from npuprof.renderers.quirks import companions, finding
 from npuprof.renderers.session import parameters
@@ -51,7 +52,7 @@ def run_config(session_config=None, **more):
 {remarks}{call}
 '''
 _INLINE = """\
-{parameters}session_config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
+{os}{parameters}session_config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
 session_config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
 {remarks}{call}
 """
@@ -91,12 +92,12 @@ def _arguments(config: Config) -> tuple[dict[tuple[str, ...], str], list[str]]:
     found: dict[tuple[str, ...], str] = {}
     beside: list[str] = []
     lost: list[str] = []
-    for name, value in config.options.items():
+    for name, value in section(config, "options").items():
         option = catalog.option(name)
         if option is None or (name in _LOST and not (name == "use_off_line" and value is True)):
             lost.append(name)
         elif "run_config" in option.spelling:
-            found[tuple(option.spelling["run_config"].split("."))] = name
+            found[_path(option.spelling["run_config"])] = name
         elif option.field is None or option.states.endswith("."):
             lost.append(name)
         else:
@@ -128,32 +129,46 @@ def _tree(config: Config, arguments: dict[tuple[str, ...], str]) -> dict[str, An
 
 def _nested(config: Config, tree: dict[str, Any]) -> list[Any]:
     """Return the arguments as ``python.call`` takes them."""
+    options = section(config, "options")
     return [
-        (f"{argument}={_CLASSES[argument]}(", _nested(config, inner), ")") if isinstance(inner, dict) else _leaf(config, argument, inner)
+        (f"{argument}={_CLASSES[argument]}(", _nested(config, inner), ")")
+        if isinstance(inner, dict)
+        else f"{argument}=0"  # the one argument that has to be given although the preset does not
+        if inner is None
+        else _leaf(config, argument, inner, options[inner])
         for argument, inner in tree.items()
     ]
 
 
-def _leaf(config: Config, argument: str, name: str | None) -> Any:
-    if name is None:  # the one argument that has to be given although the preset does not
-        return f"{argument}=0"
+def _leaf(config: Config, argument: str, name: str, value: Any) -> Any:
+    if isinstance(value, (dict, list)):
+        files = sidecars(config)
+        if name in files:
+            return f"{argument}=os.path.join(", f"{HERE}, {literal(files[name][0])}", ")"
+        value = wire(name, value)
     option = catalog.option(name)
     assert option is not None
-    value = wire(name, config.options[name])
     if not (fits(option, value) if option.field else isinstance(value, bool)):
         raise NpuprofError([unfit(config, name, "estimator")])
-    files = sidecars(config)
-    if name in files:
-        return f"{argument}=os.path.join(", f"{HERE}, {literal(files[name][0])}", ")"
+    return _argument(argument, name, value)
+
+
+@lru_cache(4096, typed=True)
+def _argument(argument: str, name: str, value: str | int) -> Any:
     if name in _BYTES:
         return f"{argument}=tf.compat.as_bytes(", literal(value), ")"
     return f"{argument}={literal(value)}"
 
 
+@cache
+def _path(spelling: str) -> tuple[str, ...]:
+    return tuple(spelling.split("."))
+
+
 def _own(config: Config) -> list[str]:
     """Return the arguments that stand below [estimator]."""
     lines = []
-    for name, value in config.estimator.items():
+    for name, value in section(config, "estimator").items():
         record = catalog.argument(name)
         if record is None or record.kind == "object" or not isinstance(value, (str, int, float)):
             key = f"estimator.{name}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, sidecars, unfit, wire
+from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, section, sidecars, unfit, wire
 from npuprof.renderers.python import HERE, assignment, literal, statement
 from npuprof.renderers.quirks import finding
 
@@ -34,7 +35,7 @@ def open_npu(device_id=None):
     return npu.open(device_id).as_default()
 '''
 _INLINE = """\
-options = npu.global_options()
+{os}options = npu.global_options()
 {lines}npu.open().as_default()
 """
 
@@ -46,10 +47,14 @@ def global_options(config: Config, inline: bool) -> Rendered:
     lines: list[str] = []
     findings: list[Finding] = []
     lost: dict[str, str] = {}
-    for name, value in config.options.items():
+    for name, value in section(config, "options").items():
         option = catalog.option(name)
         if option is None or "global_options" not in option.spelling:
             lost[name] = _INSTEAD.get(name, "")
+            continue
+        if name in files:
+            target = f"options.{option.spelling['global_options']}"
+            lines += statement(f"{target} = os.path.join(", f"{HERE}, {literal(files[name][0])}", ")", indent)
             continue
         wired = wire(name, value)
         if not fits(option, wired):
@@ -60,13 +65,7 @@ def global_options(config: Config, inline: bool) -> Rendered:
                 f"There the adapter of TF 2 takes {' or '.join(map(literal, option.surface_values['global_options'].values()))} only."
             )
             continue
-        target = f"options.{option.spelling['global_options']}"
-        if name in files:
-            lines += statement(f"{target} = os.path.join(", f"{HERE}, {literal(files[name][0])}", ")", indent)
-            continue
-        if name == "optimization_switch" and not written.endswith(";"):
-            written += ";"  # the adapter appends a switch of its own without a separator
-        lines += assignment(target, literal(written), indent)
+        lines += _line(name, written, indent)
         findings += _doubts(config, name, written)
     if lost:
         raise not_carried(config, list(lost), "global-options", lost)
@@ -74,6 +73,15 @@ def global_options(config: Config, inline: bool) -> Rendered:
     body = (_INLINE if inline else _MODULE).format(**shape)
     notes = left_out(config, "env", "estimator", "atc")
     return Rendered(document(config, "global-options", body), dict(files.values()), notes, tuple(findings))
+
+
+@lru_cache(4096, typed=True)
+def _line(name: str, value: str | int, indent: str) -> list[str]:
+    option = catalog.option(name)
+    assert option is not None
+    if name == "optimization_switch" and not str(value).endswith(";"):
+        value = f"{value};"  # the adapter appends a switch of its own without a separator
+    return assignment(f"options.{option.spelling['global_options']}", literal(value), indent)
 
 
 _INSTEAD = {

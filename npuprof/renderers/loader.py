@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from npuprof import catalog
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, left_out
@@ -68,13 +70,17 @@ def session_config(config=None, environ=None):
 '''
 
 
-def loader(config: Config, inline: bool) -> Rendered:
-    """Return the module with ``session_config(config=None)``; it is the same for every preset."""
+@cache
+def _body() -> str:
     fields = {name: option.field for name in catalog.names() if (option := catalog.option(name)) and option.field}
     rows = "".join(f"    {literal(name)}: {literal(field)},\n" for name, field in fields.items())
     own = "{" + ", ".join(literal(f"NPUPROF_{name}") for name in _OWN) + "}"
-    body = _BODY.format(imports=imports(("os", "warnings")), fields=rows, own=own)
-    return Rendered(document(config, "env-loader", body), {}, left_out(config, "estimator", "atc"))
+    return _BODY.format(imports=imports(("os", "warnings")), fields=rows, own=own)
+
+
+def loader(config: Config, inline: bool) -> Rendered:
+    """Return the module with ``session_config(config=None)``; it is the same for every preset."""
+    return Rendered(document(config, "env-loader", _body()), {}, left_out(config, "estimator", "atc"))
 
 
 TARGETS = {

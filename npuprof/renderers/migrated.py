@@ -7,7 +7,7 @@ from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.record import Record
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document, left_out, sidecars
+from npuprof.renderers.common import document, left_out, section, sidecars
 from npuprof.renderers.python import call, literal
 from npuprof.renderers.quirks import companions, finding
 from npuprof.renderers.session import bare, builder, imports, parameters
@@ -142,7 +142,7 @@ init_sess.close()
 
 def _writer(target: str) -> Callable[[Config, bool], Rendered]:
     def write(config: Config, inline: bool) -> Rendered:
-        names = list(config.options)
+        names: list[str] | None = None
         notes = left_out(config, "env", "estimator", "atc")
         if target == "initialize-system":
             names, later = _early(config)
@@ -157,20 +157,19 @@ def _early(config: Config) -> tuple[list[str], list[str]]:
     """Return the options that must stand in the session of initialize_system, and the others."""
     early: list[str] = []
     later: list[str] = []
-    for name in config.options:
+    for name in section(config, "options"):
         option = catalog.option(name)
         unknown = option is None or option.field is None  # reported, not passed over
         (early if unknown or name in REPEATED or (option and option.level == "init") else later).append(name)
     return early, later
 
 
-def _rendered(config: Config, target: str, shape: Shape, names: list[str], inline: bool, notes: tuple[str, ...]) -> Rendered:
-    kept = set(names)
-    files = {file: text for name, (file, text) in sidecars(config).items() if name in kept}
+def _rendered(config: Config, target: str, shape: Shape, names: list[str] | None, inline: bool, notes: tuple[str, ...]) -> Rendered:
+    files = {file: text for name, (file, text) in sidecars(config).items() if names is None or name in names}
     remarks, more = companions(config, target)
     lines = parameters(config, names, "" if inline else "    ", target)
     if inline:
-        body = bare(lines, remarks) + shape.inline
+        body = bare(lines, remarks, bool(files)) + shape.inline
     else:
         standard = {*shape.standard, *(("os",) if files else ())}
         body = f"\n{imports(standard, shape.bridge)}\n\n"
@@ -182,7 +181,7 @@ def _initial(config: Config, target: str) -> tuple[Finding, ...]:
     """Return the finding on options that init_resource or initialize_system must be given as well."""
     if target in ("initialize-system", "init-resource"):
         return ()
-    late = [name for name in config.options if (option := catalog.option(name)) and option.level == "init"]
+    late = [name for name in section(config, "options") if (option := catalog.option(name)) and option.level == "init"]
     if not late:
         return ()
     what = f"{', '.join(late)} must also be in the session of init_resource or initialize_system, where the script calls one"
@@ -193,8 +192,8 @@ def _initial(config: Config, target: str) -> tuple[Finding, ...]:
 
 def _estimator(config: Config, inline: bool) -> Rendered:
     """Return the target estimator-migrated: tf.estimator.RunConfig through npu_run_config_init."""
-    known = {name: value for name, value in config.estimator.items() if name in RUN_CONFIG}
-    lost = [name for name in config.estimator if name not in RUN_CONFIG]
+    known = {name: value for name, value in section(config, "estimator").items() if name in RUN_CONFIG}
+    lost = [name for name in section(config, "estimator") if name not in RUN_CONFIG]
     if lost:
         raise NpuprofError([_no_argument(config, name) for name in lost])
     given = [f"{name}={literal(value)}" for name, value in known.items()]
@@ -215,7 +214,7 @@ def run_config(config=None):
     return npu_run_config_init(run_config=config)
 '''
     shape = Shape(("npu_run_config_init",), tail, tail)
-    return _rendered(config, "estimator-migrated", shape, list(config.options), inline, left_out(config, "env", "atc"))
+    return _rendered(config, "estimator-migrated", shape, None, inline, left_out(config, "env", "atc"))
 
 
 #: The arguments below [estimator] that tf.estimator.RunConfig has too.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof import keys
 from npuprof.model import SECTIONS
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document
+from npuprof.renderers.common import document, section
 from npuprof.report import dump
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ def as_dict(config: Config) -> dict[str, Any]:
         "lineage": [profile.name for profile in config.lineage],
         "context": {name: value for name, value in config.context._asdict().items() if value},
         "digest": config.digest,
-        **{section: config.section(section) for section in SECTIONS},
+        **{name: section(config, name) for name in SECTIONS},
     }
 
 
@@ -38,14 +39,14 @@ def json(config: Config, inline: bool) -> Rendered:
 
 def toml(config: Config, inline: bool) -> Rendered:
     """Return a profile without parents that resolves to the same settings."""
-    import tomlkit
-
     head = {"description": config.description, "scenario": config.scenario, "cann": config.cann, "products": list(config.products)}
-    tables: dict[str, Any] = {"profile": {name: value for name, value in head.items() if value}}
-    for section in SECTIONS:
-        if found := config.section(section):
-            tables[section] = found
-    body = tomlkit.dumps(tables)
+    tables = {"profile": {name: value for name, value in head.items() if value}}
+    tables.update({name: found for name in SECTIONS if (found := section(config, name))})
+    lines = (
+        f"[{name}]\n" + "".join([f"{keys.segment(key)} = {keys.toml(value)}\n" for key, value in table.items()])
+        for name, table in tables.items()
+    )
+    body = "\n".join(lines)
     return Rendered(body if inline else document(config, "toml", f"\n{body}"))
 
 

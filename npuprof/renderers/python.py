@@ -24,6 +24,8 @@ def literal(value: Any) -> str:
 
 
 def _text(text: str) -> str:
+    if '"' not in text and "\\" not in text and text.isprintable():
+        return f'"{text}"'
     quote = "'" if '"' in text and text.count('"') > text.count("'") else '"'
     shown = []
     for char in text:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 from npuprof import catalog
+from npuprof.catalog import Option
 from npuprof.errors import NpuprofError
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document, fits, left_out, not_carried, sidecars, unfit, wire
+from npuprof.renderers.common import document, fits, left_out, not_carried, section, sidecars, unfit, wire
 from npuprof.renderers.python import HERE, literal, statement
 
 TYPE_CHECKING = False
@@ -45,33 +49,55 @@ config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
 """
 
 
-def parameters(config: Config, names: Iterable[str], indent: str, target: str) -> str:
-    """Return the parameter-map lines of options, in the order of ``names``.
+def parameters(config: Config, names: Iterable[str] | None, indent: str, target: str) -> str:
+    """Return the parameter-map lines of options, of all where ``names`` is None, in the catalogue's order.
 
     Raises NpuprofError for options that no protobuf field can hold.
     """
-    files = sidecars(config)
-    options = config.options
-    lines: list[str] = []
+    known: dict[str, str] = config.memo.setdefault(f"parameters{len(indent)}", {})
+    options = section(config, "options")
+    wanted = options if names is None else names
     lost: list[str] = []
-    for name in names:
-        option = catalog.option(name)
-        if option is None or option.field is None:
-            lost.append(name)
-            continue
-        value = wire(name, options[name])
-        if not fits(option, value):
-            raise NpuprofError([unfit(config, name, target)])
-        head = f"custom_op.parameter_map[{literal(name)}].{option.field} = "
-        if name in files:
-            lines += statement(f"{head}tf.compat.as_bytes(", f"os.path.join({HERE}, {literal(files[name][0])})", ")", indent)
-        elif option.field == "s":
-            lines += statement(f"{head}tf.compat.as_bytes(", literal(value), ")", indent)
-        else:
-            lines.append(f"{indent}{head}{literal(value)}")
+    for name in wanted:
+        if name not in known:
+            option = catalog.option(name)
+            if option is None or option.field is None:
+                lost.append(name)
+            else:
+                known[name] = _parameter(config, option, options[name], indent, target)
     if lost:
         raise not_carried(config, lost, target)
-    return "".join(f"{line}\n" for line in lines)
+    return "".join([known[name] for name in wanted])
+
+
+def _parameter(config: Config, option: Option, value: Any, indent: str, target: str) -> str:
+    if isinstance(value, (dict, list)):
+        files = sidecars(config)
+        if option.name in files:
+            argument = f"os.path.join({HERE}, {literal(files[option.name][0])})"
+            return _lines(statement(f"{_head(option)}tf.compat.as_bytes(", argument, ")", indent))
+        value = wire(option.name, value)
+    if not fits(option, value):
+        raise NpuprofError([unfit(config, option.name, target)])
+    return _line(option.name, value, indent)
+
+
+@lru_cache(4096, typed=True)
+def _line(name: str, value: str | int, indent: str) -> str:
+    """Return the line of one option; many presets have many in common."""
+    option = catalog.option(name)
+    assert option is not None
+    if option.field == "s":
+        return _lines(statement(f"{_head(option)}tf.compat.as_bytes(", literal(value), ")", indent))
+    return f"{indent}{_head(option)}{literal(value)}\n"
+
+
+def _head(option: Option) -> str:
+    return f'custom_op.parameter_map["{option.name}"].{option.field} = '
+
+
+def _lines(lines: list[str]) -> str:
+    return "".join([f"{line}\n" for line in lines])
 
 
 def imports(standard: Iterable[str] = (), bridge: tuple[str, ...] = ()) -> str:
@@ -87,9 +113,10 @@ def builder(doc: str, lines: str, remarks: Iterable[str] = (), result: str = "co
     return _HEAD.format(doc=doc) + lines + comments + _TAIL.format(result=result)
 
 
-def bare(lines: str, remarks: Iterable[str] = ()) -> str:
-    """Return the lines to paste, for a ``config`` at hand."""
-    return _INLINE_HEAD + lines + "".join(f"# {remark}\n" for remark in remarks) + _INLINE_TAIL
+def bare(lines: str, remarks: Iterable[str] = (), files: bool = False) -> str:
+    """Return the lines to paste, for a ``config`` at hand; ``files`` tells whether they look for sidecar files."""
+    head = "import os\n\n" if files else ""
+    return head + _INLINE_HEAD + lines + "".join(f"# {remark}\n" for remark in remarks) + _INLINE_TAIL
 
 
 def _companions(config: Config) -> tuple[list[str], tuple[Finding, ...]]:
@@ -104,9 +131,9 @@ def session(config: Config, inline: bool) -> Rendered:
     """Return the module with ``session_config(config=None)``, or the bare lines for a ``config`` at hand."""
     files = dict(sidecars(config).values())
     remarks, findings = _companions(config)
-    lines = parameters(config, config.options, "" if inline else "    ", "session")
+    lines = parameters(config, None, "" if inline else "    ", "session")
     if inline:
-        body = bare(lines, remarks)
+        body = bare(lines, remarks, bool(files))
     else:
         doc = "Set the options in a tf.ConfigProto, a new one if none is given; return it."
         body = f"\n{imports(('os',) if files else ())}\n\n{builder(doc, lines, remarks)}"

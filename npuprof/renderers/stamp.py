@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from npuprof.config import _sha256
 from npuprof.record import Record
 
@@ -17,9 +19,9 @@ class State(Record):
     foreign: bool = False
 
 
-def stamped(head: list[str], body: str) -> str:
+def stamped(head: str, body: str) -> str:
     """Return the header lines, one more with the hash of the body, and the body."""
-    return "\n".join([*head, f"{_MARK}{_hash(body)}", body])
+    return f"{head}{_MARK}{_hash(body)}\n{body}"
 
 
 def compare(found: str, wanted: str, same_body: bool = False) -> State:
@@ -54,5 +56,6 @@ def _split(text: str) -> tuple[str, str]:
     return (text[:end], text[end + 1 :]) if end >= 0 else (text, "")
 
 
+@lru_cache(4)  # the loader's text is always the same
 def _hash(text: str) -> str:
     return str(_sha256()(text.encode()).hexdigest())[:32]
