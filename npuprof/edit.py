@@ -7,21 +7,22 @@ the same change made to plain data: what does not come out exactly as asked is r
 from __future__ import annotations
 
 import tomllib
-from copy import deepcopy
 from typing import Any
 
 from npuprof import keys, layout, values
 from npuprof.errors import NpuprofError
+from npuprof.inline import revalue
 from npuprof.layout import Statement, dotted, starts
 from npuprof.model import Finding, Path
 from npuprof.record import Record
+from npuprof.tree import MISSING, assign, at, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-#: No value: what a change gives to a key that is to go, and what a missing key has.
-MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+
+__all__ = ["MISSING", "Change", "assign", "at", "cut", "edited", "put", "refused", "same"]
 
 #: The tables of a profile in the order in which new ones are put.
 _ORDER = ("profile", "options", "append", "env", "estimator", "atc", "override")
@@ -57,7 +58,7 @@ def edited(text: str, changes: Iterable[Change]) -> str:
         return text
     if whole != plain and result.splitlines()[-1:] == plain.splitlines()[-1:]:
         result = result[:-1]
-    result = endings(text, result)
+    result = layout.endings(text, result)
     if not same(tomllib.loads(result), expected):
         raise refused((), "the line endings cannot be kept")
     return result
@@ -82,54 +83,12 @@ def refused(path: Path, what: str) -> NpuprofError:
     return NpuprofError([Finding("NP921", "error", f"cannot edit {shown}: {what}", why, "make this change by hand", key=shown)])
 
 
-def same(left: dict[str, Any], right: dict[str, Any]) -> bool:
-    """Return whether two documents hold the same; a table of a profile that is empty counts as none."""
-    return values.same(_pruned(left), _pruned(right))
-
-
-def _pruned(data: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in data.items() if value not in ({}, [])}
-    if isinstance(kept.get("append"), dict):
-        kept["append"] = {name: value for name, value in kept["append"].items() if value != {}}
-    return {name: value for name, value in kept.items() if value != {}}
-
-
-def assign(data: Any, path: Path, value: Any) -> None:
-    """Make the same change to plain data: tables on the way are made where they are missing."""
-    *way, last = path
-    for part, below in zip(way, path[1:], strict=True):
-        if isinstance(data, dict):
-            data = data.setdefault(part, [] if isinstance(below, int) else {}) if value is not MISSING else data.get(part, {})
-        else:
-            data = data[part]
-    if value is not MISSING:
-        value = deepcopy(value)
-        if isinstance(data, list) and last == len(data):
-            data.append(value)
-        else:
-            data[last] = value
-    elif isinstance(data, list):
-        del data[last]
-    else:
-        data.pop(last, None)
-
-
-def at(data: Any, path: Path) -> Any:
-    """Return what plain data holds at a path, or MISSING."""
-    for part in path:
-        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
-            data = data[part]
-        else:
-            return MISSING
-    return data
-
-
 def put(text: str, path: Path, value: Any, donor: list[Statement] | None = None) -> str:
     """Return the text with a value at a path."""
     rows = layout.read(text)
     for row in rows:
         if row.kind == "pair" and starts(path, row.path):
-            _revalue(row, path[len(row.path) :], value)
+            revalue(row, path[len(row.path) :], value)
             return layout.join(rows)
     if not any(row.kind in ("header", "pair") and starts(row.path, path) for row in rows):
         return _insert(rows, path, value, donor)
@@ -150,7 +109,7 @@ def cut(text: str, path: Path, stale: Callable[[str], bool] | None = None) -> st
     rows = layout.read(text)
     for row in rows:
         if row.kind == "pair" and starts(path, row.path) and row.path != path:
-            _revalue(row, path[len(row.path) :], MISSING)
+            revalue(row, path[len(row.path) :], MISSING)
             return layout.join(rows)
     gone: set[int] = set()
     for index, row in enumerate(rows):
@@ -180,82 +139,6 @@ def _tidy(rows: list[Statement], gone: set[int]) -> list[Statement]:
     if joined and kept and kept[-1].kind == "blank":
         kept.pop()
     return kept
-
-
-def _revalue(row: Statement, tail: Path, value: Any) -> None:
-    """Change the value of a pair, or what is at ``tail`` inside it; comments and layout inside it stay."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    start, end = row.value
-    source = row.text[start:end]
-    wanted = tomllib.loads(f"v = {source}\n")
-    assign(wanted, ("v", *tail), value)
-    written = keys.toml(wanted["v"])
-    try:
-        document = tomlkit.parse(f"v = {source}\n")
-        _inside(document, ("v", *tail), value)
-        text = document["v"].as_string()
-        if values.same(tomllib.loads(f"v = {text}\n"), wanted):
-            written = text
-    except (TOMLKitError, tomllib.TOMLDecodeError, AttributeError, KeyError, IndexError, TypeError, ValueError):
-        pass  # written anew, its layout is lost but nothing else
-    row.text = row.text[:start] + written + row.text[end:]
-    row.value = (start, start + len(written))
-
-
-def _inside(node: Any, path: Path, value: Any) -> None:
-    for part in path[:-1]:
-        if isinstance(node, dict) and part not in node:
-            node[part] = _item({})
-        node = node[part]
-    last = path[-1]
-    if value is MISSING:
-        del node[last]
-    elif isinstance(node, list) and last == len(node):
-        node.append(_item(value))
-    elif last in node if isinstance(node, dict) else True:
-        _update(node, last, value)
-    else:
-        node[last] = _item(value)
-
-
-def _update(node: Any, name: Any, value: Any) -> None:
-    """Replace a value; of tables and lists only what differs, so that comments between the rest stay."""
-    old: Any = node[name]
-    if isinstance(value, dict) and isinstance(old, dict):
-        for part in [part for part in old if part not in value]:
-            del old[part]
-        for part, item in value.items():
-            if part not in old:
-                old[part] = _item(item)
-            elif keys.toml(old[part].unwrap()) != keys.toml(item):
-                _update(old, part, item)
-    elif isinstance(value, list) and isinstance(old, list):
-        plain: Any = old
-        from difflib import SequenceMatcher
-
-        before, after = [keys.toml(item) for item in plain.unwrap()], [keys.toml(item) for item in value]
-        for tag, first, last, start, end in reversed(SequenceMatcher(None, before, after, False).get_opcodes()):
-            if tag == "equal":
-                continue
-            same_size = last - first == end - start
-            if not same_size:
-                for place in range(last - 1, first - 1, -1):
-                    del old[place]
-            for step, item in enumerate(value[start:end]):
-                if same_size:
-                    old[first + step] = _item(item)
-                else:
-                    old.insert(first + step, _item(item))
-    else:
-        node[name] = _item(value)
-
-
-def _item(value: Any) -> Any:
-    import tomlkit
-
-    return tomlkit.parse(f"v = {keys.toml(value)}\n")["v"]
 
 
 def _insert(rows: list[Statement], path: Path, value: Any, donor: list[Statement] | None) -> str:
@@ -368,28 +251,3 @@ def _written(value: Any, indent: str, used: int) -> str:
         inner = "".join(f"{indent}    {keys.toml(item)},\n" for item in value)
         return f"[\n{inner}{indent}]"
     return text
-
-
-def endings(old: str, new: str) -> str:
-    """Return ``new``, which has line feeds only, with the line endings of ``old``.
-
-    Where they are mixed, lines that are still there keep theirs and new ones get the more frequent ending.
-    """
-    crlf = old.count("\r\n")
-    if not crlf:
-        return new
-    if crlf == old.count("\n"):
-        return new.replace("\n", "\r\n")
-    from difflib import SequenceMatcher
-
-    common = "\r\n" if crlf * 2 > old.count("\n") else "\n"
-    before, after = old.split("\n"), new.split("\n")
-    stripped = [line.removesuffix("\r") for line in before]
-    lines = [line + common[:-1] for line in after]
-    for tag, first, _, start, end in SequenceMatcher(None, stripped, after, False).get_opcodes():
-        if tag == "equal":
-            lines[start:end] = before[first : first + end - start]
-    if not new.endswith("\n") or new == "":
-        lines[-1] = after[-1]
-    lines[-1] = lines[-1].removesuffix("\r")
-    return "\n".join(lines)

@@ -136,3 +136,28 @@ def region(rows: list[Statement], index: int) -> int:
 def dotted(path: Path) -> str:
     """Return a path of names as a TOML key."""
     return ".".join(keys.segment(str(part)) for part in path)
+
+
+def endings(old: str, new: str) -> str:
+    """Return ``new``, which has line feeds only, with the line endings of ``old``.
+
+    Where they are mixed, lines that are still there keep theirs and new ones get the more frequent ending.
+    """
+    crlf = old.count("\r\n")
+    if not crlf:
+        return new
+    if crlf == old.count("\n"):
+        return new.replace("\n", "\r\n")
+    from difflib import SequenceMatcher
+
+    common = "\r\n" if crlf * 2 > old.count("\n") else "\n"
+    before, after = old.split("\n"), new.split("\n")
+    stripped = [line.removesuffix("\r") for line in before]
+    lines = [line + common[:-1] for line in after]
+    for tag, first, _, start, end in SequenceMatcher(None, stripped, after, False).get_opcodes():
+        if tag == "equal":
+            lines[start:end] = before[first : first + end - start]
+    if not new.endswith("\n") or new == "":
+        lines[-1] = after[-1]
+    lines[-1] = lines[-1].removesuffix("\r")
+    return "\n".join(lines)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import keys, values
-from npuprof.edit import MISSING, assign, at
 from npuprof.model import SECTIONS, Path
 from npuprof.record import Record
+from npuprof.tree import MISSING, assign, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ import tomllib
 from typing import Any
 
 from npuprof import edit, layout, values
-from npuprof.edit import MISSING, Change
+from npuprof.edit import Change
 from npuprof.merge import Merge, Step
 from npuprof.record import Record
+from npuprof.tree import MISSING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def merged(base: str, ours: str, theirs: str, forced: Sequence[Path] = (), size:
         steps = [Step(clash.path, clash.theirs, clash.there) for clash in order]
         rival = edit.edited(clean, [change(step, step.value) for step in steps])
         text = marked(clean, rival, size)
-    return Merged(edit.endings(ours, text), merge, tomllib.loads(clean), clean)
+    return Merged(layout.endings(ours, text), merge, tomllib.loads(clean), clean)
 
 
 def _last_first(path: Path, value: Any) -> tuple[bool, int]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof import keys
-from npuprof.edit import MISSING, Change, assign, at, edited
+from npuprof.edit import Change, edited
+from npuprof.tree import MISSING, assign, at
 
 NAMES = ["a", "b", "c", "d", "e f", "g"]
 INNER = ["k1", "k2", "k-3", "k 4"]

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof import layout, values
-from npuprof.edit import MISSING, Change, assign, edited, same
+from npuprof.edit import Change, edited
 from npuprof.errors import NpuprofError
+from npuprof.tree import MISSING, assign, same
 
 BASE = """\
 # for everybody

@@ -10,10 +10,9 @@ import layouts
 import pytest
 
 from npuprof import values
-from npuprof.edit import MISSING, at, same
-from npuprof.merge import MISSING as GONE
 from npuprof.merge import sequence, union
 from npuprof.mergetext import marked, merged, sides
+from npuprof.tree import MISSING, at, same
 
 BASE = """\
 [profile]
@@ -223,7 +222,7 @@ def test_overrides_are_merged_by_their_match(base: str, ours: str, theirs: str, 
 )
 def test_sequences(base: str, ours: str, theirs: str, wanted: str | None) -> None:
     found, _ = sequence(list(base), list(ours), list(theirs))
-    assert found is GONE if wanted is None else found == list(wanted)
+    assert found is MISSING if wanted is None else found == list(wanted)
 
 
 def test_sets_never_clash() -> None:

@@ -13,6 +13,7 @@ from npuprof.model import Finding, Path
 from npuprof.profile import Profile
 from npuprof.resolve import Resolver
 from npuprof.store import Folder, is_name
+from npuprof.tree import MISSING, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def merge_driver(base: str, ours: str, theirs: str, path: str, size: int) -> int
     output.write_all({ours: bom + result.text.encode()})
     for clash in result.merge.clashes:
         sides = " ".join(
-            f"{word} {'gone' if value is edit.MISSING else keys.shown(value)}{comma}"
+            f"{word} {'gone' if value is MISSING else keys.shown(value)}{comma}"
             for word, value, comma in (("here", clash.ours, ","), ("there", clash.theirs, ""))
         )
         output.talk(f"npuprof: {path}: conflict in {keys.show('', clash.path).lstrip('.')}: {sides}")
@@ -136,7 +137,7 @@ def _merged(texts: Sequence[str], files: Sequence[str], path: str, size: int) ->
     if not result.merge.clashes:
         code, raw = _merge_file(files[1], files[0], files[2], size)
         text = None if code or raw is None else _text_of(path, raw)
-        if text is not None and edit.same(tomllib.loads(text), result.data):
+        if text is not None and same(tomllib.loads(text), result.data):
             return result._replace(text=text)  # as good, and it keeps every comment and the order of both sides
     return result
 

@@ -6,13 +6,14 @@ import os
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from npuprof import checks, document, edit, keys, layout, output, report, spec, store, values
-from npuprof.edit import MISSING, Change, at
+from npuprof import checks, document, edit, output, report, spec, store
+from npuprof.commands.assignments import assignment, inherits, nothing, removal, spelled
+from npuprof.edit import Change
 from npuprof.errors import NpuprofError
-from npuprof.model import SECTIONS, Finding, Path
-from npuprof.nearest import did_you_mean
+from npuprof.model import Finding
 from npuprof.profile import Profile
 from npuprof.record import Record
+from npuprof.tree import MISSING, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def set_values(spec_: str, given: Sequence[str], store_: str | None, dry_run: bo
 
     def changes(profile: Profile) -> list[Change]:
         data = _copy(profile)
-        found = [_assignment(data, text) for text in given]
+        found = [assignment(data, text) for text in given]
         return [change for change in found if change is not None]
 
     return _edit(spec_, store_, changes, dry_run, no_check)
@@ -47,15 +48,15 @@ def unset_keys(spec_: str, given: Sequence[str], store_: str | None, dry_run: bo
     def changes(profile: Profile) -> list[Change]:
         data = _copy(profile)
         said.clear()
-        found = [change for text in given for change in _removal(profile, data, text, said)]
-        left = [text for text in given if _inherits(profile, data, text)]
+        found = [change for text in given for change in removal(profile, data, text, said)]
+        left = [text for text in given if inherits(profile, data, text)]
         listed = list(at(data, ("profile", "unset"))) if at(data, ("profile", "unset")) is not MISSING else []
-        added = [name for name in dict.fromkeys(map(_spelled, left)) if name not in listed]
+        added = [name for name in dict.fromkeys(map(spelled, left)) if name not in listed]
         said.extend(f"{name} is inherited: it stands in 'unset' now" for name in added)
         if added:
             found.append(Change(("profile", "unset"), [*listed, *added]))
         if not found:
-            raise NpuprofError([_nothing(profile, text) for text in given])
+            raise NpuprofError([nothing(profile, text) for text in given])
         return found
 
     code = _edit(spec_, store_, changes, dry_run, no_check)
@@ -86,7 +87,7 @@ def new_preset(
         table["extends"] = list(extends)
     data: dict[str, Any] = {"profile": table}
     changes = [Change(("profile", key), value) for key, value in table.items()]
-    changes += [change for text in given if (change := _assignment(data, text))]
+    changes += [change for text in given if (change := assignment(data, text))]
     text = edit.edited("[profile]\n", changes)
     source = os.path.join(home.label, f"{name}.toml")
     profile = Profile(document.read(name, source, text), home=home)
@@ -204,120 +205,6 @@ def _copy(profile: Profile) -> dict[str, Any]:
     from copy import deepcopy
 
     return deepcopy(profile.document.data)
-
-
-def _place(text: str) -> tuple[Path, str]:
-    """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
-    segments = keys.split(text)
-    if segments and segments[0] == "profile" and len(segments) > 1:
-        return segments, ""
-    appended = bool(segments) and segments is not None and segments[0] == "append" and len(segments) > 2 and segments[1] in SECTIONS
-    if appended and segments is not None:
-        return segments, keys.full(segments[1], segments[2])
-    parsed = keys.parse(text)
-    if parsed is None:
-        raise NpuprofError([Finding("NP009", "error", f"{text!r} is not a key", "", "write the option's name, or section.name")])
-    section, name = keys.section_and_name(parsed[0])
-    return (section, name, *parsed[1]), parsed[0]
-
-
-def _assignment(data: dict[str, Any], text: str) -> Change | None:
-    """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already."""
-    name, equals, raw = text.partition("=")
-    if not equals:
-        raise NpuprofError([Finding("NP009", "error", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'")])
-    path, key = _place(name.strip())
-    depth = 3 if path[0] == "append" else 2
-    value = spec.literal(key if len(path) == depth and path[0] != "append" else "", raw.strip())
-    if path[0] == "profile" and isinstance(value, str):
-        value = _listed(path, value)
-    if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and str(int(value)) == value:
-        value = int(value)  # as people write it; what a process sees is the same
-    for end in range(1, len(path)):
-        over = at(data, path[:end])
-        if over is MISSING or isinstance(over, dict):
-            continue
-        parsed = values.structured(key, over) if end == depth and key else over
-        if not isinstance(parsed, dict):
-            shown = keys.show("", path[:end]).lstrip(".")
-            what = f"{shown} is {keys.shown(over)}, which has no {keys.segment(str(path[end]))}"
-            raise NpuprofError([Finding("NP920", "error", what, "Only a table has keys inside.", f"set {shown} as a whole")])
-        edit.assign(parsed, path[end:], value)
-        path, value = path[:end], parsed
-        break
-    if values.same(at(data, path), value):
-        return None
-    edit.assign(data, path, value)
-    return Change(path, value)
-
-
-def _listed(path: Path, value: str) -> Any:
-    """Return the words of a text for the lists of ``[profile]``: ``profile.extends=base/a,base/b``."""
-    lists = ("extends", "products", "unset", "locked")
-    return [word.strip() for word in value.split(",") if word.strip()] if path[1] in lists else value
-
-
-def _removal(profile: Profile, data: dict[str, Any], text: str, said: list[str]) -> Iterator[Change]:
-    """Yield what takes a key out of a document, and take it out of ``data``."""
-    path, key = _place(text)
-    shown = _spelled(text)
-    places = [(path, 1 if path[0] == "profile" else 2)]
-    if path[0] in SECTIONS:
-        places.append((("append", *path), 3))
-    for place, depth in places:
-        if key and len(place) > depth and isinstance(at(data, place[:depth]), str):
-            parsed = values.structured(key, at(data, place[:depth]))
-            if at(parsed, place[depth:]) is not MISSING:
-                edit.assign(parsed, place[depth:], MISSING)
-                edit.assign(data, place[:depth], parsed)
-                said.append(f"{keys.show('', place[:depth]).lstrip('.')} was text and is written as a table now")
-                yield Change(place[:depth], parsed)
-        elif at(data, place) is not MISSING:
-            gone = place
-            while len(gone) > depth and len(at(data, gone[:-1])) == 1:
-                gone = gone[:-1]
-            edit.assign(data, gone, MISSING)
-            said.append(f"removed {shown} from {profile.document.source}{_comment_above(profile, gone)}")
-            yield Change(gone, MISSING)
-    for index, block in enumerate(at(data, ("override",)) if isinstance(at(data, ("override",)), list) else []):
-        if path[0] in SECTIONS and at(block, path) is not MISSING:
-            match = keys.shown(block.get("match", {}))
-            said.append(f"{shown} is still set by override {index + 1}, where {match} matches")
-
-
-def _comment_above(profile: Profile, path: Path) -> str:
-    rows = layout.read(profile.document.text.replace("\r\n", "\n").rstrip("\n") + "\n")
-    for index, row in enumerate(rows):
-        if row.kind != "comment" and row.path == path and index and rows[index - 1].kind == "comment":
-            return "; the comment above it stays"
-    return ""
-
-
-def _inherits(profile: Profile, data: dict[str, Any], text: str) -> bool:
-    """Return whether a key is set by what the preset extends, and still in force."""
-    path, key = _place(text)
-    if path[0] not in SECTIONS or not profile.extends:
-        return False
-    heir = Profile(profile.document, profile.key, profile.home)
-    listed = at(data, ("profile", "unset"))
-    known = listed if isinstance(listed, list) else []
-    heir.steps = tuple(step for step in heir.steps if step.op == "unset" and any(keys.parse(n) == (step.key, step.tail) for n in known))
-    heir.overrides = ()
-    workspace = spec.Workspace(None)
-    workspace.keep(profile.home) if profile.home is not None else None
-    settings = workspace.resolver.config(heir).settings
-    return key in settings and values.find(key, settings[key], path[2:])[0]
-
-
-def _spelled(text: str) -> str:
-    path, key = _place(text)
-    return keys.show(key, path[2:]) if key and path[0] != "append" else keys.show("", path).lstrip(".")
-
-
-def _nothing(profile: Profile, text: str) -> Finding:
-    own = [keys.full(section, name) for section in SECTIONS for name in profile.document.data.get(section, {})]
-    what = f"{profile.name} neither sets nor inherits {_spelled(text)}"
-    return Finding("NP924", "error", what, "", did_you_mean(_spelled(text), own, f"npuprof show {profile.name} lists what is in force"))
 
 
 def _judge(store_: str | None, old: Profile | None, new: Profile, no_check: bool) -> None:

@@ -1,0 +1,87 @@
+"""Changes inside one value of a TOML text: tomlkit makes them, so comments and layout inside it stay."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+from npuprof import keys, values
+from npuprof.layout import Statement
+from npuprof.model import Path
+from npuprof.tree import MISSING, assign
+
+
+def revalue(row: Statement, tail: Path, value: Any) -> None:
+    """Change the value of a pair, or what is at ``tail`` inside it; comments and layout inside it stay."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    start, end = row.value
+    source = row.text[start:end]
+    wanted = tomllib.loads(f"v = {source}\n")
+    assign(wanted, ("v", *tail), value)
+    written = keys.toml(wanted["v"])
+    try:
+        document = tomlkit.parse(f"v = {source}\n")
+        _inside(document, ("v", *tail), value)
+        text = document["v"].as_string()
+        if values.same(tomllib.loads(f"v = {text}\n"), wanted):
+            written = text
+    except (TOMLKitError, tomllib.TOMLDecodeError, AttributeError, KeyError, IndexError, TypeError, ValueError):
+        pass  # written anew, its layout is lost but nothing else
+    row.text = row.text[:start] + written + row.text[end:]
+    row.value = (start, start + len(written))
+
+
+def _inside(node: Any, path: Path, value: Any) -> None:
+    for part in path[:-1]:
+        if isinstance(node, dict) and part not in node:
+            node[part] = _item({})
+        node = node[part]
+    last = path[-1]
+    if value is MISSING:
+        del node[last]
+    elif isinstance(node, list) and last == len(node):
+        node.append(_item(value))
+    elif last in node if isinstance(node, dict) else True:
+        _update(node, last, value)
+    else:
+        node[last] = _item(value)
+
+
+def _update(node: Any, name: Any, value: Any) -> None:
+    """Replace a value; of tables and lists only what differs, so that comments between the rest stay."""
+    old: Any = node[name]
+    if isinstance(value, dict) and isinstance(old, dict):
+        for part in [part for part in old if part not in value]:
+            del old[part]
+        for part, item in value.items():
+            if part not in old:
+                old[part] = _item(item)
+            elif keys.toml(old[part].unwrap()) != keys.toml(item):
+                _update(old, part, item)
+    elif isinstance(value, list) and isinstance(old, list):
+        plain: Any = old
+        from difflib import SequenceMatcher
+
+        before, after = [keys.toml(item) for item in plain.unwrap()], [keys.toml(item) for item in value]
+        for tag, first, last, start, end in reversed(SequenceMatcher(None, before, after, False).get_opcodes()):
+            if tag == "equal":
+                continue
+            same_size = last - first == end - start
+            if not same_size:
+                for place in range(last - 1, first - 1, -1):
+                    del old[place]
+            for step, item in enumerate(value[start:end]):
+                if same_size:
+                    old[first + step] = _item(item)
+                else:
+                    old.insert(first + step, _item(item))
+    else:
+        node[name] = _item(value)
+
+
+def _item(value: Any) -> Any:
+    import tomlkit
+
+    return tomlkit.parse(f"v = {keys.toml(value)}\n")["v"]

@@ -1,0 +1,54 @@
+"""Documents as plain data, by path: what a change means, apart from any text."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from npuprof import values
+from npuprof.model import Path
+
+#: No value: what a change gives to a key that is to go, and what a missing key has.
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+
+
+def assign(data: Any, path: Path, value: Any) -> None:
+    """Make the same change to plain data: tables on the way are made where they are missing."""
+    *way, last = path
+    for part, below in zip(way, path[1:], strict=True):
+        if isinstance(data, dict):
+            data = data.setdefault(part, [] if isinstance(below, int) else {}) if value is not MISSING else data.get(part, {})
+        else:
+            data = data[part]
+    if value is not MISSING:
+        value = deepcopy(value)
+        if isinstance(data, list) and last == len(data):
+            data.append(value)
+        else:
+            data[last] = value
+    elif isinstance(data, list):
+        del data[last]
+    else:
+        data.pop(last, None)
+
+
+def at(data: Any, path: Path) -> Any:
+    """Return what plain data holds at a path, or MISSING."""
+    for part in path:
+        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
+            data = data[part]
+        else:
+            return MISSING
+    return data
+
+
+def same(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    """Return whether two documents hold the same; a table of a profile that is empty counts as none."""
+    return values.same(_pruned(left), _pruned(right))
+
+
+def _pruned(data: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in data.items() if value not in ({}, [])}
+    if isinstance(kept.get("append"), dict):
+        kept["append"] = {name: value for name, value in kept["append"].items() if value != {}}
+    return {name: value for name, value in kept.items() if value != {}}
