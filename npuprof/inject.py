@@ -136,8 +136,8 @@ class Injector:
         variable = facts.get("variable", "config")
         if variable != "config" and target in _RENAMED:
             body = renamed(body, variable)
-        more = [f"# {fact}: {facts[fact]}" for fact in ("variable", "cann", "product", "shell") if fact in facts]
-        return stamped([*head.rstrip("\n").split("\n"), *more], body), sidecars
+        more = "".join(f"# {fact}: {facts[fact]}\n" for fact in ("variable", "cann", "product", "shell") if fact in facts)
+        return stamped(head + more, body), sidecars
 
     def _exports(self, config: Config, shell: str) -> str:
         from npuprof.renderers import shell as shells

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import Any
 
 from npuprof import inject, output, report
 from npuprof.errors import NpuprofError

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_ITEMS = 300
 _MOST_CALLS = 40
-_GLOBAL = re.compile(r"^\s*(?:global|nonlocal)\s+([\w\s,]+)", re.MULTILINE)
+_GLOBAL = re.compile(r"^\s*(?:global|nonlocal)[ \t]+([\w \t,]+)", re.MULTILINE)
 
 
 class Walk:

@@ -12,6 +12,10 @@ from npuprof.importers._scopes import Scope
 from npuprof.importers._walk import Walk
 from npuprof.keys import segment
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 #: Words in whose lines something of this surface can stand.
 HOT = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
 
@@ -20,19 +24,24 @@ HELPERS = ("npu_config_proto", "npu_run_config_init", "set_keras_session_npu_con
 
 FIELDS = ("s", "b", "i", "f")
 _MEMBERS = (*FIELDS, "type", "shape", "tensor", "func", "placeholder", "list")
-_ALIAS = re.compile(r"^[ \t]*([A-Za-z_]\w*)\s*=\s*[\w.\[\]()'\"]*parameter_map$")
+_NAMED = (
+    ("parameter_map", re.compile(r"[ \t]*([A-Za-z_]\w*)\s*=\s*[\w.\[\]()'\"]*parameter_map$")),
+    ("custom_optimizers.add(", re.compile(r"[ \t]*([A-Za-z_][\w.]*)\s*=.*custom_optimizers\.add\($")),
+)
 
 
 def aliases(text: str) -> list[str]:
-    """Return the names that stand for a parameter map, or an entry of one, in a text."""
-    found: set[str] = set()
-    at = text.find("parameter_map")
+    """Return the names that stand for an optimizer entry, a parameter map, or a value in one, in a text."""
+    return sorted({name for word, pattern in _NAMED for name in _named(text, word, pattern)})
+
+
+def _named(text: str, word: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    at = text.find(word)
     while at >= 0:
         start = text.rfind("\n", 0, at) + 1
-        if match := _ALIAS.match(text, start, at + len("parameter_map")):
-            found.add(match[1])
-        at = text.find("parameter_map", at + 1)
-    return sorted(found)
+        if match := pattern.match(text, start, at + len(word)):
+            yield match[1]
+        at = text.find(word, at + 1)
 
 
 def handle(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:

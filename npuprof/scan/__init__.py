@@ -66,8 +66,9 @@ def _together(imported: Imported, live: list[Found], asked: Context) -> list[Fin
         usable = [one for one in group if id(one) not in wrong]
         for world in worlds(imported.file, usable, site, asked) if usable else ():
             result += _rules(world)
-        for one in usable:
-            if one.reason == UNSET:
+        for one in group:
+            option = catalog.option(one.name) if one.surface == "session" else None
+            if one.reason == UNSET or (id(one) in wrong and (option is None or option.field is not None)):
                 continue
             result += _age(imported.file, one, asked)
     return result
@@ -96,6 +97,10 @@ def _age(file: str, one: Found, asked: Context) -> list[Finding]:
         severity = finding.severity
         if finding.code in ("NP503", "NP505", "NP411") or (one.reason and "=" in finding.message):
             continue
+        if one.surface == "atc" and finding.code in ("NP501", "NP502", "NP404", "NP405") and not one.key.startswith("atc."):
+            flag = catalog.flag(one.name.removeprefix("--"))
+            if flag is None or not flag.deprecated:
+                continue  # the adapter's releases say nothing of ATC
         if finding.code == "NP501" and one.name == "ASCEND_SLOG_PRINT_TO_STDOUT" and not asked.cann:
             severity = "info"  # the new name works from 9.2.0 on only
         result.append(finding._replace(severity=severity))

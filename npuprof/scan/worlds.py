@@ -17,6 +17,9 @@ from npuprof.importers._found import UNSET, Branch, Found, Site
 from npuprof.importers.run_config import ALWAYS
 from npuprof.model import Context, Finding, Origin
 
+#: The value of a setting that is there, while the run decides what it holds: equal to nothing.
+OPEN = object()
+
 #: On these surfaces the rules of the session were not made for everything; these hold on all of them.
 EVERYWHERE = {"NP301", "NP302", "NP303"}
 
@@ -31,7 +34,7 @@ class World(View):
         self.maybe = maybe
         self.surface = surface
         self.closed = closed
-        self.settings = {key: one.value for key, one in found.items() if not one.reason}
+        self.settings = {key: one.value if not one.reason else OPEN for key, one in found.items()}
         mode = self.settings.get("graph_run_mode")
         self.scenario = "online-inference" if mode == 0 else None
         self.asked = asked

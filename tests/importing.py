@@ -1,0 +1,57 @@
+"""Write scripts down and read them, for the tests of import, scan and inject."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from npuprof.importers import Found, Imported, read
+from npuprof.model import Context, Finding
+from npuprof.scan import lint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = """\
+import tensorflow as tf
+from npu_bridge.npu_init import *
+config = tf.ConfigProto()
+custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+custom_op.name = "NpuOptimizer"
+"""
+TAIL = """\
+config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
+config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
+sess = tf.Session(config=config)
+"""
+
+
+def imported(text: str | bytes, name: str = "x.py") -> Imported:
+    return read(name, text if isinstance(text, bytes) else text.encode())
+
+
+def settings(text: str | bytes, name: str = "x.py") -> dict[str, Any]:
+    """Return the values found, by key; the reason where there is none."""
+    return {one.key or "?": one.value if not one.reason else f"<{one.reason}>" for one in imported(text, name).found if not one.commented}
+
+
+def one(text: str, name: str = "x.py") -> Found:
+    found = [found for found in imported(text, name).found if not found.commented]
+    assert len(found) == 1
+    return found[0]
+
+
+def findings(text: str | bytes, name: str = "x.py", **asked: str) -> list[Finding]:
+    return lint(imported(text, name), Context(**asked))
+
+
+def told(lines: str, **asked: str) -> list[tuple[str, int]]:
+    """Return code and line (counted in ``lines``) of what is said of a script with these lines in the middle; notes are left out."""
+    text = f"{HEAD}{lines}{TAIL}"
+    return [(f.code, f.line - HEAD.count("\n")) for f in findings(text, **asked) if f.severity != "info"]
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -1,0 +1,189 @@
+"""Marked blocks: written in place, kept equal to their presets, never at the cost of what is around them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from importing import write
+
+from npuprof import __main__, inject
+from npuprof.errors import NpuprofError
+
+PRESET = """\
+[profile]
+description = "d"
+
+[options]
+precision_mode_v2 = "mixed_float16"
+hccl_timeout = 600
+
+[env]
+ASCEND_GLOBAL_LOG_LEVEL = 3
+"""
+SCRIPT = """\
+import tensorflow as tf
+from npu_bridge.npu_init import *
+
+
+def main():
+    cfg = tf.ConfigProto(allow_soft_placement=True)
+    with tf.Session(config=cfg):
+        pass
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "work"
+    write(folder, {"profiles/a.toml": PRESET, "train.py": SCRIPT, "run.sh": "#!/bin/sh\necho\n"})
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(*words: str) -> int:
+    return __main__.main(list(words))
+
+
+def test_a_block_goes_after_the_line_that_makes_the_config(here: Path) -> None:
+    assert run("inject", "train.py", "a") == 0
+    lines = (here / "train.py").read_text().split("\n")
+    assert lines[:6] == SCRIPT.split("\n")[:6]
+    assert lines[6] == "    # >>> npuprof a >>>"
+    assert "    cfg.graph_options.rewrite_options.remapping = RewriterConfig.OFF" in lines
+    assert lines[-4:] == ["    # <<< npuprof <<<", *SCRIPT.split("\n")[6:]]
+    assert not any(" config.graph_options" in line for line in lines)
+    compile((here / "train.py").read_text(), "train.py", "exec")
+
+
+def test_the_block_fills_a_real_config(here: Path) -> None:
+    assert run("inject", "train.py", "a") == 0
+    import tensorflow as tf
+    from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
+
+    text = (here / "train.py").read_text()
+    block = text[text.index("    # >>>") : text.index("    # <<<")]
+    names = {"tf": tf, "RewriterConfig": RewriterConfig, "cfg": tf.compat.v1.ConfigProto()}
+    exec("if True:\n" + block, names)
+    (entry,) = names["cfg"].graph_options.rewrite_options.custom_optimizers
+    assert (entry.parameter_map["hccl_timeout"].i, entry.parameter_map["precision_mode_v2"].s) == (600, b"mixed_float16")
+
+
+def test_a_second_time_changes_nothing(here: Path) -> None:
+    run("inject", "train.py", "a")
+    before = (here / "train.py").read_bytes()
+    stamp = os.stat("train.py").st_mtime_ns
+    assert run("inject", "train.py", "a") == 0
+    assert ((here / "train.py").read_bytes(), os.stat("train.py").st_mtime_ns) == (before, stamp)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("indent", ["    ", "\t", "  "])
+def test_indentation_and_line_endings_stay(here: Path, newline: str, indent: str) -> None:
+    text = SCRIPT.replace("    ", indent).replace("\n", newline)
+    (here / "train.py").write_bytes(text.encode())
+    assert run("inject", "train.py", "a") == 0
+    after = (here / "train.py").read_bytes().decode()
+    assert after.count("\n") == after.count(newline)
+    begin, end = after.index(f"{indent}# >>> npuprof a >>>{newline}"), after.index(f"{indent}# <<< npuprof <<<{newline}")
+    assert after[:begin] + after[end + len(f"{indent}# <<< npuprof <<<{newline}") :] == text
+    assert run("inject", "train.py", "--check") == 0
+
+
+def test_a_stale_block_and_an_edited_one_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("inject", "train.py", "a")
+    assert run("render", "a", "--check", "train.py") == 0
+    (here / "profiles/a.toml").write_text(PRESET.replace("600", "700"))
+    assert run("inject", "train.py", "--check") == 1
+    assert "NP810" in capsys.readouterr().out
+    assert run("render", "a", "--check", "train.py") == 1
+    assert run("scan", "train.py", "--strict") == 1
+    assert "NP810" in capsys.readouterr().out
+    text = (here / "train.py").read_text().replace("= 600", "= 650")
+    (here / "train.py").write_text(text)
+    assert run("inject", "train.py", "a") == 2
+    assert "NP811" in capsys.readouterr().err
+    assert (here / "train.py").read_text() == text
+    assert run("inject", "train.py", "a", "--force") == 0
+    assert "= 700" in (here / "train.py").read_text()
+
+
+def test_all_blocks_of_a_tree_are_refreshed_together_or_not_at_all(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, {"x/a.py": SCRIPT, "x/b.py": SCRIPT})
+    for name in ("x/a.py", "x/b.py"):
+        run("inject", name, "a")
+    (here / "profiles/a.toml").write_text(PRESET.replace("600", "700"))
+    (here / "x/c.py").write_text("# >>> npuprof a >>>\n")
+    assert run("inject", "x", "--all") == 2
+    assert "NP817" in capsys.readouterr().err
+    assert "600" in (here / "x/a.py").read_text()
+    (here / "x/c.py").unlink()
+    assert run("inject", "x", "--all", "--dry-run") == 0
+    assert "600" in (here / "x/a.py").read_text()
+    assert run("inject", "x", "--all") == 0
+    assert all("= 700" in (here / name).read_text() for name in ("x/a.py", "x/b.py"))
+
+
+def test_shell_scripts_get_the_environment(here: Path) -> None:
+    assert run("inject", "run.sh", "a") == 0
+    text = (here / "run.sh").read_text()
+    assert text.startswith("#!/bin/sh\n# >>> npuprof a >>>\n")
+    assert text.endswith("# <<< npuprof <<<\necho\n")
+    done = subprocess.run(["sh", "-c", '. ./run.sh; printf %s "$NPUPROF_HCCL_TIMEOUT"'], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "600"
+    assert run("inject", "run.sh", "--check") == 0
+
+
+def test_a_pair_of_marks_says_where_the_block_goes(here: Path) -> None:
+    (here / "train.py").write_text("if x:\n    # >>> npuprof a >>>\n    # <<< npuprof <<<\n    pass\n")
+    assert run("inject", "train.py", "a") == 0
+    assert 'custom_op.name = "NpuOptimizer"' in (here / "train.py").read_text()
+
+
+def test_the_release_a_block_was_made_for_is_kept(here: Path) -> None:
+    (here / "profiles/a.toml").write_text(PRESET + '\n[[override]]\nmatch = { cann = "9.0.0" }\noptions = { hccl_timeout = 900 }\n')
+    assert run("inject", "train.py", "a", "--cann", "9.0.0") == 0
+    assert "= 900" in (here / "train.py").read_text()
+    assert run("inject", "train.py", "--check") == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# >>> npuprof a >>>\nx\n", "x\n# <<< npuprof <<<\n", "# >>> npuprof a >>>\n# >>> npuprof b >>>\n# <<< npuprof <<<\n",
+        "# >>> npuprof a >>>\n# <<< npuprof b <<<\n",
+    ],
+)  # fmt: skip
+def test_marks_that_do_not_fit_are_refused(text: str) -> None:
+    with pytest.raises(NpuprofError) as error:
+        inject.blocks("x.py", text.encode())
+    assert {finding.code for finding in error.value.findings} == {"NP817"}
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", "a = tf.ConfigProto()\nb = tf.ConfigProto()\n", "if 1: a = tf.ConfigProto()\n"])
+def test_no_place_is_guessed(here: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "train.py").write_text(text)
+    assert run("inject", "train.py", "a") == 2
+    assert "NP818" in capsys.readouterr().err
+    assert (here / "train.py").read_text() == text
+    assert run("inject", "train.py", "a", "--line", "1") == 0
+
+
+def test_a_preset_that_cannot_be_resolved_changes_nothing(here: Path) -> None:
+    assert run("inject", "train.py", "nope") == 2
+    assert (here / "train.py").read_text() == SCRIPT
+
+
+def test_a_name_in_a_text_is_not_renamed() -> None:
+    body = 'config.x = f(config=config, y="config")  # config\nother.config = config\n'
+    assert inject.renamed(body, "c") == 'c.x = f(config=c, y="config")  # config\nother.config = c\n'
+
+
+def test_sidecar_files_are_written_beside_the_script(here: Path) -> None:
+    (here / "profiles/a.toml").write_text(PRESET.replace("hccl", 'modify_mixlist = { black-list = { to-add = ["MatMul"] } }\nhccl'))
+    assert run("inject", "train.py", "a") == 0
+    assert (here / "ops_info.json").exists()
+    assert subprocess.run([sys.executable, "-m", "py_compile", "train.py"], check=True).returncode == 0

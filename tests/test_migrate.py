@@ -1,0 +1,168 @@
+"""Presets moved to another release: which steps are made, which are left, and what stays as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from importing import write
+
+from npuprof import __main__, catalog, condition
+from npuprof.catalog import part, releases
+from npuprof.migration import renamed, steps
+
+ROWS = part("migrations")
+
+
+def migrated(folder: Path, options: str, *words: str, release: str = "9.0.0", head: str = "") -> tuple[int, str]:
+    write(folder, {"profiles/p.toml": f'[profile]\ndescription = "d"\n{head}\n[options]\n{options}'})
+    code = __main__.main(["migrate", "p", "--cann", release, "--store", str(folder / "profiles"), *words])
+    return code, (folder / "profiles/p.toml").read_text().partition("[options]\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('mstune_mode = "2" # tune\n', 'aoe_mode = "2" # tune\n'),
+        ('precision_mode = "must_keep_origin_dtype"\n', 'precision_mode_v2 = "origin"\n'),
+        ('precision_mode = "force_fp32"\n', 'precision_mode_v2 = "cube_fp16in_fp32out"\n'),
+        ('# why\nprecision_mode   =   "allow_mix_precision"   # keep\n', '# why\nprecision_mode_v2   =   "mixed_float16"   # keep\n'),
+        ('"precision_mode" = "allow_mix_precision"\n', '"precision_mode_v2" = "mixed_float16"\n'),
+        ("precision_mode = 'allow_mix_precision_bf16'\n", 'precision_mode_v2 = "mixed_bfloat16"\n'),
+        ("static_memory_policy = 1\n", "static_memory_policy = 2\n"),
+        ("jit_compile = true\n", 'jit_compile = "true"\n'),
+        ('use_off_line = true\ngraph_memory_max_size = "1"\n', "use_off_line = true\n"),
+        (
+            'op_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling,SoftmaxV2"\n',
+            'op_precision_mode = { ByOpType = { Pooling = "high_precision", SoftmaxV2 = "high_precision" } }\n',
+        ),
+        ('precision_mode = "allow_fp32_to_fp16"\n', 'precision_mode = "allow_fp32_to_fp16"\n'),
+    ],
+)  # fmt: skip
+def test_a_step_that_loses_nothing_is_made_in_place(before: str, after: str, tmp_path: Path) -> None:
+    code, text = migrated(tmp_path, before)
+    assert text == after
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ('mstune_mode = "3"\n', "mstune_mode"), ('op_tune_mode = "GA"\n', "op_tune_mode"), ('auto_tune_mode = "RL,GA"\n', "auto_tune_mode"),
+        ('op_select_implmode = "high_precision"\n', "op_select_implmode"), ("op_debug_level = 3\n", "op_debug_level"),
+        ("variable_format_optimize = true\n", "variable_format_optimize"), ("dynamic_input = true\n", "dynamic_input"),
+        ('fp_point = "a"\n', "fp_point"), ('es_cluster_config = "a"\n', "es_cluster_config"), ('precision_mode = "force_fp16"\n', "precision_mode"),  # noqa: E501
+        ('precision_mode = "force_fp32"\nprecision_mode_v2 = "origin"\n', "precision_mode"),
+    ],
+)  # fmt: skip
+def test_a_step_that_needs_a_person_changes_nothing_and_is_told(
+    options: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = migrated(tmp_path, options, "--format", "json")
+    assert (code, text) == (1, options)
+    found = [finding for finding in json.loads(capsys.readouterr().out)["findings"] if finding["code"] == "NP511"]
+    assert key in {finding["key"] for finding in found}
+    assert all(finding["hint"] and finding["why"] for finding in found)
+
+
+def test_a_step_that_depends_on_the_scenario_is_made_where_it_is_certain(tmp_path: Path) -> None:
+    inference = migrated(tmp_path, 'precision_mode = "force_fp16"\n', head='scenario = "online-inference"\n')
+    assert inference == (0, 'precision_mode_v2 = "fp16"\n')
+    training = migrated(tmp_path, 'precision_mode = "force_fp16"\n', head='scenario = "training"\n')
+    assert training == (1, 'precision_mode = "force_fp16"\n')
+
+
+def test_an_older_release_makes_no_step_that_came_later(tmp_path: Path) -> None:
+    assert migrated(tmp_path, 'precision_mode = "allow_mix_precision"\n', release="6.0.1") == (
+        0,
+        'precision_mode = "allow_mix_precision"\n',
+    )
+
+
+def test_overrides_are_migrated_too(tmp_path: Path) -> None:
+    block = '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { precision_mode = "force_fp32", hccl_timeout = 600 }\n'
+    _, text = migrated(tmp_path, f"use_off_line = true\n\n{block}")
+    assert "precision_mode_v2" in text
+    assert "hccl_timeout = 600" in text
+    assert '"force_fp32"' not in text
+
+
+def test_what_a_parent_sets_is_left_to_the_parent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {"profiles/base.toml": '[options]\nprecision_mode = "force_fp32"\n'})
+    code, text = migrated(tmp_path, "use_off_line = true\n", head='extends = ["base"]\n')
+    assert (code, text) == (1, "use_off_line = true\n")
+    assert "NP513" in capsys.readouterr().out
+
+
+def test_the_range_of_releases_follows(tmp_path: Path) -> None:
+    migrated(tmp_path, 'precision_mode = "force_fp32"\n', head='cann = ">=5.0.4,<10"\n')
+    assert 'cann = ">=9.0.0,<10"' in (tmp_path / "profiles/p.toml").read_text()
+    migrated(tmp_path, "use_off_line = true\n", head='cann = ">=5.0.4,<10"\n')
+    assert 'cann = ">=5.0.4,<10"' in (tmp_path / "profiles/p.toml").read_text()
+
+
+def test_changed_defaults_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _ = migrated(tmp_path, "use_off_line = true\n", head='cann = ">=5.0.4"\n')
+    assert code == 0
+    assert capsys.readouterr().out.count("NP512") >= 3
+
+
+def test_a_dry_run_writes_nothing_and_shows_the_difference_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = 'precision_mode = "allow_mix_precision"\nauto_tune_mode = "GA"\n'
+    assert migrated(tmp_path, before, "--dry-run") == (1, before)
+    out = capsys.readouterr().out
+    assert out.index("precision_mode_v2") < out.index("M9") < out.index("NP511")
+
+
+def test_line_endings_stay(tmp_path: Path) -> None:
+    path = tmp_path / "profiles/p.toml"
+    write(tmp_path, {"profiles/p.toml": b'[options]\r\nprecision_mode = "force_fp32" # a\r\nuse_off_line = true\r\n'})
+    __main__.main(["migrate", "p", "--cann", "9.0.0", "--store", str(tmp_path / "profiles")])
+    assert path.read_bytes() == b'[options]\r\nprecision_mode_v2 = "cube_fp16in_fp32out" # a\r\nuse_off_line = true\r\n'
+
+
+def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
+    migrated(tmp_path, 'precision_mode = "allow_mix_precision"\nstatic_memory_policy = 1\n')
+    path = tmp_path / "profiles/p.toml"
+    before = path.read_bytes()
+    assert __main__.main(["migrate", "p", "--cann", "9.0.0", "--store", str(tmp_path / "profiles")]) == 0
+    assert path.read_bytes() == before
+
+
+def test_a_key_is_renamed_inside_an_inline_table() -> None:
+    text = "options = { a = 1, b = 2 } # c\n"
+    assert renamed(text, ("options", "a"), "z", 3).endswith("} # c\n")
+
+
+@pytest.mark.parametrize("row", ROWS["steps"], ids=lambda row: f"{row[0]}-{row[1]}")
+def test_every_step_names_real_options_releases_and_values(row: tuple[object, ...]) -> None:
+    (step,) = [one for one in steps(releases.releases()[-1]) if tuple(one._asdict().values()) == row]
+    option = catalog.option(step.option)
+    assert option is not None
+    assert step.since in releases.releases()
+    assert step.loss in ("none", "text", "decide")
+    assert step.action in ("rename", "drop", "set", "modes", "tell")
+    assert (step.loss == "decide") == (step.action == "tell")
+    assert (step.option,) in condition.paths(step.when)
+    target = catalog.option(step.to or step.option)
+    assert target is not None
+    for _, value in step.values:
+        assert not target.choices or value in target.choices
+
+
+def test_every_row_of_the_facts_is_there() -> None:
+    told = {row[0] for row in ROWS["steps"]} | {row["rule"] for row in ROWS["unchanged"]}
+    assert told == {f"M{number}" for number in range(1, 28)}
+
+
+def test_a_matrix_shows_which_preset_works_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {"p/old.toml": '[options]\nmstune_mode = "1"\n', "p/new.toml": '[options]\nprecision_mode_v2 = "origin"\n'})
+    words = ["check", "--store", str(tmp_path / "p"), "--cann", "5.0.1", "--cann", "9.0.0"]
+    assert __main__.main(words) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[:3]] == [["5.0.1", "9.0.0"], ["new", "NP404", "ok"], ["old", "ok,", "1", "warning", "NP404"]]
+    assert __main__.main([*words, "--product", "atlas-a2", "--product", "atlas-a3", "--format", "json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert [len(preset["platforms"]) for preset in answer["presets"]] == [4, 4]
+    assert [one["supported"] for one in answer["presets"][0]["platforms"]] == [False, False, True, True]

@@ -1,0 +1,279 @@
+"""What scan says of scripts, and above all where it keeps silent."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from importing import HEAD, TAIL, findings, told, write
+
+from npuprof import __main__, catalog, pages
+from npuprof.model import Finding
+
+P = "custom_op.parameter_map"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (f'{P}["precison_mode"].s = b"force_fp32"', "NP201"),
+        (f'{P}["Precision_Mode"].s = b"force_fp32"', "NP201"),
+        (f'{P}["no_such_thing_at_all"].b = True', "NP201"),
+        (f'{P}["min_group_size"].b = 1', "NP502"),
+        (f'{P}["precision_mode"].b = True', "NP802"),
+        (f'{P}["jit_compile"].b = False', "NP802"),
+        (f'{P}["deterministic"].b = True', "NP802"),
+        (f'{P}["hccl_timeout"].s = b"600"', "NP802"),
+        (f'{P}["precision_mode"].b = FLAGS.x', "NP802"),
+        (f'{P}["precision_mode"].s = "force_fp32"', "NP803"),
+        (f'{P}["hccl_timeout"].i = "600"', "NP803"),
+        (f'{P}["hccl_timeout"].i = 1.5', "NP803"),
+        (f'{P}["use_off_line"].b = "True"', "NP803"),
+        (f'{P}["use_off_line"] = True', "NP803"),
+        (f'{P}["precision_mode"].s = tf.compat.as_bytes("mixed")', "NP203"),
+        (f'{P}["graph_run_mode"].i = 2', "NP203"),
+        (f'{P}["dump_path"].s = tf.compat.as_bytes("all")', "NP804"),
+        (f'{P}["modify_mixlist"].s = tf.compat.as_bytes("./fusion_config.txt")', "NP804"),
+        (f'{P}["dump_step"].s = tf.compat.as_bytes("1-2-3")', "NP203"),
+        (f'{P}["auto_tune_mode"].s = tf.compat.as_bytes("RL,GA")', "NP501"),
+        (f'{P}["enable_dump"].b = True', "NP346"),
+        (f'{P}["optypelist_for_implmode"].s = tf.compat.as_bytes("Pooling")', "NP311"),
+    ],
+)
+def test_a_defect_is_named_at_its_line(line: str, code: str) -> None:
+    said = told(f"\n{line}\n")
+    assert (code, 2) in said
+    assert all(other == code or other in ("NP349", "NP501", "NP303") for other, _ in said), said
+
+
+def test_a_misspelt_key_is_named_with_its_nearest_neighbour() -> None:
+    (finding,) = findings(f'{HEAD}{P}["hcom_paralel"].b = True\n{TAIL}')
+    assert finding.hint == "did you mean 'hcom_parallel'?"
+    assert (finding.severity, finding.line, finding.column) == ("error", 6, 1)
+
+
+def test_the_hint_of_a_wrong_field_is_the_line_to_write() -> None:
+    (finding,) = [one for one in findings(f'{HEAD}{P}["jit_compile"].b = False\n{TAIL}') if one.code == "NP802"]
+    assert finding.hint == 'write parameter_map["jit_compile"].s = tf.compat.as_bytes("false")'
+
+
+def test_a_release_in_which_the_field_was_right_says_nothing() -> None:
+    assert not told(f'{P}["jit_compile"].b = False\n', cann="6.0.1")
+    assert told(f'{P}["jit_compile"].b = False\n', cann="6.3.RC2")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f'{P}["precision_mode"].s = tf.compat.as_bytes("allow_mix_precision")\n{P}["use_off_line"].b = True\n',
+        f'{P}["precision_mode"].s = tf.compat.as_bytes(FLAGS.mode)\n',
+        f'{P}["enable_dump"].b = True\n{P}["dump_path"].s = tf.compat.as_bytes(FLAGS.path)\n',
+        f'{P}["enable_dump"].b = True\nif FLAGS.path:\n    {P}["dump_path"].s = tf.compat.as_bytes("/d")\n',
+        f'if FLAGS.dump:\n    {P}["enable_dump"].b = True\n    {P}["dump_path"].s = tf.compat.as_bytes("/d")\n',
+        f'{P}["enable_dump"].b = True\nadd_dump_path(custom_op)\n',
+        f'if FLAGS.a:\n    {P}["precision_mode"].s = b"force_fp32"\nelse:\n    {P}["precision_mode_v2"].s = b"origin"\n',
+        f'if FLAGS.a:\n    {P}["enable_dump"].b = True\n    {P}["dump_path"].s = b"/d"\n'
+        f'elif FLAGS.b:\n    {P}["enable_dump_debug"].b = True\n'
+        f'    {P}["dump_path"].s = b"/d"\n',
+        f'{P}["enable_dump"].b = FLAGS.dump\n',
+        f'{P}["precision_mode"].s = tf.compat.as_bytes("force_fp16")\n',
+        f'{P}["session_device_id"].i = 0\n',
+        f'{P}[name].s = tf.compat.as_bytes("x")\n',
+        f'{P}["deterministic"].i = True\n',
+        f'if 0:\n    {P}["precison_mode"].s = b"x"\n',
+        'other["precison_mode"].s = b"x"\n',
+        'os.environ["ASCEND_HOME"] = "/x"\nos.environ["ASCEND_GLOBAL_LOG_LEVEL"] = "3"\nos.environ["MY_HCCL"] = "1"\n',
+    ],
+)  # fmt: skip
+def test_what_may_be_right_is_passed_over(lines: str) -> None:
+    assert told(lines) == []
+
+
+def test_settings_that_exclude_each_other_are_seen_across_branches() -> None:
+    both = f'{P}["precision_mode_v2"].s = b"origin"\nif FLAGS.a:\n    {P}["precision_mode"].s = b"force_fp32"\n'
+    assert [code for code, _ in told(both)] == ["NP301"]
+    unknown = f'{P}["precision_mode_v2"].s = b"origin"\n{P}["precision_mode"].s = tf.compat.as_bytes(FLAGS.m)\n'
+    assert [code for code, _ in told(unknown)] == ["NP301"]
+
+
+REMAPPED = HEAD.replace("from npu_bridge.npu_init import *", "from npu_bridge.estimator import npu_ops")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{REMAPPED}sess = tf.Session(config=config)\n", ["NP806", "NP807"]),
+        (f"{HEAD}sess = tf.Session(config=config)\n", ["NP807"]),
+        (f"{REMAPPED}{TAIL}", []),
+        (f"{REMAPPED}def f():\n    return config\n", []),
+        (f"{REMAPPED}sess = tf.Session(config=npu_config_proto(config_proto=config))\n", ["NP807"]),
+        (REMAPPED + TAIL.replace("remapping = RewriterConfig.OFF", "remapping = RewriterConfig.ON"), ["NP806"]),
+        (f"{REMAPPED}#" + TAIL, ["NP806"]),
+        (f"{REMAPPED}o = dict(remapping=OFF, memory_optimization=OFF)\nsess = tf.Session(config=config)\n", []),
+    ],
+)
+def test_rewrites_left_on_are_named_where_nothing_switches_them_off(text: str, said: list[str]) -> None:
+    assert [finding.code for finding in findings(text)] == said
+
+
+def test_the_name_of_the_optimizer_has_to_be_exact() -> None:
+    text = f'{HEAD}{P}["use_off_line"].b = True\n{TAIL}'
+    assert [f.code for f in findings(text.replace('"NpuOptimizer"', '"NpuOptimzer"')) if f.severity == "error"] == ["NP808"]
+    assert not [f for f in findings(text.replace('"NpuOptimizer"', '"SomeOtherOptimizer"')) if f.code == "NP808"]
+
+
+def test_commented_options_are_notes() -> None:
+    text = f'{HEAD}#{P}["use_off_line"].b = True\n#   {P}["dump_path"].s = tf.compat.as_bytes("/x")\n"""\n# {P}["x"].b = True\n"""\n{TAIL}'
+    assert [(f.code, f.severity, f.line, f.key) for f in findings(text)] == [
+        ("NP805", "info", 6, "use_off_line"), ("NP805", "info", 7, "dump_path"),
+    ]  # fmt: skip
+
+
+ESTIMATOR = """\
+from npu_bridge.npu_init import *
+session_config = tf.ConfigProto()
+custom_op = session_config.graph_options.rewrite_options.custom_optimizers.add()
+custom_op.name = "NpuOptimizer"
+custom_op.parameter_map["mix_compile_mode"].b = True
+custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes("force_fp32")
+custom_op.parameter_map["hcom_parallel"].b = True
+config = NPURunConfig(session_config=session_config{more})
+"""
+
+
+def test_settings_that_the_estimator_loses_are_named() -> None:
+    lost = [f for f in findings(ESTIMATOR.format(more="")) if f.severity != "info"]
+    assert [(f.code, f.key, f.line) for f in lost] == [("NP809", "mix_compile_mode", 5)]
+    assert not [f for f in findings(ESTIMATOR.format(more=", mix_compile_mode=True")) if f.code == "NP809"]
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("NPURunConfig(precison_mode='force_fp32')", ["NP812"]),
+        ("NPURunConfig(auto_tune_mode='RL,GA')", ["NP812", "NP501"]),
+        ("NPURunConfig(precision_mode='force_fp33')", ["NP203"]),
+        ("NPURunConfig(iterations_per_loop=100, save_checkpoints_steps=250)", ["NP384"]),
+        ("NPURunConfig(iterations_per_loop=100)", []),
+        ("NPURunConfig(dump_config=DumpConfig(enable_dump=True))", ["NP346"]),
+        ("NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=FLAGS.p))", []),
+        ("NPURunConfig(compress_weight_conf='a')", ["NP809"]),
+        ("NPURunConfig(op_debug_level=None, model_dir='x')", []),
+        ("DumpConfig(dump_pth='/x')", ["NP812"]),
+    ],
+)
+def test_arguments_of_the_estimator_are_checked(text: str, codes: list[str]) -> None:
+    found = [f.code for f in findings(f"from npu_bridge.npu_init import *\nc = {text}\n") if f.severity != "info"]
+    assert sorted(found) == sorted(codes)
+
+
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        ("npu.global_options().precison_mode = 'x'", ["NP812"]),
+        ("npu.global_options().use_off_line = True", ["NP812"]),
+        ("npu.global_options().precision_mode_v2 = 'x'", ["NP203"]),
+        ("npu.global_options().dump_config = {}", ["NP815"]),
+        ("npu.global_options().enable_small_channel = True", []),
+        ("npu.global_options().dump_config.enable_dump = True", []),
+    ],
+)
+def test_global_options_are_checked(line: str, codes: list[str]) -> None:
+    assert [f.code for f in findings(f"import npu_device as npu\n{line}\n") if f.severity != "info"] == codes
+
+
+@pytest.mark.parametrize(
+    ("line", "codes"),
+    [
+        ("export RANK_ID=npu1p", ["NP202"]),
+        ("export SLOG_PRINT_TO_STDOUT=1", ["NP206"]),
+        ("export GE_USE_STATIC_MEMORY=1", ["NP501"]),
+        ("export ASCEND_GLOBAL_LOG_LEVEL=9", ["NP203"]),
+        ("export DUMP_GE_GRAPH = 2", ["NP813"]),
+        ("export RANK_ID=$i RANK_SIZE=8 JOB_ID=10087", []),
+        ("export HCCL_CONNECT_TIMEOUT=600", []),
+        ("export ASCEND_HOME=/usr/local/Ascend ASCEND_INSTALL_PATH=/x PATH=$PATH:/x", []),
+        ("export RANK_ID=", []),
+        ("atc --model=x.pb --framework=3 --output=o --soc_version=$S --precision_mode=fp16", ["NP203"]),
+        ("atc --model=x.pb --framework=3 --output=o --soc_version=$S --precision_mode=force_fp16 --precision_mode_v2=fp16", ["NP301"]),
+        ("atc --modle=x.pb", ["NP209"]),
+        ("atc --model=x.pb --framework=3 --output=o --soc_version=Ascend310 --input_shape='x:1' --log=error", []),
+        ("echo atc --modle=x.pb", []),
+    ],
+)
+def test_shell_scripts_are_checked(line: str, codes: list[str]) -> None:
+    assert [f.code for f in findings(f"#!/bin/bash\n{line}\n", "x.sh") if f.severity != "info"] == codes
+
+
+def scan(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[dict[str, object]]]:
+    code = __main__.main(["scan", *words, "--format", "json"])
+    return code, json.loads(capsys.readouterr().out)["findings"]
+
+
+def test_one_broken_file_never_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = f'{HEAD}{P}["precison_mode"].s = b"x"\n'
+    write(tmp_path, {"a.py": b"\xff\xfe\0", "b.py": "def (parameter_map", "c/d.py": bad, "e.py": b"\0", "f.txt": bad})
+    os.symlink(tmp_path, tmp_path / "c" / "loop")
+    os.symlink("nowhere", tmp_path / "dangling.py")
+    code, found = scan(capsys, str(tmp_path))
+    assert code == 1
+    assert {(str(f["path"]).removeprefix(f"{tmp_path}/"), f["code"]) for f in found if f["severity"] != "info"} == {
+        ("a.py", "NP801"), ("b.py", "NP801"), ("c/d.py", "NP201"), ("e.py", "NP801"),
+    }  # fmt: skip
+    assert scan(capsys, str(tmp_path / "b.py"))[0] == 2
+    assert scan(capsys, str(tmp_path / "none.py"), str(tmp_path / "c"))[0] == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {"a.py": "x"})
+    (tmp_path / "a.py").chmod(0)
+    assert [f["code"] for f in scan(capsys, str(tmp_path))[1]] == ["NP801"]
+
+
+def test_ignored_files_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    bad = f'{HEAD}{P}["precison_mode"].s = b"x"\n'
+    write(
+        tmp_path,
+        {"a.py": bad, "build/b.py": bad, "sub/new.py": bad, "sub/.gitignore": "gone.py\n", "sub/gone.py": bad, ".gitignore": "build/\n"},
+    )
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    found = {str(f["path"]) for f in scan(capsys, str(tmp_path))[1]}
+    assert found == {str(tmp_path / "a.py"), str(tmp_path / "sub/new.py")}
+    assert {str(f["path"]) for f in scan(capsys, str(tmp_path / "build/b.py"))[1]} == {str(tmp_path / "build/b.py")}
+
+
+@pytest.mark.parametrize("format_", ["text", "json", "sarif", "github"])
+def test_two_runs_give_the_same_bytes(format_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {f"{n}.py": f'{HEAD}{P}["precison_mode"].s = b"x"\n' for n in range(5)})
+    answers = []
+    for _ in range(2):
+        assert __main__.main(["scan", str(tmp_path), "--format", format_]) == 1
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+    assert "NP201" in answers[0]
+
+
+def test_clean_scripts_leave_with_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {"a.py": f'{HEAD}{P}["use_off_line"].b = True\n{TAIL}', "b.py": "print(1)\n"})
+    assert scan(capsys, str(tmp_path)) == (0, [])
+
+
+def test_every_code_of_the_linter_has_a_page() -> None:
+    source = "".join(path.read_text() for path in Path(catalog.__file__).parent.parent.glob("scan/*.py"))
+    codes = {word.strip('",') for word in source.replace("(", " ").split() if word.strip('",').startswith("NP8")}
+    assert codes
+    assert codes <= set(pages.pages())
+
+
+def test_nothing_of_a_script_is_run(tmp_path: Path) -> None:
+    mark = tmp_path / "owned"
+    text = (
+        f'{HEAD}import os\nos.system("touch {mark}")\n{P}["dump_path"].s = tf.compat.as_bytes(str(open({str(mark)!r}, "w").write("x")))\n'
+    )
+    assert all(isinstance(finding, Finding) for finding in findings(text))
+    assert not mark.exists()
