@@ -36,20 +36,23 @@ class Difference(Record):
 QUIET = Difference()
 
 
-def difference(old: bytes, new: bytes, name: bytes, apart: Collection[bytes]) -> Difference | None:
+def headers(name: bytes) -> re.Pattern[bytes]:
+    """Return what finds a table header that names a key."""
+    return re.compile(rb"^[ \t]*\[[^\n]*" + re.escape(name), re.MULTILINE)
+
+
+def difference(old: bytes, new: bytes, name: bytes, header: re.Pattern[bytes], apart: Collection[bytes]) -> Difference | None:
     """Return what changes for a key called ``name`` from ``old`` to ``new``, or None where only a parser can tell.
 
-    ``new`` must be a valid profile. ``apart`` are more keys whose change may have consequences elsewhere.
+    ``new`` must be a valid profile; ``header`` is ``headers(name)``. ``apart`` are more keys whose change may have consequences elsewhere.
     """
     left, right = old.split(b"\n"), new.split(b"\n")
     if len(left) != len(right) or b"\\" in new or b'"""' in new or b"'''" in new:
         return None
-    if re.search(rb"(?m)^[ \t]*\[[^\n]*" + re.escape(name), new):
+    if header.search(new):
         return None  # the key is a table of its own: its lines have other names
     found = QUIET
-    for number, (was, now) in enumerate(zip(left, right, strict=True), 1):
-        if was == now:
-            continue
+    for number, was, now in [(n, was, now) for n, (was, now) in enumerate(zip(left, right, strict=True), 1) if was != now]:
         if _REMARK.fullmatch(was) and _REMARK.fullmatch(now):
             continue
         before, after = _PLAIN.fullmatch(was), _PLAIN.fullmatch(now)

@@ -10,7 +10,7 @@ from npuprof import document, keys, values
 from npuprof.config import Config
 from npuprof.errors import NpuprofError
 from npuprof.history.commits import Commit, FileChange, commits
-from npuprof.history.quick import difference
+from npuprof.history.quick import difference, headers
 from npuprof.model import Context, Finding, Origin, Path
 from npuprof.profile import Profile
 from npuprof.record import Record
@@ -54,12 +54,14 @@ class Timeline:
         self._texts: dict[str, bytes] = {}
         self._last: set[str] = set()
         self._members: set[str] = {name}
+        self._header = headers(b"")
 
     def steps(self, key: str = "", tail: Path = ()) -> Iterator[Step]:
         """Yield the commits that changed the resolved preset, or the value at a key or below it."""
         states: dict[str, tuple[dict[str, Entry], str]] = {}
         results: dict[str, Any] = {}
         name = bytes(keys.section_and_name(key)[1], "utf-8") if key and not tail else b""
+        self._header = headers(name)
         for commit in self._ahead():
             if not states and not results:
                 states[commit.id] = (self._repository.files(self._tip), self._name)
@@ -121,7 +123,7 @@ class Timeline:
         file = touched[0]
         assert file.old is not None, "it has one name on both sides"
         assert file.new is not None, "it has one name on both sides"
-        found = difference(self._text(file.old[1]), self._text(file.new[1]), name, now.appended)
+        found = difference(self._text(file.old[1]), self._text(file.new[1]), name, self._header, now.appended)
         if found is None:
             return None
         if not found.line:
