@@ -104,8 +104,12 @@ def test_any_value_comes_through_the_shell_as_it_is(atc: Callable[[str], list[st
 
 def test_an_option_without_a_flag_is_an_error() -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
-        npuprof.render(config("[options]\niterations_per_loop = 10\ngraph_run_mode = 0\n"), "atc")
+        npuprof.render(config("[options]\niterations_per_loop = 10\ngraph_run_mode = 1\n"), "atc")
     assert [finding.key for finding in caught.value.findings] == ["graph_run_mode", "iterations_per_loop"]
+
+
+def test_what_atc_does_anyway_needs_no_flag(atc: Callable[[str], list[str]]) -> None:
+    assert len(atc(npuprof.render(config(toml({"options": {"graph_run_mode": 0}, "atc": BASE})), "atc"))) == 4
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,8 @@ def _flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
     keys: dict[str, str] = {}
     lost: dict[str, str] = {}
     for name, value in section(config, "options").items():
+        if name == "graph_run_mode" and value == 0 and value is not False:
+            continue  # what ATC always does
         option = catalog.option(name)
         if option is None or "atc" not in option.spelling:
             lost[name] = "ATC always converts for inference." if name == "graph_run_mode" else ""
