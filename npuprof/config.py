@@ -31,7 +31,7 @@ class Config:
         context: Context,
         lineage: tuple[Profile, ...],
         settings: dict[str, Any],
-        tracer: Callable[[], tuple[dict[str, Any], dict[str, list[Event]]]],
+        tracer: Callable[[str], tuple[Any, list[Event]]],
         resolver: Resolver | None = None,
         changed: bool = False,
     ) -> None:
@@ -43,7 +43,7 @@ class Config:
         self.changed = changed
         self.memo: dict[str, Any] = {}
         self._tracer = tracer
-        self._traced: tuple[dict[str, Any], dict[str, list[Event]]] | None = None
+        self._traced: dict[str, tuple[Any, list[Event]]] = {}
 
     def section(self, section: str) -> dict[str, Any]:
         """Return the settings of one section by plain name: the catalogue's first, in its order."""
@@ -128,14 +128,14 @@ class Config:
         """Return all settings by full key, in the catalogue's order, section after section."""
         return {keys.full(section, name): value for section in SECTIONS for name, value in self.section(section).items()}
 
-    def _trace(self) -> tuple[dict[str, Any], dict[str, list[Event]]]:
-        if self._traced is None:
-            self._traced = self._tracer()
-        return self._traced
+    def _trace(self, key: str) -> tuple[Any, list[Event]]:
+        if key not in self._traced:
+            self._traced[key] = self._tracer(key)
+        return self._traced[key]
 
     def history(self, key: str) -> list[Event]:
         """Return every step that touched a setting, first to last."""
-        return self._trace()[1].get(key, [])
+        return self._trace(key)[1]
 
     def origin(self, key: str, tail: Path = ()) -> Origin | None:
         """Return who set what is in force at a key or below it; for tables and lists, who wrote there last."""
@@ -169,7 +169,7 @@ class Config:
 
     def leaves(self, key: str) -> Any:
         """Return the value in force with every leaf as ``values.Leaf``, which holds its origin."""
-        return self._trace()[0].get(key)
+        return self._trace(key)[0]
 
     def __repr__(self) -> str:
         return f"Config({self.name!r}, {len(self.settings)} settings)"

@@ -31,7 +31,8 @@ _NO_ORDER = "Later parents win, and every profile wins over what it extends; her
 class Resolver:
     """Resolves profiles against one lookup and one context, and remembers what they share.
 
-    Values only are folded at first; origins are traced by a second run of the same fold when asked for.
+    Values only are folded at first; the origins of a setting are traced by a second run of the same fold, over the
+    steps that touch it, when somebody asks.
     """
 
     def __init__(self, lookup: Lookup, context: Context | None = None) -> None:
@@ -58,14 +59,14 @@ class Resolver:
             last = Profile(command_line("--set", {}))
             _apply(settings, last, [("command line", steps)], None)
 
-        def tracer() -> tuple[dict[str, Any], dict[str, list[Event]]]:
+        def tracer(key: str) -> tuple[Any, list[Event]]:
             traced: dict[str, Any] = {}
             events: dict[str, list[Event]] = {}
             for layer in lineage:
-                _apply(traced, layer, self._matching(layer, scenario), events)
+                _apply(traced, layer, _only(key, self._matching(layer, scenario)), events)
             if steps:
-                _apply(traced, last, [("command line", steps)], events)
-            return traced, events
+                _apply(traced, last, _only(key, [("command line", steps)]), events)
+            return traced.get(key), events.get(key, [])
 
         return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(steps))
 
@@ -186,6 +187,11 @@ def matches(override: Override, context: Context, scenario: str | None) -> bool:
         if not good:
             return False
     return True
+
+
+def _only(key: str, layers: list[tuple[str, tuple[Step, ...]]]) -> list[tuple[str, tuple[Step, ...]]]:
+    """Return the steps of some layers that touch one setting; no step looks at any other."""
+    return [(name, found) for name, steps in layers if (found := tuple([step for step in steps if step.key == key]))]
 
 
 def _apply(

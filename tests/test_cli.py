@@ -249,7 +249,8 @@ def test_render_check_tells_current_from_stale(run: Any) -> None:
 GROUPS = [
     ["--to", "session"], ["-t", "toml"], ["--to=json"], ["-o", "out"], ["--output=x"], ["--store", "profiles"], ["--store="],
     ["--cann", "8.0"], ["--product=atlas-a2"], ["--with", "m"], ["--with=n"], ["--set", "a=1"], ["--set=b=2"], ["--set="], ["--set", ""],
-    ["--unset", "k"], ["--unset"], ["--no-check"], ["--inline"], ["--check", "f"], ["--shell", "fish"], ["-s", "tcsh"], ["--diff"], ["--format", "json"], ["-o", "-"],
+    ["--unset", "k"], ["--unset"], ["--no-check"], ["--inline"], ["--check", "f"], ["--shell", "fish"],
+    ["-s", "tcsh"], ["--diff"], ["--format", "json"], ["-o", "-"],
 ]  # fmt: skip
 ODD = [
     ["--"],

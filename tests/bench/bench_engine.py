@@ -1,0 +1,246 @@
+"""Ratios of the engine: ``render`` and ``env`` against the bare interpreter, 10,000 presets against tomllib, memory.
+
+Run ``python tests/bench/bench_engine.py``. A wheel is built and installed into a virtual environment in a temporary
+folder, so that what is measured is what users install. Whole processes, the median of paired runs; "bare" is the
+interpreter by its full path with ``-I -S -c pass``. Hydra and Conan are installed beside it for comparison, where pip
+can. Exits 1 where a line is not held.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BARE = [str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"), "-I", "-S", "-c"]
+ROUNDS = 25
+MANY = 10_000
+_PARSE = """
+import os, tomllib
+for folder, _, names in os.walk("profiles"):
+    for name in names:
+        tomllib.load(open(f"{folder}/{name}", "rb"))
+"""
+# A child's peak counts what its parent held when it forked, so the child is started by a small process.
+_PEAK = """
+import os, sys
+pid = os.fork()
+if not pid:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    os.execv(sys.argv[1], sys.argv[1:])
+print(os.wait4(pid, 0)[2].ru_maxrss)
+"""
+
+#: Forty options as a real chain of five would hold them.
+_OPTIONS = {
+    "root": """
+graph_run_mode = 1
+enable_exception_dump = 2
+hcom_parallel = true
+iterations_per_loop = 1
+op_compiler_cache_mode = 'enable'
+op_compiler_cache_dir = './cache'
+hccl_timeout = 1836
+stream_sync_timeout = 1900000
+event_sync_timeout = -1
+deterministic = 0
+""",
+    "family": """
+precision_mode_v2 = 'mixed_float16'
+jit_compile = 'auto'
+static_memory_policy = 0
+atomic_clean_policy = 0
+external_weight = false
+input_fusion_size = 131072
+input_batch_cpy = false
+enable_small_channel = 0
+use_off_line = true
+mix_compile_mode = false
+""",
+    "cluster": """
+hccl_timeout = 1904
+stream_sync_timeout = 2000000
+op_wait_timeout = 120
+op_execute_timeout = 90
+is_tailing_optimization = false
+topo_sorting_mode = 1
+variable_use_1g_huge_page = 0
+export_compile_stat = 1
+oo_constant_folding = true
+buffer_optimize = 'l2_optimize'
+""",
+    "model": """
+stream_max_parallel_num = 'DNN_VM_AICPU:10,AIcoreEngine:1'
+dump_step = '0|5|10'
+enable_dump = true
+dump_path = '/var/dump'
+dump_mode = 'all'
+dump_data = 'stats'
+profiling_mode = false
+dump_layer = 'a b'
+""",
+}
+
+
+def main() -> int:
+    """Measure and print; return 1 where a line is not held."""
+    with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as name:
+        folder = Path(name)
+        for variable in ("PYTHONDONTWRITEBYTECODE", "NPUPROF_STORE", "NPUPROF_DEBUG"):
+            os.environ.pop(variable, None)
+        os.environ["HOME"] = os.environ["XDG_CACHE_HOME"] = str(folder)
+        npuprof = str(_environment(folder / "venv", [str(_wheel(folder))]) / "npuprof")
+        small, many = _small(folder / "small"), _many(folder / "many")
+        bare = [*BARE, "pass"]
+        render = [npuprof, "render", "leaf"]
+        rows = [
+            ("render SPEC / bare", _ratio(small, render, bare), 3.3, 4.0, False),
+            ("env SPEC / bare", _ratio(small, [npuprof, "env", "leaf"], bare), 3.3, 4.0, False),
+        ]
+        words = (
+            "list",
+            "show leaf",
+            "show leaf --origin",
+            "explain leaf hccl_timeout",
+            "check",
+            "options dump",
+            "option hccl_timeout",
+            "rule",
+        )
+        rows += [(f"{line} / bare", _ratio(small, [npuprof, *line.split()], bare, 9), 8, 10, False) for line in words]
+        rows.append((f"render, {MANY:,} presets in the store / 5", _ratio(many, render, render, other=small), 1.1, 1.25, False))
+        rows.append((f"check of {MANY:,} / tomllib alone", _ratio(many, [npuprof, "check"], [*BARE, _PARSE], 5), 1.4, 1.8, False))
+        rows.append(("render, peak MiB", _peak(small, render), 16, 20, False))
+        rows.append((f"check of {MANY:,}, peak MiB", _peak(many, [npuprof, "check"]), 120, 200, False))
+        rows += _peers(folder, small, render)
+    bad = False
+    for title, found, reach, hold, more in rows:
+        held = found >= hold if more else found <= hold
+        bad |= not held
+        print(f"{found:7.2f}  reach {reach:<4} hold {hold:<4} {'' if held else 'NOT HELD  '}{title}")
+    return int(bad)
+
+
+def _wheel(folder: Path) -> Path:
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)], check=True)
+    return next(folder.glob("npuprof-*.whl"))
+
+
+def _environment(folder: Path, wanted: Sequence[str]) -> Path:
+    """Return the folder of commands of a new virtual environment, made by a pip whose scripts start quickly."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    pip = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--upgrade", "pip"], check=True)
+    subprocess.run([*pip, *wanted], check=True)
+    return folder / "bin"
+
+
+def _small(folder: Path) -> Path:
+    """Make a store with a chain of five and forty options."""
+    store = folder / "profiles"
+    store.mkdir(parents=True)
+    parent = ""
+    for name, options in _OPTIONS.items():
+        (store / f"{name}.toml").write_text(f"[profile]\nscenario = 'training'\nextends = [{parent}]\n[options]\n{options}")
+        parent = f"'{name}'"
+    (store / "leaf.toml").write_text(
+        f"[profile]\nextends = [{parent}]\ncann = '>=9.0'\n[options]\ndump_mode = 'input'\ndump_step = '0|7'\n"
+    )
+    return folder
+
+
+def _many(folder: Path) -> Path:
+    """Make the same store with thousands of leaves beside it, below fifty bases."""
+    store = _small(folder) / "profiles"
+    for number in range(50):
+        text = f"[profile]\nextends = ['model']\ndescription = 'base {number}'\n[options]\nhccl_timeout = {1904 + 68 * (number % 20)}\n"
+        (store / f"base{number}.toml").write_text(f"{text}stream_sync_timeout = {4_000_000 + number}\ndeterministic = 1\n")
+    for number in range(MANY - 55):
+        text = f"[profile]\nextends = ['base{number % 50}']\ndescription = 'job {number}'\ncann = '>=9.0'\n"
+        text += f"[options]\ninput_fusion_size = {number}\ndump_path = '/var/dump/{number}'\ndump_layer = 'layer{number}'\n"
+        text += f"op_wait_timeout = {200 + number % 50}\njit_compile = '{('true', 'false')[number % 2]}'\n[env]\nJOB = 'job-{number}'\n"
+        (store / f"job{number}.toml").write_text(text)
+    return folder
+
+
+def _ratio(folder: Path, words: Sequence[str], against: Sequence[str], rounds: int = ROUNDS, other: Path | None = None) -> float:
+    """Return the median of paired runs: the first command over the second, which runs in ``other``."""
+    pairs = [(_time(folder, words), _time(other or folder, against)) for _ in range(rounds + 1)]  # the first warms up
+    return statistics.median(first / second for first, second in pairs[1:])
+
+
+def _time(folder: Path, words: Sequence[str]) -> float:
+    start = time.perf_counter()
+    done = subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    took = time.perf_counter() - start
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr.decode()}")
+    return took
+
+
+def _peak(folder: Path, words: Sequence[str]) -> float:
+    """Return the peak memory of a command in MiB, the least of three runs."""
+    runs = [subprocess.run([*BARE, _PEAK, *words], cwd=folder, stdout=subprocess.PIPE, check=True) for _ in range(3)]
+    return min(int(run.stdout) for run in runs) / 1024
+
+
+def _peers(folder: Path, small: Path, render: Sequence[str]) -> list[tuple[str, float, float, float, bool]]:
+    """Return how long others take for the same preset; what cannot be installed is left out and said."""
+    rows: list[tuple[str, float, float, float, bool]] = []
+    for title, package, make, reach, hold in (("Hydra", "hydra-core", _hydra, 8, 6), ("Conan", "conan", _conan, 8.5, 7)):
+        try:
+            commands = _environment(folder / package, [package])
+        except subprocess.CalledProcessError:
+            print(f"left out: {title} could not be installed")
+            continue
+        home, words = make(folder / f"{package}-files", commands)
+        rows.append((f"{title} / render", _ratio(home, words, render, 9, small), reach, hold, True))
+    return rows
+
+
+def _pairs() -> dict[str, list[tuple[str, str]]]:
+    return {name: [tuple(line.split(" = ", 1)) for line in text.split("\n") if line] for name, text in _OPTIONS.items()}  # type: ignore[misc]
+
+
+def _hydra(folder: Path, commands: Path) -> tuple[Path, list[str]]:
+    """Write the chain as YAML files, each with the one below it in its defaults."""
+    folder.mkdir()
+    parent = ""
+    for name, pairs in _pairs().items():
+        head = f"defaults:\n  - {parent}\n  - _self_\n" if parent else ""
+        (folder / f"{name}.yaml").write_text(head + "".join(f"{key}: {value}\n" for key, value in pairs))
+        parent = name
+    (folder / "leaf.yaml").write_text(f"defaults:\n  - {parent}\n  - _self_\ndump_mode: input\n")
+    (folder / "app.py").write_text(
+        "import hydra\n@hydra.main(version_base=None, config_path='.', config_name='leaf')\ndef app(config):\n    pass\napp()\n"
+    )
+    return folder, [str(commands / "python"), "app.py", "--cfg", "job"]
+
+
+def _conan(folder: Path, commands: Path) -> tuple[Path, list[str]]:
+    """Write the chain as Conan profiles that include each other, the options as its ``[conf]``."""
+    folder.mkdir()
+    os.environ["CONAN_HOME"] = str(folder / "home")
+    parent = ""
+    for name, pairs in _pairs().items():
+        body = "".join(f"user.npu:{key}={value}\n" for key, value in pairs)
+        (folder / name).write_text((f"include(./{parent})\n" if parent else "") + f"[conf]\n{body}")
+        parent = name
+    (folder / "leaf").write_text(f"include(./{parent})\n[conf]\nuser.npu:dump_mode='input'\n")
+    leaf = str(folder / "leaf")
+    return folder, [str(commands / "conan"), "profile", "show", "-pr:h", leaf, "-pr:b", leaf]
+
+
+if __name__ == "__main__":
+    if not shutil.which(BARE[0]):
+        BARE[0] = sys.executable
+    sys.exit(main())
