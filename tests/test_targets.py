@@ -212,6 +212,25 @@ def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: 
     assert any("hcom_parallel" in note and "iterations_per_loop" in note for note in rendered.notes)
 
 
+def test_the_vendors_example_of_initialize_system(tensorflow: Any) -> None:
+    preset = config(toml({"options": {"use_off_line": True}}))
+    with adapter(tensorflow) as journal:
+        session, shutdown = execute(npuprof.render(preset, "initialize-system"))["initialize_system"]()
+        session.run(shutdown)
+        session.close()
+    assert parameter_map(session.config) == {"use_off_line": ("b", True)}
+    assert (session.config.graph_options.rewrite_options.remapping, shutdown) == (2, "shutdown")
+    assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
+    with adapter(tensorflow) as journal:
+        import sys
+
+        from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
+
+        names = {**vars(sys.modules["npu_bridge.npu_init"]), "tf": sys.modules["tensorflow"], "RewriterConfig": RewriterConfig}
+        execute(npuprof.render(preset, "initialize-system", inline=True), names={**names, "config": tensorflow.compat.v1.ConfigProto()})
+    assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
+
+
 # -- estimator ---------------------------------------------------------------------------------------------------------
 
 

@@ -108,6 +108,12 @@ def test_an_option_without_a_flag_is_an_error() -> None:
     assert [finding.key for finding in caught.value.findings] == ["graph_run_mode", "iterations_per_loop"]
 
 
+@pytest.mark.parametrize("value", ["a\0b", "x" * 200_000, "é" * 70_000])
+def test_what_no_command_line_can_hold_is_refused_by_name(value: str) -> None:
+    with pytest.raises(npuprof.NpuprofError, match="debug_dir"):
+        npuprof.render(config(toml({"options": {"debug_dir": value}})), "atc")
+
+
 def test_what_atc_does_anyway_needs_no_flag(atc: Callable[[str], list[str]]) -> None:
     assert len(atc(npuprof.render(config(toml({"options": {"graph_run_mode": 0}, "atc": BASE})), "atc"))) == 4
 

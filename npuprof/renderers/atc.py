@@ -10,6 +10,7 @@ from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, section, sidecars, unfit, wire
+from npuprof.renderers.environment import LONGEST
 from npuprof.renderers.quirks import finding
 from npuprof.renderers.shell import posix
 
@@ -40,10 +41,13 @@ def atc(config: Config, inline: bool) -> Rendered:
     if any(item.severity == "error" for item in findings):
         raise NpuprofError(findings)
     files = {name: file for name, (file, _) in sidecars(config).items()}
+    refused = [(flag, reason) for flag, value in given.items() if (reason := _refuses(flag, text(value)))]
+    if refused:
+        raise NpuprofError([_refused(config, keys[flag], reason) for flag, reason in refused])
     words = [f"--{flag}={_word(value, keys[flag], files)}" for flag, value in given.items()]
-    text = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
+    line = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
     return Rendered(
-        document(config, "atc", f"{'' if inline else chr(10)}{text}\n"),
+        document(config, "atc", f"{'' if inline else chr(10)}{line}\n"),
         dict(sidecars(config).values()),
         left_out(config, "env", "estimator"),
         tuple(findings),
@@ -89,6 +93,17 @@ def _flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         found[name], keys[name] = value, f"atc.{name}"
     place = catalog.order("atc")
     return {flag: found[flag] for flag in sorted(found, key=lambda flag: (place.get(flag, len(place)), flag))}, keys
+
+
+def _refuses(flag: str, value: str) -> str:
+    if "\0" in value:
+        return "holds a NUL character"
+    return f"is longer than {LONGEST} bytes" if len(f"--{flag}={value}".encode()) > LONGEST else ""
+
+
+def _refused(config: Config, key: str, reason: str) -> Finding:
+    why = "No program could be started with it."
+    return Finding("NP903", "error", f"{key} {reason}", why, "keep long values in a file", config.origin(key), key, (config.name,))
 
 
 def _word(value: Any, key: str, files: dict[str, str]) -> str:

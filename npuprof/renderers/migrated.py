@@ -33,8 +33,10 @@ class Shape(Record):
     standard: tuple[str, ...] = ()
 
 
-#: What the manual wants repeated in the session of initialize_system; options of level init belong there too.
+#: What the manual wants repeated in the session of initialize_system, and what its example sets there; options of
+#: level init belong there too.
 REPEATED = (
+    "use_off_line",
     "profiling_mode", "profiling_options", "enable_dump", "dump_path", "dump_step", "dump_mode", "enable_dump_debug",
     "dump_debug_mode", "precision_mode", "graph_run_mode", "op_debug_level", "enable_exception_dump",
     "op_select_implmode", "optypelist_for_implmode",
