@@ -45,6 +45,8 @@ def differences(target: str, config: Any, found: dict[str, Any]) -> dict[str, An
     wanted = dict(config.options)
     for section in {"estimator": ("estimator",), "atc": ("atc",)}.get(target, ()):
         wanted |= {f"{section}.{name}": value for name, value in config.section(section).items()}
+    if target == "atc" and wanted.get("graph_run_mode") == 0:
+        del wanted["graph_run_mode"]  # a conversion is for inference whatever it is told
     if target == "estimator" and "compile_hybrid_mode" not in wanted and found.get("compile_hybrid_mode") == 0:
         found = {name: value for name, value in found.items() if name != "compile_hybrid_mode"}  # the class insists on it
     return {

@@ -41,7 +41,7 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 _TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes, "list": list, "dict": dict, "tuple": tuple}
 METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode", "zfill"}
-_AS_BYTES = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "b", "s"}
+_CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensure_binary", "ensure_str"}
 _RUN_NAMES = {"FLAGS", "args", "arg", "opt", "opts", "flags", "params", "hparams", "cfg", "config", "conf", "options", "parsed", "self"}
 
 
@@ -285,16 +285,24 @@ def _call(node: ast.Call, scope: Scope, depth: int) -> Any:
         raise Unknown(f"depends on the environment ({short(node)})")
     if isinstance(function, ast.Name) and scope.find(name) is None:
         return _builtin(name, node, scope, depth)
-    if name in _AS_BYTES and len(node.args) == 1:
+    if len(node.args) == 1 and not node.keywords and _converts(function, name, scope):
         value = fold(node.args[0], scope, depth)
         if not isinstance(value, (str, bytes)):
             raise Unknown(f"{short(node)} raises TypeError")
-        if name == "as_bytes" or name == "to_bytes" or name == "b":
+        if "byte" in name or name in ("b", "ensure_binary"):
             return value.encode() if isinstance(value, str) else value
         return value.decode() if isinstance(value, bytes) else value
     if isinstance(function, ast.Attribute):
         return _method(function, node, scope, depth)
     raise Unknown(f"depends on the result of {short(node)}")
+
+
+def _converts(function: ast.expr, name: str, scope: Scope) -> bool:
+    """Return whether a call is one of the known conversions between texts and bytes, and not a function of the script."""
+    if isinstance(function, ast.Attribute):
+        return name in _CONVERSIONS or short(function) == "six.b"
+    found = scope.find(name)
+    return name in _CONVERSIONS and bool(found) and all(binding.kind == "import" for binding in found[1])  # type: ignore[index]
 
 
 def _builtin(name: str, node: ast.Call, scope: Scope, depth: int) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 from npuprof import catalog
 from npuprof.importers._found import UNSET, Branch
 from npuprof.importers._literals import short
+from npuprof.importers._loops import view
 from npuprof.importers._scopes import Scope
-from npuprof.importers._walk import Walk, view
+from npuprof.importers._walk import Walk
 from npuprof.keys import full
 
 #: The argument of NPURunConfig (or of another class here) that takes an object of each class, and the order of

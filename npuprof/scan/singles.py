@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import posixpath
+from difflib import SequenceMatcher
+from functools import cache
 from typing import Any
 
 from npuprof import catalog, keys
@@ -22,7 +24,8 @@ UNREAD = {
     "SLOG_PRINT_TO_STDOUT": "ASCEND_SLOG_PRINT_TO_STDOUT", "NEW_GE_FE_ID": "", "EXPERIMENTAL_DYNAMIC_PARTITION": "",
     "ASCEND_GLOBAL_LOG_LEVEL_ETP": "",
 }  # fmt: skip
-_FIELDS = {"b": "b (true or false)", "i": "i (a whole number)", "s": "s (bytes)", "f": "f (a float)"}
+#: From here on two names are so much alike that one is a misspelling of the other.
+_ALIKE = 0.8
 _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 
@@ -65,11 +68,18 @@ def _session(found: Found, asked: Context, python2: bool) -> list[Fault]:
 
 
 def _unknown(name: str) -> Fault:
-    near = nearest(name, catalog.names(), 1)
     why = "The adapter looks up its own list of keys; one that is not in it is ignored in silence."
-    if near:
-        return Fault("NP201", "error", f"unknown option {name!r}", why, did_you_mean(name, catalog.names()))
+    known = _read()
+    near = nearest(name, known, 1)
+    if near and SequenceMatcher(None, name.lower(), near[0].lower()).ratio() >= _ALIKE:
+        return Fault("NP201", "error", f"unknown option {name!r}", why, did_you_mean(name, known))
     return Fault("NP201", "warning", f"no adapter reads the key {name!r}", why, "remove it, or see npuprof options")
+
+
+@cache
+def _read() -> tuple[str, ...]:
+    """Return the options that some adapter reads."""
+    return tuple(name for name in catalog.names() if (option := catalog.option(name)) and option.field is not None)
 
 
 def _wrong_field(found: Found, option: Option) -> Fault:

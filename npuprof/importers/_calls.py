@@ -1,0 +1,149 @@
+"""Calls and parameters inside one file: what the functions of a script are given, and the flags it declares."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from npuprof.importers._found import Found
+from npuprof.importers._literals import METHODS, Unknown, fold
+from npuprof.importers._loops import items
+from npuprof.importers._scopes import Function, Scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuprof.importers._walk import Walk
+
+
+def parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
+    """Return whether an expression reads a parameter of the function it stands in."""
+    if isinstance(node, ast.Name):
+        found = scope.find(node.id)
+        if not found or not found[1] or found[0].node is not scope.node or depth > 20:
+            return False
+        kinds = {binding.kind for binding in found[1]}
+        return kinds == {"parameter"} or (kinds == {"assign"} and any(parameter(one.node, scope, depth + 10) for one in found[1]))
+    if isinstance(node, ast.Attribute) and node.attr not in METHODS:
+        return False  # an attribute of a parameter stays unknown whatever the call says
+    return depth < 20 and any(parameter(child, scope, depth + 1) for child in ast.iter_child_nodes(node))
+
+
+def default(node: ast.expr, scope: Scope) -> Any:
+    """Return the default of a parameter that an expression is, or None."""
+    while isinstance(node, ast.Call) and len(node.args) == 1:
+        node = node.args[0]
+    if not isinstance(node, ast.Name) or not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return None
+    found = _defaults(scope.node).get(node.id)
+    if found is None:
+        return None
+    try:
+        return fold(found, scope.outer or scope)
+    except Unknown:
+        return None
+
+
+def _defaults(function: Function) -> dict[str, ast.expr]:
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    found = {arg.arg: value for arg, value in zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)}
+    return found | {arg.arg: value for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value is not None}
+
+
+def arguments(function: Function, inside: Scope, call: ast.Call, where: Scope) -> dict[str, tuple[ast.expr, Scope]] | None:
+    names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
+        names = names[1:]
+    if any(isinstance(arg, ast.Starred) for arg in call.args) or any(keyword.arg is None for keyword in call.keywords):
+        return None
+    outer = inside.outer or inside
+    bound: dict[str, tuple[ast.expr, Scope]] = {name: (value, outer) for name, value in _defaults(function).items()}
+    bound |= {name: (value, where) for name, value in zip(names, call.args, strict=False)}
+    return bound | {keyword.arg: (keyword.value, where) for keyword in call.keywords if keyword.arg}
+
+
+def merged(walk: Walk, plain: list[Found], runs: list[tuple[ast.Call, list[Found]]]) -> list[Found]:
+    """Return the settings of a function whose calls were tried: one for a fixed key, one a call for a computed one."""
+    result: list[Found] = []
+    for found in plain:
+        if not found.key and found.reason:
+            continue
+        same = [one for _, run in runs for one in run if (one.line, one.column, one.name) == (found.line, found.column, found.name)]
+        if found.reason and same and not any(one.reason for one in same):
+            values = {repr(one.value): one for one in same}
+            if len(values) == 1:
+                found = found._replace(value=same[0].value, kind=same[0].kind, reason="")
+            elif len(values) <= 4:
+                found = found._replace(reason=f"{found.reason}; the calls here give {', '.join(values)}")
+        result.append(found)
+    fixed = {(one.line, one.column, one.name) for one in result}
+    computed = 0
+    for call, run in runs:
+        for one in run:
+            if one.name and (one.line, one.column, one.name) not in fixed:
+                computed += 1
+                column = walk.script.column(call.lineno, call.col_offset)
+                result.append(one._replace(line=call.lineno, column=column))
+    return result if computed or all(found.key for found in plain) else [*result, *(found for found in plain if not found.key)]
+
+
+def all_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Scope]]:
+    waiting: list[tuple[ast.AST, Scope]] = [(tree, Scope(tree))]
+    while waiting:
+        node, scope = waiting.pop()
+        if isinstance(node, ast.For) and (turns := items(node.target, node.iter, scope)):
+            for turn in turns:
+                inside = scope.with_bound(turn)
+                waiting += [(ast.Module(node.body, []), inside)]
+            waiting.append((ast.Module(node.orelse, []), scope))
+            continue
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Call):
+                yield child, scope
+            inner = Scope(child, scope) if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else scope
+            waiting.append((child, inner))
+
+
+def declared(tree: ast.Module) -> dict[str, Any]:
+    """Return the defaults of the command-line flags that argparse and absl calls of this file declare."""
+    found: dict[str, Any] = {}
+    twice: set[str] = set()
+    for call, scope in all_calls(tree):
+        function = call.func
+        name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+        if name == "add_argument":
+            flag, default = _argparse(call)
+        elif name.startswith("DEFINE_") and len(call.args) > 1 and isinstance(call.args[0], ast.Constant):
+            flag, default = str(call.args[0].value), call.args[1]
+        elif name.startswith("DEFINE_"):
+            named = {keyword.arg: keyword.value for keyword in call.keywords}
+            first = call.args[0] if call.args else named.get("name") or named.get("flag_name")
+            flag = str(first.value) if isinstance(first, ast.Constant) else ""
+            default = named.get("default") or named.get("default_value")
+        else:
+            continue
+        if not flag or default is None:
+            continue
+        try:
+            value = fold(default, scope)
+        except Unknown:
+            continue
+        if flag in found and found[flag] != value:
+            twice.add(flag)
+        found[flag] = value
+    return {flag: value for flag, value in found.items() if flag not in twice}
+
+
+def _argparse(call: ast.Call) -> tuple[str, ast.expr | None]:
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    words = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    long = next((word for word in words if word.startswith("--")), words[0] if words else "")
+    dest = named.get("dest")
+    flag = str(dest.value) if isinstance(dest, ast.Constant) else long.lstrip("-").replace("-", "_")
+    default = named.get("default")
+    action = named.get("action")
+    if default is None and isinstance(action, ast.Constant) and action.value in ("store_true", "store_false"):
+        default = ast.Constant(action.value == "store_false")
+    return flag, default

@@ -1,0 +1,77 @@
+"""Loops over what is written out: the nodes that their variables stand for in each turn."""
+
+from __future__ import annotations
+
+import ast
+
+from npuprof.importers._scopes import Scope
+
+_MOST_ITEMS = 300
+
+
+def items(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, tuple[ast.expr, Scope]]]:
+    """Return, for each turn of a loop over something written out, what its variables stand for."""
+    elements, home = _elements(iterated, scope)
+    if not elements or len(elements) > _MOST_ITEMS:
+        return []
+    turns: list[dict[str, tuple[ast.expr, Scope]]] = []
+    for element in elements:
+        if isinstance(target, ast.Name):
+            turns.append({target.id: (element, home)})
+        elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(element, (ast.Tuple, ast.List)):
+            if len(target.elts) != len(element.elts):
+                return []
+            pairs = zip(target.elts, element.elts, strict=True)
+            turns.append({name.id: (item, home) for name, item in pairs if isinstance(name, ast.Name)})
+        else:
+            return []
+    return turns
+
+
+def _elements(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[ast.expr], Scope]:
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return list(node.elts), scope
+    if isinstance(node, ast.Name) and depth < 8:
+        found = scope.find(node.id)
+        if found and not found[1] and node.id in found[0].bound:
+            expression, where = found[0].bound[node.id]
+            return _elements(expression, where, depth + 1)
+        if found and len(found[1]) == 1 and found[1][0].kind == "assign" and node.id not in found[0].rebound:
+            expression = found[1][0].node  # type: ignore[assignment]
+            assert isinstance(expression, ast.expr)
+            return _elements(expression, found[0], depth + 1)
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        return [name for name in node.keys if name is not None], scope
+    if isinstance(node, ast.Call):
+        function = node.func
+        if isinstance(function, ast.Attribute) and function.attr in ("items", "iteritems", "keys", "values") and not node.args:
+            return view(function.value, function.attr, scope)
+        if isinstance(function, ast.Attribute) and function.attr == "iteritems" and len(node.args) == 1:
+            return view(node.args[0], "items", scope)
+        if isinstance(function, ast.Name) and function.id in ("sorted", "list", "tuple") and len(node.args) == 1:
+            return _elements(node.args[0], scope, depth + 1)
+        if isinstance(function, ast.Name) and function.id == "dict" and not node.args and all(k.arg for k in node.keywords):
+            return [ast.copy_location(ast.Constant(keyword.arg), keyword.value) for keyword in node.keywords], scope
+    return [], scope
+
+
+def view(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
+    """Return the keys, values or items of a table that is written out, as nodes, and the scope they stand in."""
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    if isinstance(node, ast.Name):
+        found = scope.find(node.id)
+        if found and not found[1] and node.id in found[0].bound:
+            node, scope = found[0].bound[node.id]
+        elif found and len(found[1]) == 1 and found[1][0].kind == "assign" and node.id not in found[0].rebound:
+            expression = found[1][0].node
+            assert isinstance(expression, ast.expr)
+            node, scope = expression, found[0]
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        pairs = [(name, value) for name, value in zip(node.keys, node.values, strict=True) if name is not None]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:
+        pairs = [(ast.copy_location(ast.Constant(k.arg), k.value), k.value) for k in node.keywords if k.arg]
+    if what == "keys":
+        return [name for name, _ in pairs], scope
+    if what == "values":
+        return [value for _, value in pairs], scope
+    return [ast.copy_location(ast.Tuple([name, value], ast.Load()), name) for name, value in pairs], scope
