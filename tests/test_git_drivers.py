@@ -309,6 +309,24 @@ def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
     assert ours["env"] == theirs["env"] == {"A": 3}
 
 
+def test_rules_are_checked_in_a_store_of_any_name(repo: Repo) -> None:
+    (repo.folder / "presets/base").mkdir(parents=True)
+    (repo.folder / ".gitattributes").write_text("presets/**/*.toml merge=npuprof\n")
+    parent, child = repo.folder / "presets/base/all.toml", repo.folder / "presets/child.toml"
+    parent.write_text('[options]\nprecision_mode = "allow_mix_precision"\n')
+    child.write_text("[options]\n\n[env]\nA = 1\n")
+    repo.commit(message="two")
+    repo.git("checkout", "-q", "-b", "side")
+    child.write_text('[options]\nprecision_mode_v2 = "mixed_float16"\n\n[env]\nA = 1\n')
+    repo.commit(message="theirs")
+    repo.git("checkout", "-q", "main")
+    child.write_text('[profile]\nextends = ["base/all"]\n\n[options]\n\n[env]\nA = 1\n')
+    repo.commit(message="ours")
+    said = git(repo, "merge", "-q", "side")
+    assert said.returncode == 1
+    assert "together, both sides break" in said.stderr
+
+
 @pytest.mark.parametrize(("second", "code"), [("[env]\nY = 2\n", 0), ("[env]\nX = 2\n", 1)])
 def test_parents_that_both_added_conflict_only_where_their_order_counts(repo: Repo, second: str, code: int) -> None:
     child = '[profile]\nextends = ["base"]\n'

@@ -6,8 +6,11 @@ import random
 import tomllib
 from typing import Any
 
+import building
 import layouts
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from npuprof import values
 from npuprof.merge import sequence, union
@@ -307,3 +310,29 @@ def test_merges_of_disjoint_changes_are_clean_and_exactly_both(seed: int) -> Non
         result = merged(*three)
         assert not result.merge.clashes
         assert same(tomllib.loads(result.text), wanted), number
+
+
+sections = st.dictionaries(
+    st.sampled_from(["profile", "options", "env"]), st.dictionaries(building.names, building.toml_values, max_size=4), max_size=3
+)
+
+
+@given(sections, sections, sections)
+def test_nothing_is_lost_whatever_toml_holds(base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    result = merged(*map(building.toml, (base, ours, theirs)))
+    outcome = [tomllib.loads(side) for side in sides(result.text) or (result.text,)]
+    for side in (ours, theirs):
+        for section, table in side.items():
+            for name, held in table.items():
+                was = at(base, (section, name))
+                if isinstance(held, (dict, list)) or (was is not MISSING and values.same(was, held)):
+                    continue
+                assert any(at(data, (section, name)) is not MISSING and values.same(at(data, (section, name)), held) for data in outcome)
+
+
+@given(sections, sections)
+def test_a_side_that_changed_nothing_leaves_the_merge_to_the_other(base: dict[str, Any], other: dict[str, Any]) -> None:
+    texts = building.toml(base), building.toml(other)
+    for result in (merged(texts[0], texts[0], texts[1]), merged(texts[0], texts[1], texts[0])):
+        assert not result.merge.clashes
+        assert same(tomllib.loads(result.text), other)

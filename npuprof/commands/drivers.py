@@ -152,7 +152,7 @@ def _text_of(path: str, raw: bytes) -> str | None:
 def _unfit(result: Merged, texts: Sequence[str], path: str) -> list[Path]:
     """Return the changes of theirs that bring errors neither side has alone, or an order nobody chose."""
     forced: list[Path] = []
-    home = _store(path)
+    home = _store(path, result.ours)
     if home is None:
         return forced
     folder, name = home
@@ -190,17 +190,24 @@ def _any_order(result: Merged, texts: Sequence[str], folder: Folder, name: str) 
     return one.digest == two.digest
 
 
-def _store(path: str) -> tuple[Folder, str] | None:
-    """Return the store a file of the work tree belongs to, and the name of its preset."""
+def _store(path: str, text: str) -> tuple[Folder, str] | None:
+    """Return the store a file of the work tree belongs to, and the name of its preset.
+
+    That is a folder ``profiles``, else ``$NPUPROF_STORE``, else the nearest folder above that holds what the
+    preset extends.
+    """
     parts = path.split("/")
     for depth in range(len(parts) - 1, 0, -1):
         name = "/".join(parts[depth:]).removesuffix(".toml")
         if parts[depth - 1] == "profiles" and is_name(name):
             return Folder(os.path.join(*parts[:depth])), name
     given = os.environ.get("NPUPROF_STORE")
-    if given and os.path.isdir(given):
-        name = os.path.relpath(path, given).removesuffix(".toml")
-        return (Folder(given), name) if is_name(name) else None
+    roots = [given] if given else [os.path.join(".", *parts[:depth]) for depth in range(len(parts) - 1, -1, -1)]
+    parents = tomllib.loads(text).get("profile", {}).get("extends", [])
+    for root in roots:
+        name = os.path.relpath(path, root).removesuffix(".toml")
+        if is_name(name) and all(os.path.isfile(os.path.join(root, f"{parent}.toml")) for parent in parents):
+            return Folder(root), name
     return None
 
 
