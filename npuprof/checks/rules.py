@@ -34,7 +34,7 @@ def findings(view: View) -> Iterator[Finding]:
 
 def _broken(rule: Rule, view: View) -> Finding | None:
     families = families_of(rule, view)
-    guilty = [family for family in families if breaks(rule, view, family)]
+    guilty = _guilty(rule, view, families)
     if not guilty:
         return None
     key = next((key for key in map(_key, rule.options) if key in view.settings), None)
@@ -42,6 +42,18 @@ def _broken(rule: Rule, view: View) -> Finding | None:
         key = next(key for key in rule.triggers if key in view.settings)
     on = f" on {', '.join(str(family) for family in guilty)}" if len(guilty) < len(families) else ""
     return view.finding(Fault(rule.code, rule.severity, rule.what + on, rule.why, rule.hint), key)
+
+
+def _guilty(rule: Rule, view: View, families: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """Return the product families on which a rule is broken, found once for the same values of what it reads."""
+    read = [view.settings.get(key) for key in rule.reads]
+    mark = tuple([(type(value), value) for value in read])
+    seen: dict[Any, tuple[str | None, ...]] = view.scope.memory.setdefault(("rule", rule.code), {})
+    if any(isinstance(value, (dict, list)) for value in read):
+        return tuple(family for family in families if breaks(rule, view, family))
+    if mark not in seen:
+        seen[mark] = tuple(family for family in families if breaks(rule, view, family))
+    return seen[mark]
 
 
 def families_of(rule: Rule, view: View) -> tuple[str | None, ...]:

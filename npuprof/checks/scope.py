@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from npuprof import catalog, keys
 from npuprof.catalog import Option, products, releases
@@ -23,7 +23,9 @@ def findings(view: View) -> Iterator[Finding]:
     """Yield settings that do nothing, or something else, where the profile is meant to run."""
     late: list[str] = []
     for key, value in view.settings.items():
-        for fault in faults(view, key, value):
+        neighbours = key == "enable_data_pre_proc"  # the one that is judged by what stands beside it
+        found = faults(view, key, value) if neighbours else view.recall(("scope", key), value, partial(faults, view, key, value))
+        for fault in found:
             yield view.finding(fault, key)
         option = catalog.option(key) if "." not in key else None
         if option is not None and option.level == "init":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from npuprof import catalog, keys
@@ -37,7 +37,7 @@ _FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
 def findings(view: View) -> Iterator[Finding]:
     """Yield what is wrong with each setting taken alone."""
     for key, value in view.settings.items():
-        for fault in faults(key, value):
+        for fault in view.recall(("settings", key), value, partial(faults, key, value)):
             yield view.finding(fault, key)
 
 

@@ -12,6 +12,8 @@ from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from npuprof.config import Config
 
 
@@ -68,6 +70,19 @@ class View:
         where = origin or self.config.origin(key, fault.tail)
         shown = keys.show(key, fault.tail)
         return Finding(fault.code, fault.severity, fault.message, fault.why, fault.hint, where, shown, (self.config.name,))
+
+    def recall(self, mark: Any, value: Any, find: Callable[[], Iterable[Fault]]) -> Iterable[Fault]:
+        """Return what ``find`` finds, found once for each value: in a store most values occur in many profiles.
+
+        ``mark`` names the question; the answer may depend on it, on the scope, and on the value alone.
+        """
+        if isinstance(value, (dict, list)):
+            return find()
+        seen: dict[Any, tuple[Fault, ...]] = self.scope.memory.setdefault(mark, {})
+        known = seen.get((type(value), value))
+        if known is None:
+            known = seen[type(value), value] = tuple(find())
+        return known
 
     def default(self, option: catalog.Option, family: str | None) -> Any:
         """Return what an option counts as where it is not set, None where that cannot be said."""
