@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tomllib
 
@@ -158,8 +159,12 @@ def _unfit(result: Merged, texts: Sequence[str], path: str) -> list[Path]:
     folder, name = home
     if result.merge.guessed and not _any_order(result, texts, folder, name):
         forced.append(("profile", "extends"))
-    known = {mark for text in texts[1:] for mark in map(_mark, _findings(folder, name, text))}
-    for finding in _findings(folder, name, result.ours):
+    before = [_findings(folder, name, text) for text in texts[1:]]
+    now, resolved = _findings(folder, name, result.ours)
+    if resolved and not all(whole for _, whole in before):
+        return forced  # what a side cannot be resolved for may hide errors that it has already
+    known = {_mark(finding) for findings, _ in before for finding in findings}
+    for finding in now:
         if finding.severity != "error" or _mark(finding) in known:
             continue
         rule = next((rule for rule in catalog.rules() if rule.code == finding.code), None)
@@ -242,15 +247,17 @@ def _config(folder: Folder, name: str, text: str) -> Config:
     return Resolver(lookup).config(store.profile(name))
 
 
-def _findings(folder: Folder, name: str, text: str) -> list[Finding]:
+def _findings(folder: Folder, name: str, text: str) -> tuple[list[Finding], bool]:
+    """Return what is wrong with a preset, and whether it could be resolved."""
     try:
-        return checks.check(_config(folder, name, text))
+        return checks.check(_config(folder, name, text)), True
     except NpuprofError as error:
-        return list(error.findings)
+        return list(error.findings), False
 
 
 def _mark(finding: Finding) -> tuple[str, str, str]:
-    return finding.code, finding.key, finding.message
+    """Return what makes a finding the same on both sides: numbers of overrides differ from side to side."""
+    return finding.code, re.sub(r"\[\d+\]", "[]", finding.key), finding.message
 
 
 def _merge_file(ours: str, base: str, theirs: str, size: int) -> tuple[int, bytes | None]:
