@@ -41,12 +41,20 @@ def changes(before: dict[str, Any], after: dict[str, Any], section: str = "optio
         ({"x": float("nan")}, {"x": float("nan")}, []),
         ({"x": 1}, {}, [("removed", "x", 1, None)]),
         ({}, {"x": 1}, [("added", "x", None, 1)]),
-        ({"x": {"a": 1, "b": 2}}, {"x": {"b": 3, "c": 4}}, [("removed", "x.a", 1, None), ("changed", "x.b", 2, 3), ("added", "x.c", None, 4)]),
+        (
+            {"x": {"a": 1, "b": 2}},
+            {"x": {"b": 3, "c": 4}},
+            [("removed", "x.a", 1, None), ("changed", "x.b", 2, 3), ("added", "x.c", None, 4)],
+        ),
         ({"x": {"a": {}}}, {"x": {"a": []}}, [("changed", "x.a", {}, [])]),
         ({"x": [1, 2]}, {"x": [2, 1]}, [("changed", "x", [1, 2], [2, 1])]),
         # the structured form and the text are the same value
         ({"dynamic_dims": "20,20;40,40"}, {"dynamic_dims": [[20, 20], [40, 40]]}, []),
-        ({"dynamic_dims": "20,20;40,40"}, {"dynamic_dims": [[20, 20], [40, 41]]}, [("changed", "dynamic_dims", [[20, 20], [40, 40]], [[20, 20], [40, 41]])]),
+        (
+            {"dynamic_dims": "20,20;40,40"},
+            {"dynamic_dims": [[20, 20], [40, 41]]},
+            [("changed", "dynamic_dims", [[20, 20], [40, 40]], [[20, 20], [40, 41]])],
+        ),
         # where order means nothing, each element is a change of its own
         (
             {"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}},
@@ -55,9 +63,17 @@ def changes(before: dict[str, Any], after: dict[str, Any], section: str = "optio
         ),
         ({"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}}, {"modify_mixlist": {"black-list": {"to-add": ["B", "A", "B"]}}}, []),
         # a path is not what stands in the file
-        ({"modify_mixlist": "/a"}, {"modify_mixlist": {"black-list": {"to-add": ["A"]}}}, [("changed", "modify_mixlist", "/a", {"black-list": {"to-add": ["A"]}})]),
+        (
+            {"modify_mixlist": "/a"},
+            {"modify_mixlist": {"black-list": {"to-add": ["A"]}}},
+            [("changed", "modify_mixlist", "/a", {"black-list": {"to-add": ["A"]}})],
+        ),
         # the order of inputs means something
-        ({"input_shape": {"a": [1], "b": [2]}}, {"input_shape": {"b": [2], "a": [1]}}, [("changed", "input_shape", {"a": [1], "b": [2]}, {"b": [2], "a": [1]})]),
+        (
+            {"input_shape": {"a": [1], "b": [2]}},
+            {"input_shape": {"b": [2], "a": [1]}},
+            [("changed", "input_shape", {"a": [1], "b": [2]}, {"b": [2], "a": [1]})],
+        ),
     ],
 )  # fmt: skip
 def test_changes_are_typed_and_in_the_structured_form(before: dict[str, Any], after: dict[str, Any], expected: list[Any]) -> None:
@@ -225,7 +241,8 @@ def test_exit_codes_counts_and_names(repo: Repo, run) -> None:
 
 
 def test_three_presets_make_a_matrix(store, run) -> None:
-    store({"a": "[options]\nhccl_timeout = 1\ngraph_run_mode = 1\n", "b": "[options]\nhccl_timeout = 2\ngraph_run_mode = 1\n", "c": "[options]\ngraph_run_mode = 1\n"})  # fmt: skip
+    same = "[options]\ngraph_run_mode = 1\n"
+    store({"a": f"{same}hccl_timeout = 1\n", "b": f"{same}hccl_timeout = 2\n", "c": same})
     assert run("diff", "a", "b", "c").out == "              a  b  c\nhccl_timeout  1  2  -\n"
     assert "graph_run_mode" in run("diff", "a", "b", "c", "--all").out
     found = json.loads(run("diff", "a", "b", "c", "--format", "json").out)

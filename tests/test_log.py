@@ -59,14 +59,16 @@ def test_renames_of_the_preset_and_of_its_parents_are_followed(repo: Repo, run) 
     assert [(entry["commit"], entry["preset"]) for entry in found] == [(last, "team/leaf"), (second, "leaf"), (first, "leaf")]
 
 
-def test_what_both_sides_of_a_merge_did_is_listed_once_each(repo: Repo, run) -> None:
+def test_a_merge_is_listed_where_the_preset_is_as_in_neither_parent(repo: Repo, run) -> None:
     repo.commit({"base": BASE.format(1), "leaf": LEAF.format(1)})
     repo.git("checkout", "-q", "-b", "side")
     side = repo.commit({"base": BASE.format(2)})
     repo.git("checkout", "-q", "main")
     main = repo.commit({"leaf": LEAF.format(0)})
     repo.git("merge", "-q", "--no-edit", "side")
-    assert {entry["commit"] for entry in logged(run, "leaf")[:-1]} == {side, main}
+    assert {entry["commit"] for entry in logged(run, "leaf", "hccl_timeout")[:-1]} == {side}
+    assert {entry["commit"] for entry in logged(run, "leaf", "graph_run_mode")[:-1]} == {main}
+    assert {entry["commit"] for entry in logged(run, "leaf")[:-1]} == {repo.head, side, main}  # as a whole it is new in the merge
 
 
 def test_a_merge_that_makes_something_new_is_listed(repo: Repo, run) -> None:

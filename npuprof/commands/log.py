@@ -169,10 +169,7 @@ def list_versions(store: str | None, format_: str, path: str | None) -> int:
     repository = history.of(workspace.store)
     versions = [version for version in repository.versions() if is_name(version.name)]
     if format_ == "json":
-        rows = [
-            {"name": v.name, "version": v.text, "tag": f"{v.name}/v{v.text}", "commit": v.commit, "date": v.date, "digest": v.digest or None}
-            for v in versions
-        ]  # fmt: skip
+        rows = [_version(version) for version in versions]
         output.answer(dump({"schema": "npuprof.versions/1", "versions": rows}), path)
         return 0
     widths = [max((len(text) for text in column), default=0) for column in zip(*((v.name, v.text) for v in versions), strict=True)]
@@ -181,3 +178,14 @@ def list_versions(store: str | None, format_: str, path: str | None) -> int:
         path,
     )
     return 0
+
+
+def _version(version: history.Version) -> dict[str, Any]:
+    return {
+        "name": version.name,
+        "version": version.text,
+        "tag": f"{version.name}/v{version.text}",
+        "commit": version.commit,
+        "date": version.date,
+        "digest": version.digest or None,
+    }

@@ -193,14 +193,14 @@ def _concerns(changed: list[Any], now: Any, name: str, files: dict[str, Entry]) 
 
 
 def _step(commit: Commit, name: str, before: list[Any], now: Any, key: str, tail: Path) -> Step | None:
-    """Return what a commit did to a preset: only what differs from all its parents."""
+    """Return what a commit did to a preset, None where it is as it was in one of the parents."""
     if any(then is now for then in before):
         return None
     if now is None or isinstance(now, NpuprofError):
         if any(type(then) is type(now) for then in before):
             return None
         kind = "removed" if now is None else "broken"
-        if key and now is None and not any(_holds(then, key, tail) for then in before):
+        if key and now is None and not _told(before, key, tail):
             return None
         return Step(commit, kind, name, (), now.findings if now else ())
     resolved = [then for then in before if then is not None and not isinstance(then, NpuprofError)]
@@ -208,7 +208,7 @@ def _step(commit: Commit, name: str, before: list[Any], now: Any, key: str, tail
         if resolved and not all(_differ(then, now, key, tail) for then in resolved):
             return None
         kind = "created" if None in before else "mended"
-        if key and not _holds(now, key, tail):
+        if key and not _holds(now, key, tail) and not _told(before, key, tail):
             return None
         return Step(commit, kind, name, tuple(_alone(now, key, tail)))
     if any(isinstance(side, Known) for side in (now, *resolved)):
@@ -216,9 +216,12 @@ def _step(commit: Commit, name: str, before: list[Any], now: Any, key: str, tail
             return None
         return Step(commit, "changed", name, (_known(resolved[0], now, key),))
     found = [_differ(then, now, key, tail) for then in resolved]
+    if not all(found):
+        return None
     common = set.intersection(*({change.key for change in changes} for changes in found))
-    changes = [change for change in diff.compare(before[0], now) if change.key in common] if common else []
-    return Step(commit, "changed", name, tuple(_below(changes, key, tail))) if common else None
+    # A merge may differ from each parent only in what it took from the others: then it is told against the first.
+    changes = [change for change in _below(diff.compare(resolved[0], now), key, tail) if not common or change.key in common]
+    return Step(commit, "changed", name, tuple(changes))
 
 
 def _known(then: Any, now: Any, key: str) -> Change:
@@ -273,6 +276,11 @@ def _differ(then: Any, now: Any, key: str, tail: Path) -> list[Change]:
     if (key in then.settings) == (key in now.settings) and (key not in now.settings or _same(then, now, key, tail)):
         return []
     return _below(diff.compare(then, now, trace=False), key, tail)
+
+
+def _told(before: list[Any], key: str, tail: Path) -> bool:
+    """Return whether the history has told anything of a key before: its value, or that it cannot be known."""
+    return any(isinstance(then, NpuprofError) or _holds(then, key, tail) for then in before)
 
 
 def _holds(result: Any, key: str, tail: Path) -> bool:
