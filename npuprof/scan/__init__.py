@@ -66,11 +66,7 @@ def _together(imported: Imported, live: list[Found], asked: Context) -> list[Fin
         usable = [one for one in group if id(one) not in wrong]
         for world in worlds(imported.file, usable, site, asked) if usable else ():
             result += _rules(world)
-        for one in group:
-            option = catalog.option(one.name) if one.surface == "session" else None
-            if one.reason == UNSET or (id(one) in wrong and (option is None or option.field is not None)):
-                continue
-            result += _age(imported.file, one, asked)
+        result += _age(imported.file, group, asked)
     return result
 
 
@@ -89,21 +85,25 @@ def _rules(world: World) -> list[Finding]:
     return [finding for finding in found if finding.code in EVERYWHERE]
 
 
-def _age(file: str, one: Found, asked: Context) -> list[Finding]:
-    """Return what the age of a setting, the release and the product asked for say of it."""
-    alone = World(file, {one.key: one._replace(reason="")}, {}, asked, one.surface, closed=False, alone=True)
+def _age(file: str, group: list[Found], asked: Context) -> list[Finding]:
+    """Return what the age of settings, the release and the product asked for say of each of them."""
+    view = World(file, {one.key: one for one in group if one.key}, {}, asked, group[0].surface, closed=False)
     result = []
-    for finding in scope.findings(alone):
-        severity = finding.severity
-        if finding.code in ("NP503", "NP505", "NP411") or (one.reason and "=" in finding.message):
+    for one in group:
+        option = catalog.option(one.name) if one.surface == "session" else None
+        if not one.key or one.dead or one.reason == UNSET or (option and option.field is not None and one.field != option.field):
             continue
-        if one.surface == "atc" and finding.code in ("NP501", "NP502", "NP404", "NP405") and not one.key.startswith("atc."):
-            flag = catalog.flag(one.name.removeprefix("--"))
-            if flag is None or not flag.deprecated:
-                continue  # the adapter's releases say nothing of ATC
-        if finding.code == "NP501" and one.name == "ASCEND_SLOG_PRINT_TO_STDOUT" and not asked.cann:
-            severity = "info"  # the new name works from 9.2.0 on only
-        result.append(finding._replace(severity=severity))
+        for fault in scope.faults(view, one.key, None if one.reason else one.value):
+            if fault.code in ("NP503", "NP505", "NP411") or (one.reason and "=" in fault.message):
+                continue
+            severity = fault.severity
+            if one.surface == "atc" and fault.code in ("NP501", "NP502", "NP404", "NP405") and not one.key.startswith("atc."):
+                flag = catalog.flag(one.name.removeprefix("--"))
+                if flag is None or not flag.deprecated:
+                    continue  # the adapter's releases say nothing of ATC
+            if fault.code == "NP501" and one.name == "ASCEND_SLOG_PRINT_TO_STDOUT" and not asked.cann:
+                severity = "info"  # the new name works from 9.2.0 on only
+            result.append(_at(one, fault._replace(severity=severity)))
     return result
 
 

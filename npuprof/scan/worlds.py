@@ -12,7 +12,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products
-from npuprof.checks.view import Fault, View
+from npuprof.checks.view import Fault, Scope, View
 from npuprof.importers._found import UNSET, Branch, Found, Site
 from npuprof.importers.run_config import ALWAYS
 from npuprof.model import Context, Finding, Origin
@@ -27,21 +27,20 @@ EVERYWHERE = {"NP301", "NP302", "NP303"}
 class World(View):
     """A view of settings found in a script; see ``checks.view.View`` for what the checks ask of it."""
 
-    def __init__(
-        self, name: str, found: dict[str, Found], maybe: dict[str, Found], asked: Context, surface: str, closed: bool, alone: bool = False
-    ) -> None:
+    def __init__(self, name: str, found: dict[str, Found], maybe: dict[str, Found], asked: Context, surface: str, closed: bool) -> None:
         self.found = found
         self.maybe = maybe
         self.surface = surface
         self.closed = closed
         self.settings = {key: one.value if not one.reason else OPEN for key, one in found.items()}
-        mode = self.settings.get("graph_run_mode")
-        self.scenario = "online-inference" if mode == 0 else None
         self.asked = asked
+        self.scenario = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
         self.releases = (asked.cann,) if asked.cann else ()
         self.families = (products.family(products.find(asked.product) or asked.product),) if asked.product else ()
+        # A memory of its own: what is certain here depends on more than the values.
+        self.scope = Scope(self.scenario, self.releases, self.families, {})
         self.resolver = None
-        shape: Any = SimpleNamespace(abstract=alone, name=name, lineage=(), cann=None, products=())
+        shape: Any = SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=())
         self.config = shape
 
     def finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
@@ -54,6 +53,8 @@ class World(View):
     def lookup(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
         """Return whether what a condition names is set, and its value; None is "cannot be known"."""
         head = path[0]
+        if head == "scenario" and self.scenario is None:
+            return None, None
         if head in ("product", "scenario"):
             return super().lookup(path, family)
         key = f"{head}.{path[1]}" if head in ("env", "estimator", "atc") else head
