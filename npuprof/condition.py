@@ -99,6 +99,15 @@ def paths(tree: Any) -> list[tuple[str, ...]]:
     return found
 
 
+def weighed(tree: Any) -> set[tuple[str, ...]]:
+    """Return the dotted names whose values a condition compares; of all others it only asks whether they are set."""
+    if tree[0] == "value":
+        return {tree[1]}
+    if tree[0] in ("set", "unset", "const"):
+        return set()
+    return {path for child in tree[1:] for path in weighed(child)}
+
+
 def holds(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> bool | None:
     """Return whether a condition is true, false, or (None) cannot be told."""
     word = tree[0]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from npuprof import catalog, condition, values
+from npuprof import catalog, condition, keys, values
 from npuprof.catalog import Rule
 from npuprof.checks.view import Fault, View
+from npuprof.model import SECTIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,14 +47,41 @@ def _broken(rule: Rule, view: View) -> Finding | None:
 
 def _guilty(rule: Rule, view: View, families: tuple[str | None, ...]) -> tuple[str | None, ...]:
     """Return the product families on which a rule is broken, found once for the same values of what it reads."""
-    read = [view.settings.get(key) for key in rule.reads]
-    mark = tuple([(type(value), value) for value in read])
     seen: dict[Any, tuple[str | None, ...]] = view.scope.memory.setdefault(("rule", rule.code), {})
-    if any(isinstance(value, (dict, list)) for value in read):
-        return tuple(family for family in families if breaks(rule, view, family))
-    if mark not in seen:
-        seen[mark] = tuple(family for family in families if breaks(rule, view, family))
-    return seen[mark]
+    mark = sight(rule, view.settings)
+    known = seen.get(mark) if mark is not None else None
+    if known is None:
+        known = tuple(family for family in families if breaks(rule, view, family))
+        if mark is not None:
+            seen[mark] = known
+    return known
+
+
+def sight(rule: Rule, settings: dict[str, Any]) -> tuple[Any, ...] | None:
+    """Return what a rule sees of settings: the values it compares, and of the rest whether they are set.
+
+    None where it looks into a table or a list.
+    """
+    plan = _plans.get(rule.code)
+    if plan is None:
+        trees = (rule.when,) if rule.needs is None else (rule.when, rule.needs)
+        names = {path for tree in trees for path in condition.weighed(tree)}
+        names |= {path for tree in trees for path in condition.paths(tree) if len(path) > (2 if path[0] in SECTIONS else 1)}
+        compared = {keys.full(path[0], path[1]) if path[0] in SECTIONS else path[0] for path in names}
+        plan = _plans[rule.code] = tuple((key, key in compared) for key in rule.reads)
+    found: list[Any] = []
+    for key, by_value in plan:
+        if not by_value:
+            found.append(key in settings)
+            continue
+        value = settings.get(key)
+        if type(value) is dict or type(value) is list:
+            return None
+        found.append((type(value), value))
+    return tuple(found)
+
+
+_plans: dict[str, tuple[tuple[str, bool], ...]] = {}
 
 
 def families_of(rule: Rule, view: View) -> tuple[str | None, ...]:

@@ -88,13 +88,12 @@ def _speaks(rule: Rule, values: dict[str, Any]) -> bool:
 
 def _keeps(view: View, rule: Rule, values: dict[str, Any]) -> bool:
     seen: dict[Any, bool] = view.scope.memory.setdefault(rule.code, {})
-    mark = tuple(map(values.get, rule.reads))
-    try:
-        if mark in seen:
-            return seen[mark]
-    except TypeError:  # a table or list among them
+    mark = rules.sight(rule, values)
+    if mark is None:
         return _calm(view, rule, values)
-    calm = seen[mark] = _calm(view, rule, values)
+    calm = seen.get(mark)
+    if calm is None:
+        calm = seen[mark] = _calm(view, rule, values)
     return calm
 
 
