@@ -212,3 +212,21 @@ def test_the_released_versions_are_listed(repo: Repo, run) -> None:
     repo.git("tag", "leaf/v1.0.0")
     assert run("list", "--versions").out == f"base  1.2.0   {first[:7]}  2026-01-02  -\nbase  1.10.0  {first[:7]}  2026-01-02  -\n"
     assert json.loads(run("list", "--versions", "--format", "json").out)["versions"][0]["tag"] == "base/v1.2.0"
+
+
+def test_explain_tells_the_last_change_where_there_is_a_history(repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(1), "leaf": LEAF.format(1)}, "start")
+    second = repo.commit({"base": BASE.format(2)}, "slower")
+    repo.commit({"leaf": LEAF.format(0)}, "elsewhere")
+    assert run("explain", "leaf", "hccl_timeout").out.endswith(f"\n  last change  {second[:7]} 2026-01-02 Ada Lovelace: slower\n")
+    assert json.loads(run("explain", "leaf", "hccl_timeout", "--format", "json").out)["last_change"]["commit"] == second
+    assert "last change" not in run("explain", "leaf", "hccl_timeout", "--set", "hccl_timeout=3").out
+    repo.write({"base": BASE.format(3)})
+    assert run("explain", "leaf", "hccl_timeout").out.endswith("  last change  not committed yet\n")
+
+
+def test_explain_needs_neither_git_nor_a_repository(store, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    store({"leaf": BASE.format(1)})
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = run("explain", "leaf", "hccl_timeout")
+    assert (done.code, "last change" in done.out) == (0, False)

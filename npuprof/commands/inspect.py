@@ -261,6 +261,7 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
     losers = _losers(config, full, tail) if config.history(full) else []
     events = [event for event in config.history(full) if event.step.op == "unset"]
     ruled = [rule for rule in catalog.rules() if full in rule.reads]
+    last = _last_change(asked, config, full, tail)
     if format_ == "json":
         answer = {
             "schema": "npuprof.explain/1",
@@ -273,6 +274,7 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
             "unset_by": [_place(event.origin) for event in events],
             "default": _default_of(config, section, name),
             "rules": [rule.code for rule in ruled],
+            "last_change": last,
             "summary": known.get("summary"),
             **({"outcomes": _moves(full, value)} if _moves(full, value) else {}),
         }
@@ -293,8 +295,20 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
             lines.append(f"  this value   {meaning}")
     lines += [f"  {operator:<12} {outcome_words(ends)}" for operator, ends in _moves(full, value).items()]
     lines += [f"  read by      {rule.code}: {rule.what}" for rule in ruled]
+    if last:
+        said = f"{last['commit'][:7]} {last['date'][:10]} {last['author']}: {last['subject']}" if last["commit"] else "not committed yet"
+        lines.append(f"  last change  {said}")
     output.answer("\n".join(map(visible, lines)) + "\n", path)
     return 0
+
+
+def _last_change(asked: Asked, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
+    """Return the commit that last changed a value, where the preset is one of a store under git."""
+    if asked.mixins or asked.set or asked.unset or asked.store == "builtin:":
+        return None
+    from npuprof.commands.log import last_change
+
+    return last_change(asked.spec, asked.store, config, key, tail)
 
 
 def _moves(key: str, value: Any) -> dict[str, dict[str, str]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from npuprof import history, keys, output, spec
+from npuprof import history, keys, output, spec, values
 from npuprof.commands.check import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Path
@@ -15,8 +16,11 @@ from npuprof.store import is_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.config import Config
     from npuprof.history.commits import Commit
     from npuprof.history.timeline import Step
+
+_NOBODY: dict[str, Any] = {"commit": None, "author": None, "email": None, "date": None, "subject": None}
 
 
 def log_preset(
@@ -118,6 +122,32 @@ def _commit(commit: Commit) -> dict[str, Any]:
     }
 
 
+def last_change(asked: str, store: str | None, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
+    """Return the commit that last changed a resolved value, ``{"commit": None, ...}`` where that is not committed yet.
+
+    None where there is nothing to tell: no repository, no git, a preset that has no history.
+    """
+    from npuprof.history.git import top
+    from npuprof.history.timeline import Timeline
+
+    workspace = spec.Workspace(store, config.context)
+    try:
+        if not top(os.path.abspath(workspace.store.root)):
+            return None
+        name, revision = one_preset(workspace, asked, "explain")
+        repository = history.of(workspace.store)
+        tip = repository.find(name, revision)[0] if revision else repository.commit("HEAD")
+        if not revision:
+            committed = workspace.resolver.config(history.at(workspace.store, tip).profile(name))
+            sides = [values.find(key, side.settings[key], tail) if key in side.settings else (False, None) for side in (committed, config)]
+            if sides[0][0] != sides[1][0] or not values.same(sides[0][1], sides[1][1]):
+                return _NOBODY
+        step = next(Timeline(repository, tip, name, config.context).steps(key, tail), None)
+    except NpuprofError:
+        return None
+    return _commit(step.commit) if step else None
+
+
 def blame_preset(asked: str, store: str | None, cann: str | None, product: str | None, format_: str, path: str | None, color: str) -> int:
     """Print a preset resolved, each value with the commit, author and date that wrote it, and its place."""
     from npuprof.history.blame import blame
@@ -129,12 +159,11 @@ def blame_preset(asked: str, store: str | None, cann: str | None, product: str |
     config = workspace.config(asked)
     lines = blame(repository, config)
     if format_ == "json":
-        nobody = {"commit": None, "author": None, "email": None, "date": None, "subject": None}
         found = [
             {
                 "key": keys.show(line.key, line.tail),
                 "value": line.value,
-                **(_commit(line.commit) if line.commit else nobody),
+                **(_commit(line.commit) if line.commit else _NOBODY),
                 "origin": data.origin_dict(line.origin),
             }
             for line in lines
