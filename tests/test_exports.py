@@ -330,6 +330,12 @@ def test_what_no_environment_can_hold_is_refused_by_name(text: str, name: str) -
     assert caught.value.findings[0].code == "NP903"
 
 
+@pytest.mark.parametrize("text", ["dump_step = [1, []]", "precision_mode_v2 = { a = 1 }", "op_precision_mode = { ByOpType = 1 }"])
+def test_a_value_no_text_stands_for_is_refused(text: str) -> None:
+    with pytest.raises(NpuprofError, match="cannot be carried"):
+        exported(f"[options]\n{text}\n", {})
+
+
 def test_no_two_options_share_a_variable() -> None:
     names = [name.upper() for name in catalog.names()]
     assert len(set(names)) == len(names)

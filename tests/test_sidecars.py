@@ -260,3 +260,12 @@ gray-list = { to-add = ["Add"] }
     outcomes = json.loads(run("explain", "leaf", "modify_mixlist", "--format", "json").out)["outcomes"]
     assert outcomes["Conv2D"] == {"white": "gray", "black": "black", "gray": "gray"}
     assert "MatMul " not in run("explain", "leaf", "precision_mode_v2").out
+
+
+def test_an_empty_table_in_a_file_is_no_reason_to_refuse_it() -> None:
+    from building import options
+
+    import npuprof
+
+    npuprof.render(options(op_precision_mode={"ByOpType": {}, "ByNodeName": {"a": "high_precision"}}), "session")
+    npuprof.render(options(modify_mixlist={"black-list": {}}), "session")

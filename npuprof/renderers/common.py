@@ -66,18 +66,28 @@ def _formatted(structure: Structure, value: Any) -> str | None:
         text = structure.format(value)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    return text if structure.parse(text) == value else None
+    return text if _full(structure.parse(text)) == _full(value) else None
+
+
+def _full(value: Any) -> Any:
+    """Return a value without its empty tables, of which some texts show nothing."""
+    return {name: _full(item) for name, item in value.items() if item != {}} if isinstance(value, dict) else value
 
 
 def sidecars(config: Config) -> dict[str, tuple[str, str]]:
-    """Return, for each option that is a file written out in the preset, the file's name and text."""
-    found: dict[str, tuple[str, str]] | None = config.memo.get("sidecars")
-    if found is None:
-        found = config.memo["sidecars"] = {}
-        for name, value in section(config, "options").items():
-            structure = values.structure_of(name) if isinstance(value, dict) else None
-            if structure is not None and structure.file:
-                found[name] = (structure.file, structure.format(value))
+    """Return, for each option that is a file written out in the preset, the file's name and text. Raises NpuprofError."""
+    known: dict[str, tuple[str, str]] | None = config.memo.get("sidecars")
+    if known is not None:
+        return known
+    found: dict[str, tuple[str, str]] = {}
+    for name, value in section(config, "options").items():
+        structure = values.structure_of(name) if isinstance(value, dict) else None
+        if structure is not None and structure.file:
+            text = _formatted(structure, value)
+            if text is None:
+                raise NpuprofError([unfit(config, name, structure.file)])
+            found[name] = (structure.file, text)
+    config.memo["sidecars"] = found
     return found
 
 

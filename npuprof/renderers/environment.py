@@ -8,7 +8,7 @@ from npuprof import catalog, keys
 from npuprof.errors import NpuprofError
 from npuprof.launch import FACTS
 from npuprof.model import Finding
-from npuprof.renderers.common import sidecars, wire
+from npuprof.renderers.common import sidecars, unfit, wire
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ def variables(config: Config, tell: Callable[[str], str | None] | None, folder: 
             found[name] = _switch(name, value) if isinstance(value, bool) else str(value)
     paths = {name: f"{folder}/{file}" for name, (file, _) in sidecars(config).items()}
     for name, value in config.options.items():
-        text = paths[name] if name in paths else as_text(wire(name, value))
+        wired = paths.get(name) or wire(name, value)
+        if isinstance(wired, (dict, list)):
+            raise NpuprofError([unfit(config, name, "env")])
+        text = as_text(wired)
         for twin in catalog.twins().get(name, ()):
             if twin in found:
                 order = catalog.text("env", twin).get("precedence")
