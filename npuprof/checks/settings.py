@@ -110,7 +110,7 @@ def _type(option: Option, value: Any) -> Fault:
         hint = f"write {option.name} = {int(value)}"
     elif field == "b" and value in (0, 1, "0", "1", "true", "false", "True", "False"):
         hint = f"write {option.name} = {shown(str(value).lower() in ('1', 'true'))}"
-    elif (field == "i" and isinstance(value, str) and re.fullmatch(r"-?\d+", value, re.ASCII)) or (
+    elif (field == "i" and isinstance(value, str) and re.fullmatch(r"-?\d{1,19}", value, re.ASCII)) or (
         field == "i" and isinstance(value, float) and value.is_integer()
     ):
         hint = f"write {option.name} = {int(value)}"

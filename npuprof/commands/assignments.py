@@ -17,9 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_DEEPEST = 32
+
+
 def _place(text: str) -> tuple[Path, str]:
     """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
     segments = keys.split(text)
+    if segments and len(segments) > _DEEPEST:
+        what = f"{keys.shown(text)} is a key of {len(segments)} parts"
+        raise NpuprofError([Finding("NP009", "error", what, "No value is nested that deeply.", "name the option, and what is inside it")])
     if segments and segments[0] == "profile" and len(segments) > 1:
         return segments, ""
     appended = bool(segments) and segments is not None and segments[0] == "append" and len(segments) > 2 and segments[1] in SECTIONS
@@ -42,7 +48,7 @@ def assignment(data: dict[str, Any], text: str) -> Change | None:
     value = spec.literal(key if len(path) == depth and path[0] != "append" else "", raw.strip())
     if path[0] == "profile" and isinstance(value, str):
         value = _listed(path, value)
-    if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and str(int(value)) == value:
+    if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19 and str(int(value)) == value:
         value = int(value)  # as people write it; what a process sees is the same
     for end in range(1, len(path)):
         over = at(data, path[:end])
