@@ -42,7 +42,7 @@ _SPEC, *_REST = _COMMON
 VERBS: dict[str, tuple[Parameter, ...]] = {
     "render": (
         _SPEC,
-        Parameter("to", "text", "The target.", ("--to", "-t"), "session"),
+        Parameter("to", "text", "The target: session, estimator, atc, ...; a wrong one lists all.", ("--to", "-t"), "session"),
         *_REST,
         Parameter("inline", "flag", "Only the lines to paste, no function.", ("--inline",), False),
         Parameter("check", "text", "Say whether this file is up to date (exit 1 if not).", ("--check",)),

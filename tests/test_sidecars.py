@@ -262,6 +262,16 @@ gray-list = { to-add = ["Add"] }
     assert "MatMul " not in run("explain", "leaf", "precision_mode_v2").out
 
 
+def test_explain_reads_a_list_that_is_named_by_its_path(store: Any, run: Any, tmp_path: Any) -> None:
+    file = tmp_path / "ops_info.json"
+    file.write_text('{"white-list": {"to-remove": ["Conv2D"]}}')
+    store({"leaf": toml({"options": {"modify_mixlist": str(file)}}), "gone": toml({"options": {"modify_mixlist": "/no/such/file"}})})
+    assert "  Conv2D       gray if it is white by default, else as built in" in run("explain", "leaf", "modify_mixlist").out.splitlines()
+    assert run("explain", "gone", "modify_mixlist").code == 0
+    file.write_bytes(b"\xff\x00")
+    assert run("explain", "leaf", "modify_mixlist").code == 0
+
+
 def test_an_empty_table_in_a_file_is_no_reason_to_refuse_it() -> None:
     from building import options
 

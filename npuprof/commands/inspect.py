@@ -313,8 +313,16 @@ def _last_change(asked: Asked, config: Config, key: str, tail: Path) -> dict[str
 
 def _moves(key: str, value: Any) -> dict[str, dict[str, str]]:
     """Return where the operators of a mixed-precision list end, by the list they are in by default."""
-    known = key == "modify_mixlist" and isinstance(value, dict) and not SIDECARS["mixlist"].faults(value)
-    return mixlist_outcomes(value) if known else {}
+    if key != "modify_mixlist":
+        return {}
+    side = SIDECARS["mixlist"]
+    if isinstance(value, str):  # the file, where it is on this machine
+        try:
+            with open(value, encoding="utf-8") as file:
+                value = side.parse(file.read())
+        except (OSError, ValueError):
+            return {}
+    return mixlist_outcomes(value) if isinstance(value, dict) and not side.faults(value) else {}
 
 
 def _place(origin: Origin) -> dict[str, Any]:
