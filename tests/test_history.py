@@ -282,3 +282,28 @@ def test_a_store_seen_at_a_revision_is_a_store(two: Repo) -> None:
     assert then.names() == ["base", "leaf"]
     assert then.strays() == []
     assert then.profile("leaf").extends == ("base",)
+
+
+def test_odd_folders_and_long_ids_are_no_obstacle(tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    folder = tmp_path / "my präset $(x) *"
+    folder.mkdir()
+    made = Repo(folder, init=False)
+    made.git("init", "-q", "-b", "main", "--object-format=sha256")
+    monkeypatch.chdir(folder)
+    store = folder / "[in] ünder: it" / "profiles"
+    store.mkdir(parents=True)
+    for number in (1, 2):
+        (store / "base.toml").write_text(BASE.format(number))
+        (store / "leaf.toml").write_text(LEAF.format(1))
+        made.commit(message=f"step {number}")
+    assert "hccl_timeout = 1" in run("show", "leaf@HEAD~1", "--store", store).out
+    assert "2 presets: hccl_timeout 1 → 2 s" in run("diff", "--rev", "HEAD~1", "--store", store).out
+    assert run("diff", "--exit-code", "--store", store).code == 0
+    assert run("log", "leaf", "hccl_timeout", "--store", store).out.count("hccl_timeout") == 2
+    assert "[in] ünder: it/profiles/base.toml:4" in run("blame", "leaf", "--store", store).out
+    (store / "new.toml").write_text(LEAF.format(3))
+    assert run("commit", "--store", store).code == 0
+    assert run("release", "leaf", "--store", store).code == 0
+    assert made.git("status", "--porcelain") == ""
