@@ -194,10 +194,8 @@ def test_a_broken_file_never_fails_a_git_command(repo: Repo, name: str) -> None:
         assert b"profiles/base.toml" in said.stdout
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_textconv_gives_a_broken_file_back_as_it_is(repo: Repo, name: str) -> None:
-    if name in ("empty", "a form of its own", "overrides that are none"):
-        pytest.skip("it can be read")
+@pytest.mark.parametrize("name", [name for name in BROKEN if name not in ("empty", "a form of its own", "overrides that are none")])
+def test_textconv_gives_a_file_that_is_no_toml_back_as_it_is(repo: Repo, name: str) -> None:
     path = repo.folder / "x.toml"
     path.write_bytes(BROKEN[name])
     said = subprocess.run([sys.executable, "-m", "npuprof", "git", "textconv", str(path)], capture_output=True, check=True)
