@@ -28,6 +28,7 @@ def log_preset(
     number: int | None, format_: str, path: str | None, color: str,
 ) -> int:  # fmt: skip
     """Print the commits that changed what a preset resolves to, or one value of it, newest first."""
+    from npuprof.history.commits import load
     from npuprof.history.timeline import Timeline
 
     one_of("--format", format_, ("text", "json"))
@@ -45,6 +46,7 @@ def log_preset(
             break
     if not steps and name not in repository.files(tip):
         raise NpuprofError([_never(repository, name, tip)])
+    load(repository, (step.commit for step in steps))
     shallow = repository.shallow() if steps and number is None else False
     if format_ == "json":
         found = {"schema": "npuprof.log/1", "preset": name, "key": key, "shallow": shallow, "commits": [_dict(step) for step in steps]}
@@ -151,6 +153,7 @@ def last_change(asked: str, store: str | None, config: Config, key: str, tail: P
 def blame_preset(asked: str, store: str | None, cann: str | None, product: str | None, format_: str, path: str | None, color: str) -> int:
     """Print a preset resolved, each value with the commit, author and date that wrote it, and its place."""
     from npuprof.history.blame import blame
+    from npuprof.history.commits import load
 
     one_of("--format", format_, ("text", "json"))
     one_of("--color", color, ("auto", "always", "never"))
@@ -158,6 +161,7 @@ def blame_preset(asked: str, store: str | None, cann: str | None, product: str |
     repository = history.of(workspace.store)
     config = workspace.config(asked)
     lines = blame(repository, config)
+    load(repository, {line.commit.id: line.commit for line in lines if line.commit}.values())
     if format_ == "json":
         found = [
             {

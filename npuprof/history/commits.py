@@ -76,6 +76,13 @@ class Commit:
         return self._said
 
 
+def load(repository: Repository, wanted: Iterable[Commit]) -> None:
+    """Read author, date and subject of many commits in one go."""
+    unread = [commit for commit in wanted if commit._said is None]
+    for commit, found in zip(unread, repository.git.read([commit.id for commit in unread]), strict=True):
+        commit._said = _parsed(found[2] if found else b"")
+
+
 def _parsed(raw: bytes) -> tuple[str, str, str, str]:
     headers, _, message = raw.partition(b"\n\n")
     coded = _CODED.search(headers)
