@@ -219,6 +219,8 @@ def test_list_shows_parents_and_filters_on_resolved_values(run: Any) -> None:
 
 def test_a_misspelt_word_is_answered_with_its_nearest(run: Any) -> None:
     assert "did you mean 'leaf'?" in run("show", "laef").err
+    assert "did you mean 'hccl_timeout'?" in run("list", "--where", "hccl_timeot == 1800").err
+    assert run("list", "--where", "hcom_paralel is set").out.split()[0] == "wrong", "a preset may hold a key that is none"
     assert "did you mean 'hccl_timeout'" in run("option", "hccl_timout").err
     assert "did you mean 'session'?" in run("render", "leaf", "--to", "sesion").err
     assert "did you mean 'precision_mode_v2'" in run("explain", "leaf", "precison_mode_v2").err

@@ -46,23 +46,28 @@ def list_presets(store: str | None, tree: bool, where: str | None, format_: str,
     workspace = spec.Workspace(store)
     profiles: list[Profile] = []
     rows: list[dict[str, Any]] = []
-    problems: list[Finding] = []
+    problems: dict[tuple[str, ...], Finding] = {}
+    strangers = _strangers(wanted) if wanted else []
     for name in workspace.store.names():
         try:
             profile = workspace.profile(name)
             config = workspace.resolver.config(profile)
         except NpuprofError as error:
-            problems += [finding for finding in error.findings if finding not in problems]
+            problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
             continue
+        strangers = [key for key in strangers if key not in config.settings]
         if wanted is None or _meets(config, wanted):
             profiles.append(profile)
             rows.append(_row(profile, config))
+    if strangers:
+        hint = did_you_mean(strangers[0], catalog.names(), "npuprof options lists all; variables are env.NAME")
+        raise NpuprofError([Finding("NP201", "error", f"--where asks for {strangers[0]!r}, which is no setting", "", hint)])
     if format_ == "json":
         output.answer(dump({"schema": "npuprof.list/1", "presets": rows}), path)
     else:
         output.answer(_tree(profiles) if tree else _table(rows), path)
     if problems:
-        output.talk(findings_text(problems).rstrip("\n"))
+        output.talk(findings_text(list(problems.values())).rstrip("\n"))
     return 2 if problems else 0
 
 
@@ -110,6 +115,12 @@ def _condition(text: str) -> Any:
         raise NpuprofError(
             [Finding("NP013", "error", f"{text!r} is not a condition", why, "write 'precision_mode_v2 == \"fp16\"'")]
         ) from None
+
+
+def _strangers(wanted: Any) -> list[str]:
+    """Return the options a condition names that the catalogue does not know: presets may hold some nevertheless."""
+    heads = [path[0] for path in condition.paths(wanted)]
+    return [keys.full("options", head) for head in heads if head not in (*SECTIONS, "scenario") and catalog.option(head) is None]
 
 
 def _meets(config: Config, wanted: Any) -> bool:
