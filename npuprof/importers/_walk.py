@@ -198,7 +198,7 @@ class Walk:
     def flag_default(self, flag: str) -> Any:
         """Return the default of a command-line flag that this file declares, or None."""
         if self._flags is None:
-            self._flags = declared(self.tree) if re.search(r"add_argument|DEFINE_", self.script.text) else {}
+            self._flags = declared(self.tree) if any(word in self.script.text for word in ("add_argument", "DEFINE_")) else {}
         return self._flags.get(flag)
 
     def site(self, scope: Scope, root: str, surface: str, node: ast.AST) -> str:

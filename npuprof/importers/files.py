@@ -18,7 +18,6 @@ SHELL = (".sh", ".bash", ".ksh", ".zsh", ".env", ".dotenv")
 
 _SURFACES = (session, run_config, global_options, env)
 _WORDS = tuple(dict.fromkeys((*(word for surface in _SURFACES for word in surface.HOT), *session.HELPERS)))
-_HOT = re.compile("|".join(map(re.escape, _WORDS)))
 #: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
 _FIRST = tuple(word.encode() for word in _WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
 _COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT) if word != "NPURunConfig")
@@ -73,8 +72,14 @@ def read(path: str, data: bytes) -> Imported:
 
 
 def _hot_lines(script: Script) -> list[int]:
+    """Return the numbers of the lines that hold a tell-tale word, or a name that stands for something of ours."""
     text = script.text if "\r" not in script.text else "\n".join(script.lines)
     starts = [0, *accumulate(len(line) + 1 for line in script.lines)]
-    names = [*session.aliases(text), *global_options.aliases(text)]
-    hot = re.compile("|".join([_HOT.pattern, *(rf"\b{re.escape(name)}\b" for name in names)])) if names else _HOT
-    return sorted({bisect.bisect_right(starts, match.start()) for match in hot.finditer(text)})
+    found: set[int] = set()
+    for word in (*_WORDS, *session.aliases(text), *global_options.aliases(text)):
+        at = text.find(word)
+        while at >= 0:
+            line = bisect.bisect_right(starts, at)
+            found.add(line)
+            at = text.find(word, starts[line] if line < len(starts) else len(text))
+    return sorted(found)

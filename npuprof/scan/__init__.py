@@ -18,8 +18,8 @@ from npuprof.nearest import nearest
 from npuprof.scan.singles import faults
 from npuprof.scan.worlds import EVERYWHERE, World, worlds
 
-_PATCHED = re.compile(r"^[ \t]*(?:from|import)[ \t]+npu_bridge\.npu_init\b|^[ \t]*import[ \t]+npu_bridge\.npu_init", re.MULTILINE)
-_SESSION = re.compile(r"\b(?:Session|InteractiveSession|MonitoredTrainingSession|MonitoredSession|managed_session)\s*\(")
+#: What makes a session; the config of one that another file makes may be changed there.
+_SESSIONS = ("Session(", "managed_session(")
 
 
 def lint(imported: Imported, asked: Context | None = None) -> list[Finding]:
@@ -140,7 +140,9 @@ def _rewrites(imported: Imported) -> list[Finding]:
     facts, text = imported.facts, imported.facts.get("text", "")
     added = facts.get("added", ())
     named = any(name == "NpuOptimizer" for _, _, name, _ in facts.get("entries", ()))
-    if not added or not named or not _SESSION.search(text):
+    off = {rewrite for rewrite in ("remapping", "memory_optimization") if facts.get(rewrite)}
+    on = any(state.rpartition(".")[2] == "ON" for _, state in facts.get("remapping", ()))
+    if not added or not named or (len(off) == 2 and not on) or not any(word in text for word in _SESSIONS):
         return []
     line = added[0]
     result = []
@@ -164,7 +166,8 @@ def _helped(text: str) -> bool:
     """Return whether something else in a script switches remapping off: a helper, the Estimator, or the patched Session."""
     if any(helper in text for helper in HELPERS) or "NPURunConfig" in text:
         return True
-    return "npu_init" in text and _PATCHED.search(text) is not None
+    at = text.find("npu_bridge.npu_init")
+    return at >= 0 and text[text.rfind("\n", 0, at) + 1 : at].strip() in ("from", "import")
 
 
 def _code(text: str) -> str:
