@@ -7,6 +7,7 @@ the same change made to plain data: what does not come out exactly as asked is r
 from __future__ import annotations
 
 import tomllib
+from copy import deepcopy
 from typing import Any
 
 from npuprof import keys, layout, values
@@ -27,6 +28,8 @@ __all__ = ["MISSING", "Change", "assign", "at", "cut", "edited", "put", "refused
 #: The tables of a profile in the order in which new ones are put.
 _ORDER = ("profile", "options", "append", "env", "estimator", "atc", "override")
 _WIDE = 120
+#: From so many changes on it pays to look for those that only replace values.
+_MANY = 4
 
 
 class Change(Record):
@@ -50,8 +53,11 @@ def edited(text: str, changes: Iterable[Change]) -> str:
     plain = text.replace("\r\n", "\n")
     whole = plain if plain.endswith("\n") or not plain else plain + "\n"
     expected = tomllib.loads(whole)
+    wanted = list(changes)
     result = whole
-    for change in changes:
+    if len(wanted) > _MANY:
+        result, wanted = _values(whole, wanted, expected)
+    for change in wanted:
         assign(expected, change.path, change.value)
         result = _checked(result, change, expected)
     if result == whole:
@@ -62,6 +68,32 @@ def edited(text: str, changes: Iterable[Change]) -> str:
     if not same(tomllib.loads(result), expected):
         raise refused((), "the line endings cannot be kept")
     return result
+
+
+def _values(text: str, changes: list[Change], expected: dict[str, Any]) -> tuple[str, list[Change]]:
+    """Make all changes that only replace values, reading the text once; return it and the changes that are left.
+
+    Nothing is done where a change bears on what another one changes, since their order counts then.
+    """
+    paths = {change.path for change in changes}
+    if len(paths) < len(changes) or any(path[:end] in paths for path in paths for end in range(1, len(path))):
+        return text, changes
+    rows = layout.read(text)
+    pairs = {row.path: row for row in rows if row.kind == "pair"}
+    done, left = deepcopy(expected), []
+    for change in changes:
+        row = next((pairs[change.path[:end]] for end in range(1, len(change.path) + 1) if change.path[:end] in pairs), None)
+        if row is None or (change.value is MISSING and row.path == change.path):
+            left.append(change)
+        else:
+            revalue(row, change.path[len(row.path) :], change.value)
+            assign(done, change.path, change.value)
+    result = layout.join(rows)
+    if not same(tomllib.loads(result), done):
+        return text, changes
+    expected.clear()
+    expected.update(done)
+    return result, left
 
 
 def _checked(text: str, change: Change, expected: dict[str, Any]) -> str:
