@@ -193,6 +193,17 @@ def test_a_stream_must_wait_longer_than_a_collective(text: str, expected: bool) 
     assert bool([word for word in words if "hccl" in word.lower()]) == expected, words
 
 
+def test_a_misspelt_lock_or_unset_is_answered_with_its_nearest(tmp_path: Path) -> None:
+    files = {
+        "base": '[profile]\nlocked = ["hccl_timeout", "hccl_timeot", "env.X"]\n[options]\nhccl_timeout = 600\ndump_path = "/d"\n',
+        "leaf": '[profile]\nextends = ["base"]\nunset = ["dump_pth"]\n',
+    }
+    unset, lock = sorted(run(tmp_path, files, {}), key=lambda finding: finding.code, reverse=True)
+    assert (lock.code, lock.line, lock.column, lock.hint) == ("NP201", 2, 27, "did you mean 'hccl_timeout'?")
+    assert lock.profiles == ("base", "leaf")
+    assert (unset.code, unset.line, unset.column, unset.hint) == ("NP702", 3, 10, "did you mean 'dump_path'?")
+
+
 # -- how findings are gathered ------------------------------------------------------------------------------------
 
 
@@ -247,6 +258,7 @@ def test_an_override_for_a_product_is_checked_on_that_product() -> None:
         ('product = ["atlas-a3", "atlas-a33"]', "NP403", 34),
         ('cann = "9.x"', "NP402", 11),
         ('scenario = "train"', "NP007", 11),
+        ('target = "sesion"', "NP902", 11),
     ],
 )
 def test_an_override_that_can_never_match_is_told(match: str, code: str, column: int, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from npuprof import catalog, keys
+from npuprof import catalog, keys, targets
 from npuprof.catalog import Option, products, releases
 from npuprof.checks.view import Fault, View
 from npuprof.keys import shown
@@ -109,6 +109,10 @@ def _matched(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
     for index, spec in enumerate(match.get("cann", ())):
         if releases.within(spec) is None:
             yield Fault("NP402", "error", f"cann = {shown(spec)} is no range of releases", never, 'write ">=8.0,<10"'), ("cann", index)
+    for index, name in enumerate(match.get("target", ())):
+        if name not in targets.NAMES:
+            hint = did_you_mean(name, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
+            yield Fault("NP902", "error", f"unknown target {name!r}", never, hint), ("target", index)
 
 
 def _author(view: View, name: str) -> Any:

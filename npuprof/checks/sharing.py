@@ -6,6 +6,7 @@ from npuprof import catalog, keys, values
 from npuprof.checks.view import Fault, View
 from npuprof.keys import shown
 from npuprof.model import Step
+from npuprof.nearest import did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def locked(view: View) -> Iterator[Finding]:
     for place, profile in enumerate(lineage):
         for written in profile.locked:
             key, tail = keys.parse(written) or (written, ())
+            yield from _unknown(view, profile, key)
             then = view.resolver.fold(lineage[: place + 1], view.scenario).get(key)
             before, now = values.find(key, then, tail), values.find(key, final.get(key), tail)
             if before[0] == now[0] and values.equal(key if not tail else "", before[1], now[1]):
@@ -72,6 +74,16 @@ def locked(view: View) -> Iterator[Finding]:
             owner = profile.table.get("owner")
             hint = "remove it here, or ask the owner" + (f" ({owner})" if owner else "")
             yield view.finding(Fault("NP105", "error", what, why, hint), key, guilty[-1] if guilty else None)
+
+
+def _unknown(view: View, profile: Profile, key: str) -> Iterator[Finding]:
+    """Yield a lock on an option that there is not: it would protect nothing."""
+    section, name = keys.section_and_name(key)
+    if section == "options" and catalog.option(name) is None and key not in view.settings:
+        index = next(index for index, written in enumerate(profile.locked) if (keys.parse(written) or (written,))[0] == key)
+        hint = did_you_mean(name, catalog.names(), "npuprof options lists all")
+        fault = Fault("NP201", "error", f"locked names an unknown option {name!r}", "The lock would protect nothing.", hint)
+        yield view.finding(fault, "profile.locked", profile.origin("profile", "locked", index))
 
 
 def dead(view: View) -> Iterator[Finding]:
@@ -90,7 +102,8 @@ def dead(view: View) -> Iterator[Finding]:
             if step.op == "unset" and (step.key not in current or not values.find(step.key, current[step.key], step.tail)[0]):
                 what = f"unset {keys.show(step.key, step.tail)} clears nothing"
                 why = "Nothing that the profile extends sets it."
-                yield view.finding(Fault("NP702", "warning", what, why, "remove it from unset"), step.key, profile.origin(*step.path))
+                hint = did_you_mean(step.key, before, "remove it from unset")
+                yield view.finding(Fault("NP702", "warning", what, why, hint), step.key, profile.origin(*step.path))
             if step.op == "unset":
                 _forget(current, step)
         break

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from npuprof.record import Record
+from npuprof.targets import MODULES as MODULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,23 +34,6 @@ class Target(Record):
     summary: str
     file: str
     write: Callable[[Config, bool], Rendered]
-
-
-#: Which module holds a target. One row a target: a command imports only the module it needs.
-MODULES = {
-    "session": "session",
-    "session-migrated": "migrated",
-    "init-resource": "migrated",
-    "estimator": "estimator",
-    "estimator-migrated": "migrated",
-    "keras": "migrated",
-    "initialize-system": "migrated",
-    "global-options": "global_options",
-    "atc": "atc",
-    "env-loader": "loader",
-    "toml": "plain",
-    "json": "plain",
-}
 
 
 def target(name: str) -> Target:
