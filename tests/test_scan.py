@@ -195,6 +195,8 @@ def test_global_options_are_checked(line: str, codes: list[str]) -> None:
         ("export DUMP_GE_GRAPH = 2", ["NP813"]),
         ("export RANK_ID=$i RANK_SIZE=8 JOB_ID=10087", []),
         ("export HCCL_CONNECT_TIMEOUT=600", []),
+        ("export DEVICE_ID=$i ASCEND_DEVICE_ID=$i", []),
+        ("export DEVICE_ID=$i ASCEND_DEVICE_ID=$j", ["NP393"]),
         ("export ASCEND_HOME=/usr/local/Ascend ASCEND_INSTALL_PATH=/x PATH=$PATH:/x", []),
         ("export RANK_ID=", []),
         ("atc --model=x.pb --framework=3 --output=o --soc_version=$S --precision_mode=fp16", ["NP203"]),
