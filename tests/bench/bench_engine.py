@@ -76,7 +76,7 @@ topo_sorting_mode = 1
 variable_use_1g_huge_page = 0
 export_compile_stat = 1
 oo_constant_folding = true
-buffer_optimize = 'l2_optimize'
+all_tensor_not_empty = false
 """,
     "model": """
 stream_max_parallel_num = 'DNN_VM_AICPU:10,AIcoreEngine:1'
@@ -162,7 +162,7 @@ def _many(folder: Path) -> Path:
     """Make the same store with thousands of leaves beside it, below fifty bases."""
     store = _small(folder) / "profiles"
     for number in range(50):
-        text = f"[profile]\nextends = ['model']\ndescription = 'base {number}'\n[options]\nhccl_timeout = {1904 + 68 * (number % 20)}\n"
+        text = f"[profile]\nextends = ['model']\ndescription = 'base {number}'\n[options]\nhccl_timeout = {1972 + 68 * (number % 20)}\n"
         (store / f"base{number}.toml").write_text(f"{text}stream_sync_timeout = {4_000_000 + number}\ndeterministic = 1\n")
     for number in range(MANY - 55):
         text = f"[profile]\nextends = ['base{number % 50}']\ndescription = 'job {number}'\ncann = '>=9.0'\n"
