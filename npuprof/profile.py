@@ -47,13 +47,14 @@ class Profile:
     ``problems`` are the faults of its form: a profile that has any cannot be resolved.
     """
 
-    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "steps", "table")
+    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table")
 
     def __init__(self, document: Document, key: str | None = None, home: Any = None) -> None:
         self.document = document
         self.name = document.name
         self.key = key or document.name
         self.home = home
+        self.stacked = False  # put together on a command line: what is named last wins, whatever extends it
         self.problems: list[Finding] = []
         reader = _Reader(document, self.problems)
         self.table: dict[str, Any] = reader.profile_table()

@@ -154,8 +154,27 @@ class Resolver:
         """Merge the orders of the parents so that none of them is contradicted."""
         if len(parents) < 2:
             return (*self._lineages[parents[0].key], profile) if parents else (profile,)
-        queues = [list(self._lineages[parent.key]) for parent in reversed(parents)]
-        queues.append(list(parents))
+        lines = [self._lineages[parent.key] for parent in parents]
+        if profile.stacked:
+            named = [parent.key for parent in parents]
+            if any(member.key in named[place + 1 :] for place, line in enumerate(lines) for member in line):
+                return self._stack(profile, lines)
+        return (*self._merge(profile, [*reversed(lines), tuple(parents)]), profile)
+
+    def _stack(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
+        """Lay profiles over one another where a later one is an ancestor of an earlier: it moves to the end."""
+        order = lines[0]
+        for line in lines[1:]:
+            last = line[-1]
+            if any(member.key == last.key for member in order):
+                order = (*(member for member in order if member.key != last.key), last)
+            else:
+                order = self._merge(profile, [line, order, (order[-1], last)])
+        return (*order, profile)
+
+    def _merge(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
+        """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
+        queues = [list(line) for line in lines]
         order: list[Profile] = []
         while queues:
             waiting: dict[str, int] = {}
@@ -171,7 +190,7 @@ class Resolver:
                 if queue[-1].key == winner.key:
                     queue.pop()
             queues = [queue for queue in queues if queue]
-        return (*reversed(order), profile)
+        return tuple(reversed(order))
 
 
 def matches(override: Override, context: Context, scenario: str | None) -> bool:

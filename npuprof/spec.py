@@ -85,8 +85,9 @@ class Workspace:
         return found
 
     def composed(self, name: str, parts: Sequence[Profile]) -> Profile:
-        """Return a profile without settings that extends the given ones, in order."""
+        """Return a profile without settings that lays the given ones over one another, in order."""
         joined = Profile(command_line(name, {}), key=f"composed:{'+'.join(part.key for part in parts)}")
+        joined.stacked = True
         joined.home = _Parts({part.key: part for part in parts})
         joined.table = {"extends": [part.key for part in parts], "description": parts[-1].table.get("description", "")}
         return joined
