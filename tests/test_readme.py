@@ -34,7 +34,9 @@ def test_the_tour_prints_what_it_says(tmp_path):
         "HOME": str(tmp_path),
         "LANG": "C.UTF-8",
         "GIT_CONFIG_GLOBAL": "/dev/null",
-        **{f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))},
+        **{
+            f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
+        },
     }
 
     def run(command):

@@ -159,16 +159,37 @@ def _small(folder: Path) -> Path:
 
 
 def _many(folder: Path) -> Path:
-    """Make the same store with thousands of leaves beside it, below fifty bases."""
+    """Make the same store with thousands of leaves beside it, below fifty bases.
+
+    A leaf is as long as the presets that npuprof ships, says things that many say, and some that only it says.
+    """
     store = _small(folder) / "profiles"
     for number in range(50):
         text = f"[profile]\nextends = ['model']\ndescription = 'base {number}'\n[options]\nhccl_timeout = {1972 + 68 * (number % 20)}\n"
         (store / f"base{number}.toml").write_text(f"{text}stream_sync_timeout = {4_000_000 + number}\ndeterministic = 1\n")
     for number in range(MANY - 55):
-        text = f"[profile]\nextends = ['base{number % 50}']\ndescription = 'job {number}'\ncann = '>=9.0'\n"
-        text += f"[options]\ninput_fusion_size = {number}\ndump_path = '/var/dump/{number}'\ndump_layer = 'layer{number}'\n"
-        text += f"op_wait_timeout = {200 + number % 50}\njit_compile = '{('true', 'false')[number % 2]}'\n[env]\nJOB = 'job-{number}'\n"
-        (store / f"job{number}.toml").write_text(text)
+        (store / f"job{number}.toml").write_text(
+            f"""\
+[profile]
+description = "Use it for job {number} of the nightly training, on one server with eight devices."
+extends = ["base{number % 50}"]
+owner = "team-{number % 7}"
+scenario = "training"
+cann = ">=9.0"
+products = ["atlas-a2", "atlas-a3"]
+
+[options]
+jit_compile = "{("true", "false")[number % 2]}" # text, not a boolean
+op_wait_timeout = {200 + number % 50}           # seconds
+input_fusion_size = {1024 * (1 + number % 64)}
+# Where the operators of this job are dumped; nobody else writes there.
+dump_path = "./dump/{number}"
+
+[env]
+JOB_NAME = "job-{number}"
+TE_PARALLEL_COMPILER = {8 + number % 8}
+"""
+        )
     return folder
 
 
