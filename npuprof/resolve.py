@@ -57,15 +57,15 @@ class Resolver:
         settings = dict(self.fold(lineage, scenario))
         if steps:
             last = Profile(command_line("--set", {}))
-            _apply(settings, last, [("command line", steps)], None)
+            take(settings, last, [("command line", steps)], None)
 
         def tracer(key: str) -> tuple[Any, list[Event]]:
             traced: dict[str, Any] = {}
             events: dict[str, list[Event]] = {}
             for layer in lineage:
-                _apply(traced, layer, _only(key, self._matching(layer, scenario)), events)
+                take(traced, layer, _only(key, self._matching(layer, scenario)), events)
             if steps:
-                _apply(traced, last, _only(key, [("command line", steps)]), events)
+                take(traced, last, _only(key, [("command line", steps)]), events)
             return traced.get(key), events.get(key, [])
 
         return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(steps))
@@ -91,7 +91,7 @@ class Resolver:
         settings = self._folds[(scenario or "", *(p.key for p in lineage[:done]))] if done else {}
         for place in range(done, len(lineage)):
             settings = dict(settings)
-            _apply(settings, lineage[place], self._matching(lineage[place], scenario), None)
+            take(settings, lineage[place], self._matching(lineage[place], scenario), None)
             if place >= len(lineage) - 2:
                 self._folds[(scenario or "", *(p.key for p in lineage[: place + 1]))] = settings
         return settings
@@ -213,13 +213,13 @@ def _only(key: str, layers: list[tuple[str, tuple[Step, ...]]]) -> list[tuple[st
     return [(name, found) for name, steps in layers if (found := tuple([step for step in steps if step.key == key]))]
 
 
-def _apply(
+def take(
     settings: dict[str, Any],
     profile: Profile,
     layers: list[tuple[str, tuple[Step, ...]]],
     events: dict[str, list[Event]] | None,
 ) -> None:
-    """Take the steps of one profile's layers; with ``events``, keep the leaves' origins and the history."""
+    """Take the steps of one profile's layers in ``settings``; with ``events``, keep the leaves' origins and the history."""
     for layer, steps in layers:
         for step in steps:
             op, key, value, tail = step.op, step.key, step.value, step.tail

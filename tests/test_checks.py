@@ -13,6 +13,7 @@ from building import REPOSITORY, build_store, codes, findings, options, toml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import npuprof
 from npuprof import catalog, checks, pages, spec
 from npuprof.catalog import products, releases
 from npuprof.errors import NpuprofError
@@ -283,3 +284,43 @@ def test_no_value_breaks_a_check(name: str, value: str) -> None:
     for finding in found:
         assert str(finding)
     assert any(finding.severity == "error" for finding in found)
+
+
+REPEATED = [
+    pytest.param({"a": 'options.hccl_timeout = 1\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 1'}, 1, id="override"),
+    pytest.param(
+        {"a": 'options.hccl_timeout = 1\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 2'}, 0, id="other value"
+    ),
+    pytest.param(
+        {
+            "a": 'options.hccl_timeout = 1\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 2\n'
+            '[[override]]\nmatch.cann = ">=9.0"\noptions.hccl_timeout = 1'
+        },
+        0,
+        id="back again after another override",
+    ),
+    pytest.param(
+        {
+            "base": 'options.hccl_timeout = 1\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 2',
+            "a": 'profile.extends = ["base"]\noptions.hccl_timeout = 1',
+        },
+        0,
+        id="it wins over the parent's override",
+    ),
+    pytest.param(
+        {
+            "base": "options.hccl_timeout = 1",
+            "a": 'profile.extends = ["base"]\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 1',
+        },
+        1,
+        id="override of an inherited value",
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "count"), REPEATED)
+def test_a_value_is_called_repeated_only_where_it_changes_nothing_anywhere(files, count, tmp_path):
+    for name, text in files.items():
+        (tmp_path / f"{name}.toml").write_text(text)
+    config = npuprof.open_store(tmp_path).resolve("a")
+    assert [finding.code for finding in npuprof.check(config)].count("NP701") == count

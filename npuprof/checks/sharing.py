@@ -7,6 +7,7 @@ from npuprof.checks.view import Fault, View
 from npuprof.keys import shown
 from npuprof.model import Step
 from npuprof.nearest import did_you_mean
+from npuprof.resolve import take
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,22 +92,37 @@ def dead(view: View) -> Iterator[Finding]:
     profile = view.config.lineage[-1]
     if view.resolver is None or not profile.document.text:
         return
-    before = view.resolver.fold(view.config.lineage[:-1], view.scenario)
-    if not any(step.op == "unset" or step.key in before for step in profile.steps):
+    lineage = view.config.lineage
+    before = view.resolver.fold(lineage[:-1], view.scenario)
+    if not profile.overrides and not any(step.op == "unset" or step.key in before for step in profile.steps):
         return
+    # Where an override of an ancestor sets the same key, a value that looks repeated wins over it elsewhere.
+    moving = {step.key for member in lineage[:-1] for override in member.overrides for step in override.steps}
     current = dict(before)
-    for layer, steps in view.resolver.layers(profile, view.scenario):
-        for step in steps:
-            if layer == "values" and step.op == "set" and step.key in current:
-                yield from _repeated(view, profile, step, current[step.key])
-            if step.op == "unset" and (step.key not in current or not values.find(step.key, current[step.key], step.tail)[0]):
-                what = f"unset {keys.show(step.key, step.tail)} clears nothing"
-                why = "Nothing that the profile extends sets it."
-                hint = did_you_mean(step.key, before, "remove it from unset")
-                yield view.finding(Fault("NP702", "warning", what, why, hint), step.key, profile.origin(*step.path))
-            if step.op == "unset":
-                _forget(current, step)
-        break
+    for step in profile.steps:
+        if step.op == "set" and step.key in current and step.key not in moving:
+            yield from _repeated(view, profile, step, current[step.key])
+        if step.op == "unset" and (step.key not in current or not values.find(step.key, current[step.key], step.tail)[0]):
+            what = f"unset {keys.show(step.key, step.tail)} clears nothing"
+            why = "Nothing that the profile extends sets it."
+            hint = did_you_mean(step.key, before, "remove it from unset")
+            yield view.finding(Fault("NP702", "warning", what, why, hint), step.key, profile.origin(*step.path))
+        if step.op == "unset":
+            _forget(current, step)
+    if profile.overrides:
+        yield from _idle_overrides(view, profile, moving)
+
+
+def _idle_overrides(view: View, profile: Profile, moving: set[str]) -> Iterator[Finding]:
+    """Yield values in override blocks that are in force without them, on every product and release."""
+    assert view.resolver is not None
+    plain = dict(view.resolver.fold(view.config.lineage[:-1], view.scenario))
+    take(plain, profile, [("values", profile.steps)], None)
+    for override in profile.overrides:
+        for step in override.steps:
+            if step.op == "set" and step.key in plain and step.key not in moving:
+                yield from _repeated(view, profile, step, plain[step.key])
+            moving = moving | {step.key}
 
 
 def _forget(current: dict[str, Any], step: Step) -> None:
