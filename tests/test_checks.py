@@ -286,22 +286,18 @@ def test_no_value_breaks_a_check(name: str, value: str) -> None:
     assert any(finding.severity == "error" for finding in found)
 
 
+ON_A3 = '\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = '
 REPEATED = [
-    pytest.param({"a": 'options.hccl_timeout = 1\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 1'}, 1, id="override"),
+    pytest.param({"a": "options.hccl_timeout = 1" + ON_A3 + "1"}, 1, id="override"),
+    pytest.param({"a": "options.hccl_timeout = 1" + ON_A3 + "2"}, 0, id="other value"),
     pytest.param(
-        {"a": 'options.hccl_timeout = 1\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 2'}, 0, id="other value"
-    ),
-    pytest.param(
-        {
-            "a": 'options.hccl_timeout = 1\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 2\n'
-            '[[override]]\nmatch.cann = ">=9.0"\noptions.hccl_timeout = 1'
-        },
+        {"a": "options.hccl_timeout = 1" + ON_A3 + '2\n[[override]]\nmatch.cann = ">=9.0"\noptions.hccl_timeout = 1'},
         0,
         id="back again after another override",
     ),
     pytest.param(
         {
-            "base": 'options.hccl_timeout = 1\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 2',
+            "base": "options.hccl_timeout = 1" + ON_A3 + "2",
             "a": 'profile.extends = ["base"]\noptions.hccl_timeout = 1',
         },
         0,
@@ -310,7 +306,7 @@ REPEATED = [
     pytest.param(
         {
             "base": "options.hccl_timeout = 1",
-            "a": 'profile.extends = ["base"]\n[[override]]\nmatch.product = "atlas-a3"\noptions.hccl_timeout = 1',
+            "a": 'profile.extends = ["base"]' + ON_A3 + "1",
         },
         1,
         id="override of an inherited value",
