@@ -172,6 +172,20 @@ def test_no_place_is_guessed(here: Path, text: str, capsys: pytest.CaptureFixtur
     assert run("inject", "train.py", "a", "--line", "1") == 0
 
 
+def test_no_block_is_put_inside_another(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("inject", "train.py", "a") == 0
+    text = (here / "train.py").read_text()
+    lines = text.split("\n")
+    first, last = lines.index("    # >>> npuprof a >>>") + 1, lines.index("    # <<< npuprof <<<") + 1
+    for line in (first + 1, last):
+        assert run("inject", "train.py", "a", "--line", str(line)) == 2
+        assert f"line {line} is inside the block of a" in capsys.readouterr().err
+        assert (here / "train.py").read_text() == text
+    assert run("inject", "train.py", "a", "--line", str(last + 1)) == 0
+    assert run("inject", "train.py", "a", "--line", str(first)) == 0
+    assert run("inject", "train.py", "--check") == 0
+
+
 def test_a_preset_that_cannot_be_resolved_changes_nothing(here: Path) -> None:
     assert run("inject", "train.py", "nope") == 2
     assert (here / "train.py").read_text() == SCRIPT

@@ -11,7 +11,6 @@ from npuprof.errors import NpuprofError
 from npuprof.importers._source import Script
 from npuprof.inject import Block, Injector, Refreshed
 from npuprof.model import Finding
-from npuprof.renderers.stamp import State
 
 #: Names that rendered lines use and a script has to have.
 _NEEDED = ("tf", "RewriterConfig", "NPURunConfig", "npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "npu", "os")
@@ -42,13 +41,19 @@ def inject_block(
         return _refresh([file], injector, True, force, dry_run, only=spec_)
     data = _bytes(file)
     given = {name: value for name, value in (("cann", cann), ("product", product)) if value}
-    found = [block for block in inject.blocks(file, data) if block.spec == spec_ or _empty(block, spec_)]
+    marked = inject.blocks(file, data)
+    found = [block for block in marked if block.spec == spec_ or _empty(block, spec_)]
     if line is None and found:
         given |= {"target": target} if target else {}
         given |= _shell(file, data, found[0].facts | given)
         changes = [injector.refreshed(block, given, spec_) for block in found]
         return _write({file: (data, changes)}, force, dry_run, spec_)
     place = _place(file, data, line, target, spec_)
+    if around := [block for block in marked if block.first < place.line <= block.last]:
+        what = f"line {place.line + 1} is inside the block of {around[0].spec}"
+        raise _nowhere(
+            file, what, "A block inside another could never be refreshed.", "name a line outside, or leave out --line to refresh"
+        )
     given |= {"target": target or ("env" if inject.shell_of(file, data) else "session"), **place.facts}
     given |= _shell(file, data, given)
     new, block = _opened(data, place)
@@ -232,7 +237,7 @@ def _write(
     for path, (data, changes) in files.items():
         due = [change for change in changes if not change.state.current]
         if not force:
-            refused += [one for change in due for one in inject.judged(path, change.block, _strict(change)) if one.code == "NP811"]
+            refused += [one for change in due for one in inject.judged(path, change.block, change.state) if one.code == "NP811"]
         names = {change.block.first: name for change in due if name}
         new = inject.written(data, due, names)
         before = data if old is None else old
@@ -257,10 +262,6 @@ def _write(
         output.write_all(wanted)
     output.talk(f"npuprof: wrote {', '.join(wanted)}" if wanted else "npuprof: everything is up to date")
     return 0
-
-
-def _strict(change: Refreshed) -> State:
-    return change.state
 
 
 def _other(path: str, text: str) -> bool:
