@@ -116,7 +116,15 @@ REMAPPED = HEAD.replace("from npu_bridge.npu_init import *", "from npu_bridge.es
     ],
 )
 def test_rewrites_left_on_are_named_where_nothing_switches_them_off(text: str, said: list[str]) -> None:
-    assert [finding.code for finding in findings(text)] == said
+    found = findings(text)
+    assert [finding.code for finding in found] == said
+    shown = [text.split("\n")[finding.line - 1][finding.column - 1 :] for finding in found]
+    assert all(rest.startswith(("custom_op", "config", "o")) and "." in rest for rest in shown), shown
+
+
+def test_a_rewrite_left_on_is_placed_at_its_statement() -> None:
+    text = f"def f():\n{REMAPPED}sess = tf.Session(config=config)\n".replace("\n", "\n    ")
+    assert {finding.column for finding in findings(text) if finding.code in ("NP806", "NP807")} == {5}
 
 
 def test_the_name_of_the_optimizer_has_to_be_exact() -> None:

@@ -77,19 +77,20 @@ def _assigned(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branc
 
 def _object(walk: Walk, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Take note of a new optimizer entry, its name, a second name for a map, or a rewrite that is switched."""
+    place = target.lineno, walk.script.column(target.lineno, target.col_offset)
     if _adds(value):
         root = short(target)
         walk.new_site(scope, root, "session", target, branches, not _escapes(walk, scope, root))
-        walk.note("added", target.lineno)
+        walk.note("added", place)
         return
     if isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
         state = short(value)
-        walk.note(target.attr, (target.lineno, state))
+        walk.note(target.attr, (*place, state))
         return
     if isinstance(target, ast.Attribute) and target.attr == "name":
         owner = target.value
         if _adds(owner):
-            walk.note("added", target.lineno)
+            walk.note("added", place)
         text, reason, _ = walk.evaluate(value, scope)
         if reason or not isinstance(text, (str, bytes)):
             return

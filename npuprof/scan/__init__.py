@@ -144,24 +144,24 @@ def _rewrites(imported: Imported) -> list[Finding]:
     added = facts.get("added", ())
     named = any(name == "NpuOptimizer" for _, _, name, _ in facts.get("entries", ()))
     off = {rewrite for rewrite in ("remapping", "memory_optimization") if facts.get(rewrite)}
-    on = any(state.rpartition(".")[2] == "ON" for _, state in facts.get("remapping", ()))
+    on = any(state.rpartition(".")[2] == "ON" for _, _, state in facts.get("remapping", ()))
     if not added or not named or (len(off) == 2 and not on) or not any(word in text for word in _SESSIONS):
         return []
-    line = added[0]
+    line, column = added[0]
     result = []
-    for line_on, state in facts.get("remapping", ()):
+    for line_on, column_on, state in facts.get("remapping", ()):
         if state.rpartition(".")[2] == "ON":
             what = "remapping is switched on"
             why = "The remapper fuses nodes into ones that the NPU does not know."
-            result.append(_finding(imported, "NP806", "warning", line_on, 1, what, why, "write RewriterConfig.OFF"))
+            result.append(_finding(imported, "NP806", "warning", line_on, column_on, what, why, "write RewriterConfig.OFF"))
     if not facts.get("remapping") and not _helped(text) and ("remapping" not in text or "remapping" not in _code(text)):
         why = "The remapper fuses nodes into ones that the NPU does not know; nothing here switches it off."
         hint = "set graph_options.rewrite_options.remapping = RewriterConfig.OFF"
-        result.append(_finding(imported, "NP806", "warning", line, 1, "remapping is left on", why, hint))
+        result.append(_finding(imported, "NP806", "warning", line, column, "remapping is left on", why, hint))
     if not facts.get("memory_optimization") and ("memory_optimization" not in text or "memory_optimization" not in _code(text)):
         why = "The documented scripts switch it off; the helpers do so only where they add the entry themselves."
         hint = "set graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF"
-        result.append(_finding(imported, "NP807", "info", line, 1, "memory_optimization is left on", why, hint))
+        result.append(_finding(imported, "NP807", "info", line, column, "memory_optimization is left on", why, hint))
     return result
 
 
