@@ -53,7 +53,7 @@ def write_all(files: Mapping[str, str | bytes]) -> None:
         for temporary, _ in prepared:
             if os.path.exists(temporary):
                 os.unlink(temporary)
-        what = f"{error.filename2 or error.filename or path}: {str(error.strerror).lower()}"
+        what = f"{error.filename2 or path}: {str(error.strerror).lower()}"  # the error itself may name the temporary file
         raise _unwritable(what, "Nothing was changed.") from None
 
 

@@ -96,7 +96,7 @@ class _Reader:
                 self.problem("NP007", f"{name!r} must be a table", (name,), f"write [{name}]")
 
     def problem(self, code: str, message: str, path: Path, hint: str) -> None:
-        why = "A key in the wrong place would be ignored in silence, which is what npuprof is there to prevent."
+        why = "What is not understood would be ignored in silence, which is what npuprof is there to prevent."
         origin = Origin(self.document, path)
         shown = keys.show("", path).lstrip(".")
         self.problems.append(Finding(code, "error", message, why, hint, origin, shown, (self.document.name,)))

@@ -388,6 +388,8 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(store: Any, r
         assert (result.code, result.out) == (2, ""), path
         assert "NP012" in result.err
         assert "Nothing was" in result.err
+        assert path.removesuffix("/out.py") in result.err
+        assert result.err == run("show", "good", "-o", path).err, "it names what was asked for, not a temporary file"
     assert sorted(os.listdir()) == ["file", "folder.d", "home", "profiles"]
 
 

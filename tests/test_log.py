@@ -207,6 +207,9 @@ def test_log_and_blame_refuse_what_has_no_history(repo: Repo, run) -> None:
 
 def test_the_released_versions_are_listed(repo: Repo, run) -> None:
     first = repo.commit({"base": BASE.format(1), "leaf": LEAF.format(1)})
+    none = run("list", "--versions")
+    assert (none.code, none.out) == (0, "")
+    assert "nothing in profiles has been released yet" in none.err
     for version in ("1.10.0", "1.2.0"):
         repo.release("base", version)
     repo.git("tag", "leaf/v1.0.0")

@@ -93,9 +93,9 @@ def test_the_first_commit_of_a_repository_can_be_made(tmp_path: Path, run, monke
         monkeypatch.setenv(name, value)
     fresh = Repo(tmp_path / "fresh")
     monkeypatch.chdir(fresh.folder)
-    fresh.write({"base": BASE.format(1, "fp16")})
+    fresh.write({"base": BASE.format(1, "fp16"), "other": BASE.format(2, "fp16")})
     assert run("commit").code == 0
-    assert fresh.git("log", "--format=%s") == "Add base"
+    assert fresh.git("log", "--format=%s") == "Add base, other"
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,13 @@ def test_a_fault_in_a_file_is_found_by_check() -> None:
     assert "NP204" in codes(toml({"options": {"aoe_config_file": {"tune_optimization_level": "O3"}}}))
 
 
+def test_code_that_needs_a_file_names_the_option_that_is_the_file(store: Any, run: Any) -> None:
+    store({"leaf": '[options]\ninput_shape = { a = [1, 2] }\nop_precision_mode = { ByOpType = { A = "high_precision" } }\n'})
+    said = run("render", "leaf", "--no-check").err
+    assert "leaf.toml:3:1: error NP904: the code needs op_precision.ini" in said
+    assert "why: op_precision_mode is written out in the preset." in said
+
+
 def test_explain_says_where_each_operator_ends(store: Any, run: Any) -> None:
     text = """\
 [options]

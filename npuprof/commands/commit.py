@@ -87,8 +87,11 @@ def headline(found: survey.Survey, paths: Sequence[str], prefix: str) -> str:
 
 
 def _candidates(touched: Sequence[survey.Pair]) -> list[list[str]]:
-    whole = [f"Add {pair.name}" for pair in touched if pair.status == "added"]
-    whole += [f"Remove {pair.name}" for pair in touched if pair.status == "removed"]
+    named = {
+        verb: ", ".join(pair.name for pair in touched if pair.status == status)
+        for verb, status in (("Add", "added"), ("Remove", "removed"))
+    }
+    whole = [f"{verb} {names}" for verb, names in named.items() if names]
     whole += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
     folded = folds(touched)
     long, short = [], []

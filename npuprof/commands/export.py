@@ -94,12 +94,12 @@ def render(**given: Any) -> int:
 
 
 def _needs_folder(config: Config, rendered: renderers.Rendered) -> Finding:
-    files = ", ".join(rendered.sidecars)
-    names = [name for name, value in config.options.items() if isinstance(value, dict)]
-    what = f"the code needs {files} beside it, which cannot be written to standard output"
-    return Finding(
-        "NP904", "error", what, f"{', '.join(names)} is written out in the preset.", "name a folder with -o DIR", config.origin(names[0])
-    )
+    from npuprof.renderers.common import sidecars
+
+    names = list(sidecars(config))
+    what = f"the code needs {', '.join(rendered.sidecars)} beside it, which cannot be written to standard output"
+    why = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} written out in the preset."
+    return Finding("NP904", "error", what, why, "name a folder with -o DIR", config.origin(names[0]))
 
 
 def _up_to_date(path: str, to: str, rendered: renderers.Rendered) -> int:

@@ -205,6 +205,8 @@ def list_versions(store: str | None, format_: str, path: str | None) -> int:
         rows = [_version(version) for version in versions]
         output.answer(dump({"schema": "npuprof.versions/1", "versions": rows}), path)
         return 0
+    if not versions:
+        output.talk(f"npuprof: nothing in {workspace.store.label} has been released yet")
     widths = [max((len(text) for text in column), default=0) for column in zip(*((v.name, v.text) for v in versions), strict=True)]
     output.answer(
         "".join(f"{v.name:<{widths[0]}}  {v.text:<{widths[1]}}  {v.commit[:7]}  {v.date[:10]}  {v.digest[:12] or '-'}\n" for v in versions),
