@@ -17,24 +17,31 @@ if TYPE_CHECKING:
 
 
 class Parameter(Record):
-    """One parameter: ``kind`` is ``argument``, ``text``, ``many`` or ``flag``; ``flags`` are its spellings."""
+    """One parameter: ``kind`` is ``argument``, ``text``, ``many`` or ``flag``; ``flags`` are its spellings.
+
+    ``metavar`` is what the help calls its value.
+    """
 
     name: str
     kind: str
     help: str
     flags: tuple[str, ...] = ()
     default: Any = None
+    metavar: str = ""
 
+
+SPEC = "A preset: NAME, NAME@REV, A+B, a path ending in .toml, or - for standard input."
+_CODE = "A file, or a folder for the code and the files it needs; whole or not at all."
+_FILES = "A file: dotenv, docker, systemd, github, k8s-configmap, k8s-env, slurm or json."
 
 _COMMON = (
-    Parameter("spec", "argument", "A preset: NAME, A+B, a path ending in .toml, or - for standard input."),
-    Parameter("output", "text", "Write to this file, whole or not at all.", ("--output", "-o")),
-    Parameter("store", "text", "The folder that holds the presets; builtin: for those npuprof ships.", ("--store",)),
-    Parameter("cann", "text", "The CANN release to resolve for.", ("--cann",)),
-    Parameter("product", "text", "The product, or a soc_version, to resolve for.", ("--product",)),
-    Parameter("mixin", "many", "Lay another preset over it; may be repeated.", ("--with",)),
-    Parameter("set_", "many", "KEY=VALUE, after everything else; may be repeated.", ("--set",)),
-    Parameter("unset", "many", "Remove a key, after everything else; may be repeated.", ("--unset",)),
+    Parameter("spec", "argument", SPEC, metavar="SPEC"),
+    Parameter("store", "text", "The folder that holds the presets; builtin: for those npuprof ships.", ("--store",), metavar="DIR"),
+    Parameter("cann", "text", "The CANN release to resolve for.", ("--cann",), metavar="RELEASE"),
+    Parameter("product", "text", "The product, or a soc_version, to resolve for.", ("--product",), metavar="PRODUCT"),
+    Parameter("mixin", "many", "Lay another preset over it; may be repeated.", ("--with",), metavar="SPEC"),
+    Parameter("set_", "many", "Set a value, after everything else; may be repeated.", ("--set",), metavar="KEY=VALUE"),
+    Parameter("unset", "many", "Remove a key, after everything else; may be repeated.", ("--unset",), metavar="KEY"),
     Parameter("no_check", "flag", "Skip the checks.", ("--no-check",), False),
 )
 _SPEC, *_REST = _COMMON
@@ -42,15 +49,17 @@ _SPEC, *_REST = _COMMON
 VERBS: dict[str, tuple[Parameter, ...]] = {
     "render": (
         _SPEC,
-        Parameter("to", "text", "The target: session, estimator, atc, ...; a wrong one lists all.", ("--to", "-t"), "session"),
+        Parameter("to", "text", "The target: session, estimator, atc, ...; a wrong one lists all.", ("--to", "-t"), "session", "TARGET"),
+        Parameter("output", "text", _CODE, ("--output", "-o"), metavar="PATH"),
         *_REST,
         Parameter("inline", "flag", "Only the lines to paste, no function.", ("--inline",), False),
-        Parameter("check", "text", "Say whether this file is up to date (exit 1 if not).", ("--check",)),
+        Parameter("check", "text", "Say whether this file is up to date (exit 1 if not).", ("--check",), metavar="FILE"),
     ),
     "env": (
         _SPEC,
-        Parameter("shell", "text", "bash, zsh, sh, fish, tcsh or pwsh; bash if nothing is said.", ("--shell", "-s")),
-        Parameter("format", "text", "A file: dotenv, docker, systemd, github, k8s-configmap, k8s-env, slurm or json.", ("--format",)),
+        Parameter("shell", "text", "bash, zsh, sh, fish, tcsh or pwsh; bash if nothing is said.", ("--shell", "-s"), metavar="NAME"),
+        Parameter("format", "text", _FILES, ("--format",), metavar="FORMAT"),
+        Parameter("output", "text", "Write to this file, whole or not at all.", ("--output", "-o"), metavar="FILE"),
         *(parameter for parameter in _REST if parameter.name != "unset"),
         Parameter("undo", "flag", "Print what undoes the export.", ("--unset",), False),
         Parameter("diff", "flag", "Print what would change in the current environment.", ("--diff",), False),

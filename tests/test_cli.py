@@ -154,6 +154,20 @@ def test_help_and_errors_are_plain_text_in_a_narrow_pipe(run: Any, monkeypatch: 
     assert run("--version").out == f"npuprof {__version__}\n"
 
 
+@pytest.mark.parametrize("verb", [verb for verbs in cli.FAMILIES.values() for verb in verbs])
+def test_the_help_cuts_nothing_short_and_names_every_value(run: Any, verb: str) -> None:
+    assert f"\n  {verb} " in run("--help").out
+    for words in ([], ["git"], [verb]):
+        shown = run(*words, "--help").out.partition("\n\n")[2]
+        assert not [line for line in shown.splitlines() if line.endswith("...")]
+        assert "<str>" not in shown
+
+
+def test_a_flag_of_atc_is_a_key_of_the_catalogue(run: Any) -> None:
+    assert run("option", "--op_select_implmode").out.startswith("--op_select_implmode: ")
+    assert run("option", "--op_select_implmod").code == 2
+
+
 def test_every_verb_of_the_help_has_a_summary(run: Any) -> None:
     lines = run("--help").out.split("Commands:")[1].splitlines()
     listed = [line.split() for line in lines if line.startswith("  ") and line[2:3] != " "]

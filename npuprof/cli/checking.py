@@ -11,16 +11,22 @@ from npuprof.cli.parameters import Colour, Output, Specs, Store
 
 def check(
     specs: Specs = None,
-    cann: Annotated[list[str] | None, typer.Option("--cann", help="The CANN release; several give a support matrix.")] = None,
-    product: Annotated[list[str] | None, typer.Option("--product", help="The product; several give a support matrix.")] = None,
-    format_: Annotated[str, typer.Option("--format", help="text, json, sarif or github.")] = "text",
-    severity: Annotated[str | None, typer.Option("--severity", help="The least severity to report: info, warning or error.")] = None,
+    cann: Annotated[
+        list[str] | None, typer.Option("--cann", metavar="RELEASE", help="The CANN release; several give a support matrix.")
+    ] = None,
+    product: Annotated[
+        list[str] | None, typer.Option("--product", metavar="PRODUCT", help="The product; several give a support matrix.")
+    ] = None,
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text, json, sarif or github.")] = "text",
+    severity: Annotated[
+        str | None, typer.Option("--severity", metavar="LEVEL", help="The least to report: info, warning or error.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are not clean either.")] = False,
     store: Store = None,
     output: Output = None,
     color: Colour = "auto",
 ) -> int:
-    """Check presets: all findings of all of them (exit 1 if there are errors)."""
+    """Check presets: all findings at once (exit 1 if there are errors)."""
     canns, products = cann or [], product or []
     if len(canns) > 1 or len(products) > 1:
         from npuprof.commands.matrix import support

@@ -14,11 +14,11 @@ NoCheck = Annotated[bool, typer.Option("--no-check", help="Write it even if the 
 
 
 def init(
-    folder: Annotated[str, typer.Argument(help="Where to lay it out.")] = ".",
-    ci: Annotated[str, typer.Option("--ci", help="The CI sample: github, gitlab or none.")] = "github",
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where to lay it out.")] = ".",
+    ci: Annotated[str, typer.Option("--ci", metavar="NAME", help="The CI sample: github, gitlab or none.")] = "github",
     dry_run: DryRun = False,
 ) -> int:
-    """Lay out a store: sample presets, editor schema, attributes for git, a CI sample."""
+    """Lay out a store: presets, editor schema, git attributes, CI."""
     from npuprof.commands.init import init_store
 
     return init_store(folder, ci, dry_run)
@@ -32,12 +32,16 @@ def schema(output: Output = None) -> int:
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="The name of the new preset.")],
-    extends: Annotated[list[str] | None, typer.Option("--extends", help="A preset it extends; may be repeated, later wins.")] = None,
-    description: Annotated[str | None, typer.Option("--description", help="When to use it.")] = None,
-    scenario: Annotated[str | None, typer.Option("--scenario", help="training, online-inference or offline-inference.")] = None,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new preset.")],
+    extends: Annotated[
+        list[str] | None, typer.Option("--extends", metavar="NAME", help="A preset it extends; may be repeated, later wins.")
+    ] = None,
+    description: Annotated[str | None, typer.Option("--description", metavar="TEXT", help="When to use it.")] = None,
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", metavar="NAME", help="training, online-inference or offline-inference.")
+    ] = None,
     abstract: Annotated[bool, typer.Option("--abstract", help="It is only there to be extended.")] = False,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE; may be repeated.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a value; may be repeated.")] = None,
     dry_run: DryRun = False,
     no_check: NoCheck = False,
     store: Store = None,

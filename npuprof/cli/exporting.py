@@ -24,7 +24,9 @@ def _hot(app: typer.Typer, verb: str, function: Callable[..., int]) -> None:
     kinds = {"argument": str, "text": str | None, "many": list[str] | None, "flag": bool}
     parameters = []
     for row in verbs.VERBS[verb]:
-        info = typer.Argument(help=row.help) if row.kind == "argument" else typer.Option(*row.flags, help=row.help)
+        shown = row.metavar or None
+        argument = row.kind == "argument"
+        info = typer.Argument(metavar=shown, help=row.help) if argument else typer.Option(*row.flags, metavar=shown, help=row.help)
         default = inspect.Parameter.empty if row.kind == "argument" else row.default
         annotation: Any = Annotated.__class_getitem__((kinds[row.kind], info))  # type: ignore[attr-defined]
         parameters.append(inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
@@ -41,7 +43,7 @@ def _render(**given: Any) -> int:
 
 
 def _env(**given: Any) -> int:
-    """Print a preset as assignments for a shell's eval, or as a file that holds an environment."""
+    """Print a preset as environment exports, for a shell or as a file."""
     from npuprof.commands.export import env
 
     return env(**given)
@@ -49,7 +51,7 @@ def _env(**given: Any) -> int:
 
 def _run(
     spec: parameters.Spec,
-    command: Annotated[list[str] | None, typer.Argument(help="The command and its arguments, after --.")] = None,
+    command: Annotated[list[str] | None, typer.Argument(metavar="CMD...", help="The command and its arguments, after --.")] = None,
     store: parameters.Store = None,
     cann: parameters.Cann = None,
     product: parameters.Product = None,
@@ -58,7 +60,10 @@ def _run(
     unset: parameters.Unsets = None,
     no_check: Annotated[bool, typer.Option("--no-check", help="Skip the checks.")] = False,
 ) -> int:
-    """Run a command in a preset's environment: npuprof run NAME -- python train.py."""
+    """Run a command in a preset's environment.
+
+    npuprof run NAME -- python train.py
+    """
     from npuprof.commands.run import run
 
     given = {"spec": spec, "store": store, "cann": cann, "product": product, "no_check": no_check}

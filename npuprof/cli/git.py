@@ -13,7 +13,10 @@ _RAW = {"ignore_unknown_options": True, "help_option_names": []}
 
 
 def install(global_: Global = False, store: Store = None) -> int:
-    """Set up the diff, textconv and merge drivers, and the attributes that call them."""
+    """Set up the drivers: diff, textconv, three-way merge.
+
+    The attributes that call them go to .gitattributes; with --global to the user's own.
+    """
     from npuprof.commands.git import install_drivers
 
     return install_drivers(global_, store)

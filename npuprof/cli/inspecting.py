@@ -12,7 +12,10 @@ from npuprof.cli.parameters import Cann, Colour, Format, Mixins, Output, Product
 def list_(
     store: Store = None,
     tree: Annotated[bool, typer.Option("--tree", help="Show who extends whom.")] = False,
-    where: Annotated[str | None, typer.Option("--where", help="Only presets whose resolved values meet a condition.")] = None,
+    where: Annotated[
+        str | None,
+        typer.Option("--where", metavar="COND", help="Only presets whose resolved values meet a condition, such as 'hccl_timeout > 1800'."),
+    ] = None,
     versions: Annotated[bool, typer.Option("--versions", help="List the released versions instead.")] = False,
     format_: Format = "text",
     output: Output = None,
@@ -30,7 +33,7 @@ def list_(
 def show(
     spec: Spec,
     origin: Annotated[bool, typer.Option("--origin", help="Say of each value where it was set.")] = False,
-    format_: Annotated[str, typer.Option("--format", help="toml or json.")] = "toml",
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="toml or json.")] = "toml",
     store: Store = None,
     cann: Cann = None,
     product: Product = None,
@@ -48,7 +51,7 @@ def show(
 
 def explain(
     spec: Spec,
-    key: Annotated[str, typer.Argument(help="A key: an option, env.NAME, or a place inside a value.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A key: an option, env.NAME, or a place inside a value.")],
     format_: Format = "text",
     store: Store = None,
     cann: Cann = None,
@@ -58,25 +61,25 @@ def explain(
     unset: Unsets = None,
     output: Output = None,
 ) -> int:
-    """Explain one value of a preset: who set it, whom it overruled, what it means."""
+    """Explain one value: who set it, whom it overruled, what it means."""
     from npuprof.commands.inspect import Asked, explain_key
 
     return explain_key(Asked(spec, store, cann, product, mixin or [], set_ or [], unset or []), key, format_, output)
 
 
 def options(
-    query: Annotated[str | None, typer.Argument(help="Words to look for in names and summaries.")] = None,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="Words to look for in names and summaries.")] = None,
     format_: Format = "text",
     output: Output = None,
 ) -> int:
-    """List the options, environment variables and flags of the catalogue."""
+    """List the catalogue: options, environment variables, ATC flags."""
     from npuprof.commands.reference import list_options
 
     return list_options(query, format_, output)
 
 
 def option(
-    key: Annotated[str, typer.Argument(help="An option, an environment variable, or an ATC flag with its dashes.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="An option, an environment variable, or an ATC flag with its dashes.")],
     format_: Format = "text",
     output: Output = None,
 ) -> int:
@@ -87,7 +90,7 @@ def option(
 
 
 def rule(
-    code: Annotated[str | None, typer.Argument(help="The code of a finding; all codes if none is given.")] = None,
+    code: Annotated[str | None, typer.Argument(metavar="CODE", help="The code of a finding; all codes if none is given.")] = None,
     format_: Format = "text",
     output: Output = None,
 ) -> int:
@@ -103,5 +106,5 @@ def register(app: typer.Typer) -> None:
     app.command()(show)
     app.command()(explain)
     app.command()(options)
-    app.command()(option)
+    app.command(context_settings={"ignore_unknown_options": True})(option)  # an ATC flag is a key, not an option of ours
     app.command()(rule)

@@ -6,21 +6,23 @@ from typing import Annotated
 
 import typer
 
-from npuprof.cli.parameters import Cann, Colour, Output, Product, Spec, Store
+from npuprof.cli.parameters import Cann, Colour, Output, Product, Store
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change; write nothing.")]
 
 
 def import_(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Python scripts, shell scripts, or folders of them.")],
-    format_: Annotated[str, typer.Option("--format", help="toml, json or text.")] = "toml",
-    base: Annotated[str | None, typer.Option("--base", help="auto: propose a common base and mix-ins for all of them.")] = None,
-    name: Annotated[str | None, typer.Option("--name", help="The name of the preset; the file's name otherwise.")] = None,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="A file ending in .toml, or a folder for several presets.")] = None,
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="toml, json or text.")] = "toml",
+    base: Annotated[str | None, typer.Option("--base", metavar="auto", help="Propose a common base and mix-ins for all of them.")] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="The name of the preset; the file's name otherwise.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="PATH", help="A file ending in .toml, or a folder for several presets.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 where a setting could not be carried over.")] = False,
     color: Colour = "auto",
 ) -> int:
-    """Turn existing scripts into presets, by their syntax, without running them."""
+    """Turn existing scripts into presets, without running them."""
     from npuprof.commands.importing import import_files
 
     return import_files(files, format_, base, name, output, strict, color)
@@ -30,14 +32,19 @@ def scan(
     paths: Annotated[list[str] | None, typer.Argument(metavar="PATH...", help="Files and folders; here if none is named.")] = None,
     cann: Cann = None,
     product: Product = None,
-    format_: Annotated[str, typer.Option("--format", help="text, json, sarif or github.")] = "text",
-    severity: Annotated[str | None, typer.Option("--severity", help="The least severity to report: info, warning or error.")] = None,
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text, json, sarif or github.")] = "text",
+    severity: Annotated[
+        str | None, typer.Option("--severity", metavar="LEVEL", help="The least to report: info, warning or error.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are not clean either.")] = False,
     store: Store = None,
     output: Output = None,
     color: Colour = "auto",
 ) -> int:
-    """Lint scripts in place: misspelt keys, wrong fields, bad values, conflicts (exit 1 if there are errors)."""
+    """Lint scripts in place (exit 1 if there are errors).
+
+    Misspelt keys, wrong fields, bad values, conflicts, what a release does not know, stale blocks.
+    """
     from npuprof.commands.scan import scan_paths
 
     return scan_paths(paths or [], store, cann, product, format_, severity, strict, output, color)
@@ -47,9 +54,9 @@ def inject(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The script; with --all a file or folder whose blocks to refresh.")],
     spec: Annotated[str | None, typer.Argument(metavar="SPEC", help="The preset; not needed with --all.")] = None,
     target: Annotated[
-        str | None, typer.Option("--to", "-t", help="The target; session in Python, the environment in shell scripts.")
+        str | None, typer.Option("--to", "-t", metavar="TARGET", help="The target; session in Python, the environment in shell scripts.")
     ] = None,
-    line: Annotated[int | None, typer.Option("--line", help="Put a new block before this line.")] = None,
+    line: Annotated[int | None, typer.Option("--line", metavar="N", help="Put a new block before this line.")] = None,
     everywhere: Annotated[bool, typer.Option("--all", help="Refresh every block below FILE.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Only say whether the blocks are up to date (exit 1 if not).")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over blocks that were edited by hand.")] = False,
@@ -65,15 +72,18 @@ def inject(
 
 
 def migrate(
-    spec: Spec,
-    cann: Annotated[str, typer.Option("--cann", help="The CANN release to move to.")],
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A preset of the store, or a path ending in .toml.")],
+    cann: Annotated[str, typer.Option("--cann", metavar="RELEASE", help="The CANN release to move to.")],
     product: Product = None,
-    format_: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or json.")] = "text",
     dry_run: DryRun = False,
     store: Store = None,
     color: Colour = "auto",
 ) -> int:
-    """Rewrite a preset for another release: lossless steps by itself, the rest as findings (exit 1 if any is left)."""
+    """Rewrite a preset for another CANN release.
+
+    Lossless steps are made, the rest are findings (exit 1 if any is left to decide).
+    """
     from npuprof.commands.migrate import migrate_preset
 
     return migrate_preset(spec, cann, product, format_, dry_run, store, color)
