@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,9 @@ from npuprof.cli import parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+_ANNOTATED: Any = Annotated  # subscripted with values, which a type checker cannot follow
 
 
 def _hot(app: typer.Typer, verb: str, function: Callable[..., int]) -> None:
@@ -28,7 +32,7 @@ def _hot(app: typer.Typer, verb: str, function: Callable[..., int]) -> None:
         argument = row.kind == "argument"
         info = typer.Argument(metavar=shown, help=row.help) if argument else typer.Option(*row.flags, metavar=shown, help=row.help)
         default = inspect.Parameter.empty if row.kind == "argument" else row.default
-        annotation: Any = Annotated.__class_getitem__((kinds[row.kind], info))  # type: ignore[attr-defined]
+        annotation: Any = operator.getitem(_ANNOTATED, (kinds[row.kind], info))
         parameters.append(inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
