@@ -259,6 +259,27 @@ def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, nam
         assert {key: (type(item), item) for key, item in found.items()} == {key: (type(item), item) for key, item in options.items()}
 
 
+SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type": 1}
+
+
+@pytest.mark.parametrize(
+    ("cann", "named", "given", "told"),
+    [
+        ("7.0.0", ">=6.0", False, False),
+        (None, "<=7.0.RC1", False, False),
+        ("9.0.0", ">=7.0", True, False),
+        (None, ">=9.0", True, False),
+        (None, ">=8.0", True, True),
+        ("8.0.0", ">=8.0", True, True),
+    ],
+)
+def test_releases_without_hybrid_compilation_are_not_given_its_argument(cann: str | None, named: str, given: bool, told: bool) -> None:
+    preset = npuprof.loads(toml({"profile": {"cann": named}, "options": SIZES}), cann=cann)
+    rendered = renderers.target("estimator").write(preset, False)
+    assert ("compile_hybrid_mode=0" in rendered.text) is given
+    assert any("compile_hybrid_mode" in finding.message for finding in rendered.findings) is told
+
+
 @given(settings)
 def test_the_estimator_carries_a_preset_or_names_what_it_loses(tensorflow: Any, options: dict[str, Any]) -> None:
     preset = config(toml({"options": options}))

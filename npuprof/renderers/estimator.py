@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog import releases
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.renderers import Rendered, Target
@@ -26,8 +27,9 @@ _CLASSES = {
     "experimental_config": "ExperimentalConfig",
     "graph_memory_optimize_config": "GraphMemoryOptimizeConfig",
 }
-#: What DynamicInputConfig cannot be made without; only the last has a value that changes nothing.
+#: What DynamicInputConfig cannot be made without; only the last, which old releases do not take, has a value that changes nothing.
 _DYNAMIC = ("input_shape", "dynamic_dims", "dynamic_node_type", "compile_hybrid_mode")
+_LAST = _DYNAMIC[-1]
 _ALWAYS = "NPUEstimator writes it by itself in every run"
 _LOST = {
     "job": f"{_ALWAYS}, from TF_CONFIG.",
@@ -123,8 +125,21 @@ def _tree(config: Config, arguments: dict[tuple[str, ...], str]) -> dict[str, An
             why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
             what = f"{key} needs {', '.join(missing)} beside it"
             raise NpuprofError([Finding("NP908", "error", what, why, "set them as well", config.origin(key), key, (config.name,))])
-        tree["dynamic_input_config"] = {name: dynamic.get(name) for name in _DYNAMIC}
+        taken = _DYNAMIC if _LAST in dynamic or not _all_before(config) else _DYNAMIC[:3]
+        tree["dynamic_input_config"] = {name: dynamic.get(name) for name in taken}
     return tree
+
+
+def _states(config: Config) -> set[str]:
+    """Return whether DynamicInputConfig has its fourth argument in the releases in question: ``Y``, ``.`` or ``?``."""
+    option = catalog.option(_LAST)
+    asked = config.context.cann
+    named = (asked,) if asked else releases.within(config.cann) or () if config.cann else ()
+    return {option.states[releases.index(name)] for name in named} if option else set()
+
+
+def _all_before(config: Config) -> bool:
+    return _states(config) == {"."}
 
 
 def _nested(config: Config, tree: dict[str, Any]) -> list[Any]:
@@ -210,6 +225,11 @@ def _defaults(config: Config) -> tuple[Finding, ...]:
         what = "NPUEstimator sets enable_data_pre_proc = true, which a session leaves off"
         why = "It writes its own default for every argument that is not given."
         found.append(finding(config, "NP909", "info", "enable_data_pre_proc", what, why, "set enable_data_pre_proc if it matters"))
+    if "dynamic_dims" in config.settings and _LAST not in config.settings and not _states(config) <= {"Y"} and not _all_before(config):
+        what = f"DynamicInputConfig is given {_LAST}=0, which newer releases insist on and older ones do not take"
+        why = "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a missing one; those between are not known."
+        hint = "render with --cann RELEASE; where the release raises TypeError, take the argument out"
+        found.append(finding(config, "NP909", "info", "dynamic_dims", what, why, hint))
     if "env.AOE_MODE" in config.settings and "aoe_mode" not in config.settings:
         for name in ("work_path", "distribute_config"):
             if name in config.settings:
