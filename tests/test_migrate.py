@@ -166,3 +166,8 @@ def test_a_matrix_shows_which_preset_works_where(tmp_path: Path, capsys: pytest.
     answer = json.loads(capsys.readouterr().out)
     assert [len(preset["platforms"]) for preset in answer["presets"]] == [4, 4]
     assert [one["supported"] for one in answer["presets"][0]["platforms"]] == [False, False, True, True]
+    assert __main__.main([*words, "--severity", "error"]) == 1
+    printed = capsys.readouterr().out
+    assert "error NP4" in printed
+    assert __main__.main([*words, "--severity", "error", "-o", str(tmp_path / "answer.txt")]) == 1
+    assert (tmp_path / "answer.txt").read_text() == printed

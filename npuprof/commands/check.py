@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from contextlib import suppress
 
-from npuprof import checks, output, report, spec
+from npuprof import checks, report, spec
+from npuprof.commands.flags import Form
 from npuprof.errors import NpuprofError
-from npuprof.model import SEVERITIES, Finding
+from npuprof.model import Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,16 +33,13 @@ def check_presets(
 
     Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise.
     """
-    one_of("--format", format_, ("text", *report.FORMATS))
-    one_of("--color", color, ("auto", "always", "never"))
-    if severity:
-        one_of("--severity", severity, SEVERITIES)
+    form = Form(format_, severity, strict, path, color).known()
     gc.freeze()
     gc.disable()  # thousands of small values, none of them garbage
     workspace = spec.Workspace(store, spec.context(cann, product))
     found: list[Finding] = []
     unresolved = 0
-    notes = (severity or ("info" if format_ == "json" else "warning")) == "info"
+    notes = form.least == "info"
     names = list(specs) or workspace.store.names()
     if not specs:
         found += _strays(workspace)
@@ -60,21 +57,14 @@ def check_presets(
     for config in configs:
         found += checks.check(config, notes)
     findings = checks.gather(found)
-    told = [finding for finding in findings if severity != "error" or finding.severity == "error"]
-    if format_ == "text":
-        coloured = output.colour(color, sys.stdout if path is None else None)
-        output.answer(report.findings_text(told, coloured), path)
-        output.talk(_closing(findings, len(names), notes))
-    else:
-        output.answer(report.FORMATS[format_](told), path)
-    bad = ("error", "warning") if strict else ("error",)
-    return 2 if unresolved else 1 if any(finding.severity in bad for finding in findings) else 0
+    form.hand_out(form.told(findings), _closing(findings, len(names), notes))
+    return 2 if unresolved else form.code(findings)
 
 
 def _closing(findings: Sequence[Finding], number: int, notes: bool) -> str:
     presets = f"{number} preset{'s' if number != 1 else ''}"
     more = "" if notes else " (--severity info shows notes as well)"
-    return f"npuprof: {presets} checked: {report.summary(findings) or 'nothing found'}{more}"
+    return f"{presets} checked: {report.summary(findings) or 'nothing found'}{more}"
 
 
 def _strays(workspace: spec.Workspace) -> Iterator[Finding]:
@@ -82,12 +72,3 @@ def _strays(workspace: spec.Workspace) -> Iterator[Finding]:
         why = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
         where = (os.path.join(workspace.store.label, stray), 0, 0)
         yield Finding("NP004", "error", f"{stray!r} cannot be the name of a profile", why, "rename the file", where=where)
-
-
-def one_of(flag: str, value: str, known: Sequence[str]) -> None:
-    """Raise NpuprofError where a flag's value is none of the known ones."""
-    if value not in known:
-        from npuprof.nearest import did_you_mean
-
-        hint = did_you_mean(value, known, f"known are {', '.join(known)}")
-        raise NpuprofError([Finding("NP902", "error", f"{flag} {value!r} is unknown", "", hint)])

@@ -6,7 +6,7 @@ import gc
 from typing import Any
 
 from npuprof import output, spec
-from npuprof.commands.check import one_of
+from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.record import Record

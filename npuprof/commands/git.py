@@ -6,7 +6,7 @@ import os
 import sys
 
 from npuprof import output, store
-from npuprof.commands.check import one_of
+from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.history.git import Git
 from npuprof.model import Finding

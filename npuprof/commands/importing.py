@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from npuprof import keys, output, report
-from npuprof.commands.check import one_of
+from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.importers import Found, Imported, read, wanted
 from npuprof.importers.family import Family, family

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof import output, report, store
-from npuprof.commands.check import one_of
+from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.schema import schema

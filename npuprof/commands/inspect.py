@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from npuprof import catalog, condition, keys, output, spec, values
-from npuprof.commands.check import one_of
+from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.keys import shown
 from npuprof.model import SECTIONS, Finding, Origin, Path

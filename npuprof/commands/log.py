@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from npuprof import history, keys, output, spec, values
-from npuprof.commands.check import one_of
+from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Path
 from npuprof.report import as_dict as finding_dict

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from npuprof import checks, output, report, spec
-from npuprof.commands.check import one_of
+from npuprof.commands.flags import Form
 from npuprof.errors import NpuprofError
-from npuprof.model import SEVERITIES, Context, Finding
+from npuprof.model import Context, Finding
 from npuprof.record import Record
 
 TYPE_CHECKING = False
@@ -65,10 +64,7 @@ def support(
 
     Exit 2 where a preset could not be resolved, 1 where one has errors somewhere, 0 otherwise.
     """
-    one_of("--format", format_, ("text", *report.FORMATS))
-    one_of("--color", color, ("auto", "always", "never"))
-    if severity:
-        one_of("--severity", severity, SEVERITIES)
+    form = Form(format_, severity, strict, path, color).known()
     contexts = list(dict.fromkeys(_contexts(canns, products)))
     names = list(specs) or spec.Workspace(store).store.names()
     table: dict[str, list[Cell]] = {name: [] for name in names}
@@ -82,19 +78,16 @@ def support(
                 unresolved += error.findings
                 table[name].append(Cell(context, error.findings))
     everything = checks.gather(finding for cells in table.values() for cell in cells for finding in cell.findings)
-    least = severity or "warning"
-    told = [finding for finding in everything if SEVERITIES.index(finding.severity) <= SEVERITIES.index(least)]
+    told = form.told(everything)
     if format_ == "text":
-        output.answer(_text(table, contexts), path)
-        output.answer(report.findings_text(told, output.colour(color, sys.stdout)), path) if severity and path is None else None
+        output.answer(_text(table, contexts) + (form.text(told) if severity else ""), path)
         hint = "" if severity else "; --severity warning lists the findings"
         output.talk(f"npuprof: {len(names)} presets on {len(contexts)} platforms: {report.summary(everything) or 'nothing found'}{hint}")
     elif format_ == "json":
         output.answer(report.dump(_json(table, everything)), path)
     else:
         output.answer(report.FORMATS[format_](told), path)
-    bad = ("error", "warning") if strict else ("error",)
-    return 2 if unresolved else 1 if any(finding.severity in bad for finding in everything) else 0
+    return 2 if unresolved else form.code(everything)
 
 
 def _contexts(canns: Sequence[str], products: Sequence[str]) -> list[Context]:

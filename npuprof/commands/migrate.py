@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from npuprof import changes, checks, document, migration, output, report, spec
-from npuprof.commands.check import one_of
 from npuprof.commands.edit import _BOM, _bytes, _locked, _read, _target
+from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.profile import Profile
@@ -66,11 +66,8 @@ def _left(moved: Migration, after: Config, before: Config) -> list[Finding]:
     brought = [
         finding
         for finding in checks.check(after)
-        if (finding.severity == "error"
-        and finding.key not in told)
-        or (finding.severity == "warning"
-        and (finding.code, finding.key) not in known
-        and finding.key not in told)
+        if (finding.severity == "error" and finding.key not in told)
+        or (finding.severity == "warning" and (finding.code, finding.key) not in known and finding.key not in told)
     ]
     return checks.gather([*moved.findings, *brought])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from npuprof import catalog, output, pages
 from npuprof.catalog import releases
-from npuprof.commands.check import one_of
+from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.keys import shown
 from npuprof.model import Finding

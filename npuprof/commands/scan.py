@@ -6,9 +6,9 @@ import sys
 import time
 
 from npuprof import output, report, spec
-from npuprof.commands.check import one_of
+from npuprof.commands.flags import Form
 from npuprof.importers import read, wanted
-from npuprof.model import SEVERITIES, Context, Finding
+from npuprof.model import Context, Finding
 from npuprof.scan import lint
 from npuprof.scan.files import gather
 
@@ -32,10 +32,7 @@ def scan_paths(
 
     Exit 2 where a file named on the command line could not be read, 1 where there are errors, 0 otherwise.
     """
-    one_of("--format", format_, ("text", *report.FORMATS))
-    one_of("--color", color, ("auto", "always", "never"))
-    if severity:
-        one_of("--severity", severity, SEVERITIES)
+    form = Form(format_, severity, strict, path, color).known()
     context = spec.context(cann, product)
     named = set(paths)
     findings: list[Finding] = []
@@ -53,7 +50,12 @@ def scan_paths(
             found = [*_linted(file, data, context), *blocks(file, data)]
             findings += found
             unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
-    return _told(findings, count, unread, format_, severity, strict, path, color)
+    told = form.told(findings)
+    hidden = len(findings) - len(told)
+    more = f" ({hidden} more with --severity info)" if hidden else ""
+    files = f"{count} file{'s' if count != 1 else ''}"
+    form.hand_out(told, f"{files} scanned: {report.summary(told) or 'nothing found'}{more}")
+    return 2 if unread else form.code(findings)
 
 
 def _linted(file: str, data: bytes, context: Context) -> list[Finding]:
@@ -76,19 +78,3 @@ def _files(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, byt
                 file,
                 Finding("NP801", "warning", f"cannot read the file: {str(error.strerror).lower()}", why, "", where=(file, 0, 0)),
             )
-
-
-def _told(
-    findings: list[Finding], count: int, unread: int, format_: str, severity: str | None, strict: bool, path: str | None, color: str
-) -> int:
-    least = SEVERITIES.index(severity or ("info" if format_ == "json" else "warning"))
-    told = [finding for finding in findings if SEVERITIES.index(finding.severity) <= least]
-    if format_ == "text":
-        output.answer(report.findings_text(told, output.colour(color, sys.stdout if path is None else None)), path)
-        hidden = len(findings) - len(told)
-        more = f" ({hidden} more with --severity info)" if hidden else ""
-        output.talk(f"npuprof: {count} file{'s' if count != 1 else ''} scanned: {report.summary(told) or 'nothing found'}{more}")
-    else:
-        output.answer(report.FORMATS[format_](told), path)
-    bad = ("error", "warning") if strict else ("error",)
-    return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0
