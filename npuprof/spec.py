@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Any
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
     from npuprof.config import Config
     from npuprof.store import Folder
+
+
+#: One of the specs joined by ``+``; a revision in quotes may hold any.
+_PART = re.compile(r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)""")
 
 
 class Workspace:
@@ -56,8 +61,9 @@ class Workspace:
         Raises NpuprofError.
         """
         if "+" in spec and not _is_path(spec):
-            parts = [self.profile(part) for part in spec.split("+")]
-            return self.composed(spec, parts)
+            parts = self.parts(spec)
+            if len(parts) > 1:
+                return self.composed(spec, [self.profile(part) for part in parts])
         if spec == "-":
             try:
                 raw = sys.stdin.buffer.read()
@@ -72,6 +78,25 @@ class Workspace:
         if "@" in spec:
             return self._revision(spec)
         return self.store.profile(spec)
+
+    def parts(self, spec: str) -> list[str]:
+        """Return the specs that are joined by ``+``.
+
+        A revision may hold a ``+`` itself: in quotes, or where what follows is no preset and git knows the whole.
+        """
+        parts = _PART.findall(spec)
+        place = 0
+        while place + 1 < len(parts):
+            _, at, revision = parts[place].partition("@")
+            if at and parts[place + 1].partition("@")[0] not in self.store.names():
+                from npuprof import history
+
+                for end in range(len(parts), place + 1, -1):
+                    if history.of(self.store).has("+".join([revision, *parts[place + 1 : end]])):
+                        parts[place:end] = ["+".join(parts[place:end])]
+                        break
+            place += 1
+        return parts
 
     def _revision(self, spec: str) -> Profile:
         """Return the profile that ``NAME@REV`` names, its parents at that revision too."""

@@ -132,6 +132,8 @@ class Folder:
             what = f"{asked.profile} extends {name!r}, which is not in {self.label}"
             why = "Without its parent a profile has no meaning."
             return Finding("NP101", "error", what, why, hint, asked, "profile.extends", (asked.profile,))
+        if os.path.islink(f"{self.root}/{name}.toml"):
+            hint = f"{self.label}/{name}.toml is a link to a file that is not there: mend or remove it"
         return Finding("NP008", "error", f"there is no profile {name!r} in {self.label}", "", hint)
 
 
@@ -173,6 +175,26 @@ def find(given: str | None, environ: dict[str, str] | os._Environ[str]) -> Folde
         if parent == here:
             raise NpuprofError([_no_store()])
         here = parent
+
+
+def tagged(root: str) -> bool:
+    """Return whether a store can have released versions: whether a repository around it has tags.
+
+    git itself is only asked where this says so. Where a repository is kept in an unusual way, the answer is yes.
+    """
+    here = os.path.realpath(root)
+    while not os.path.exists(git := os.path.join(here, ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return False
+        here = above
+    try:
+        if os.path.isfile(git) or os.path.isdir(os.path.join(git, "reftable")) or os.listdir(os.path.join(git, "refs", "tags")):
+            return True
+        with open(os.path.join(git, "packed-refs"), "rb") as file:
+            return b" refs/tags/" in file.read()
+    except OSError:
+        return False
 
 
 def builtin() -> Folder:

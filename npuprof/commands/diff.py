@@ -56,7 +56,7 @@ def diff_presets(specs: Sequence[str], rev: str | None, store: str | None, cann:
 def _two(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
     from npuprof import survey
 
-    left, right = specs if len(specs) == 2 else _sides(specs[0])
+    left, right = specs if len(specs) == 2 else _sides(workspace, specs[0])
     if form.raw:
         from npuprof.changes import documents
 
@@ -68,9 +68,9 @@ def _two(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
     return _show(survey.Survey(old.name, new.name, (survey.pair(old, new),)), form, single=True)
 
 
-def _sides(one: str) -> tuple[str, str]:
+def _sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
     """Return what a single spec is compared with: at a revision with now, now with the last commit."""
-    if "+" in one or one == "-":
+    if one == "-" or len(workspace.parts(one)) > 1:
         why = "A single preset is compared with its last commit."
         raise NpuprofError([Finding("NP902", "error", f"nothing to compare {one!r} with", why, "name a second preset")])
     name, at, _ = one.partition("@")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from npuprof.config import Config
     from npuprof.profile import Profile
+    from npuprof.store import Folder
 
 
 class Asked(NamedTuple):
@@ -62,6 +63,10 @@ def list_presets(store: str | None, tree: bool, where: str | None, format_: str,
     if strangers:
         hint = did_you_mean(strangers[0], catalog.names(), "npuprof options lists all; variables are env.NAME")
         raise NpuprofError([Finding("NP201", "error", f"--where asks for {strangers[0]!r}, which is no setting", "", hint)])
+    if rows and not (tree and format_ == "text"):
+        newest = _newest(workspace.store)
+        for row in rows:
+            row["version"] = newest.get(row["name"])
     if format_ == "json":
         output.answer(dump({"schema": "npuprof.list/1", "presets": rows}), path)
     else:
@@ -71,11 +76,26 @@ def list_presets(store: str | None, tree: bool, where: str | None, format_: str,
     return 2 if problems else 0
 
 
+def _newest(store: Folder) -> dict[str, str]:
+    """Return the newest released version of each preset; nothing where there is no repository or none can be read."""
+    from npuprof.store import tagged
+
+    if store.label == "builtin:" or not tagged(store.root):
+        return {}
+    from npuprof import history
+
+    try:
+        return {version.name: version.text for version in history.of(store).versions()}  # the newest of each comes last
+    except NpuprofError:
+        return {}
+
+
 def _row(profile: Profile, config: Config) -> dict[str, Any]:
     return {
         "name": profile.name,
         "extends": list(profile.extends),
         "scenario": config.scenario,
+        "version": None,
         "abstract": profile.abstract,
         "description": config.description,
         "digest": config.digest,
@@ -83,9 +103,12 @@ def _row(profile: Profile, config: Config) -> dict[str, Any]:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    cells = [(row["name"], "abstract" if row["abstract"] else row["scenario"] or "-", ", ".join(row["extends"]) or "-") for row in rows]
-    widths = [max((len(row[column]) for row in cells), default=0) for column in range(2)]
-    return "".join(f"{name:<{widths[0]}}  {scenario:<{widths[1]}}  {parents}\n" for name, scenario, parents in cells)
+    cells = [
+        (row["name"], "abstract" if row["abstract"] else row["scenario"] or "-", row["version"] or "-", ", ".join(row["extends"]) or "-")
+        for row in rows
+    ]
+    widths = [max((len(row[column]) for row in cells), default=0) for column in range(3)]
+    return "".join(f"{'  '.join(f'{text:<{width}}' for text, width in zip(row[:3], widths, strict=True))}  {row[3]}\n" for row in cells)
 
 
 def _tree(profiles: list[Profile]) -> str:

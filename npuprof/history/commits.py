@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from typing import NamedTuple
 
 TYPE_CHECKING = False
@@ -79,23 +80,25 @@ class Commit:
 def load(repository: Repository, wanted: Iterable[Commit]) -> None:
     """Read author, date and subject of many commits in one go."""
     unread = [commit for commit in wanted if commit._said is None]
-    for commit, found in zip(unread, repository.git.read([commit.id for commit in unread]), strict=True):
-        commit._said = _parsed(found[2] if found else b"")
+    found = repository.contents(commit.id for commit in unread)()
+    for commit in unread:
+        commit._said = _parsed(found.get(commit.id, b""))
 
 
 def _parsed(raw: bytes) -> tuple[str, str, str, str]:
     headers, _, message = raw.partition(b"\n\n")
-    coded = _CODED.search(headers)
+    coded = _CODED.search(headers) if b"\nencoding " in headers else None
     encoding = coded[1].decode(errors="replace") if coded else "utf-8"
+    match = _AUTHOR.search(headers)
+    said = [*(match.groups() if match else (b"", b"")), message]
     try:
-        text = [part.decode(encoding, errors="replace") for part in (headers, message)]
+        text = [part.decode(encoding, errors="replace") for part in said]
     except LookupError:
-        text = [part.decode(errors="replace") for part in (headers, message)]
-    subject = next((line.strip() for line in text[1].splitlines() if line.strip()), "")
-    match = _AUTHOR.search(text[0].encode())
+        text = [part.decode(errors="replace") for part in said]
+    subject = next((line.strip() for line in text[-1].splitlines() if line.strip()), "")
     if match is None:
         return "", "", "", subject
-    author, email, stamp, zone = (part.decode() for part in match.groups())
+    author, email, stamp, zone, _ = text
     return author, email, _date(int(stamp), zone), subject
 
 
@@ -103,13 +106,14 @@ def commits(repository: Repository, tip: str) -> Iterator[Commit]:
     """Yield the commits behind ``tip``, at least those that touched the store, children before parents, from one git process."""
     prefix = os.fsencode(repository.prefix)
     below = () if _mostly(repository, tip) else ("--", ".")
+    names: dict[bytes, str | None] = {}
     for record in _records(repository.git.stream(*_GIT, tip, *below)):
         head, _, files = record.partition(b"\0")
         oid, *parents = head.decode().split()
         if len(parents) > 1:
             yield Commit(repository, oid, tuple(parents), {parent: _merged(repository, parent, oid) for parent in parents})
         else:
-            changed = list(_named(files[1:].split(b"\0"), prefix)) if files else []
+            changed = _named(files[1:].split(b"\0"), prefix, names) if files else []
             yield Commit(repository, oid, tuple(parents), {parents[0] if parents else "": changed})
 
 
@@ -130,21 +134,27 @@ def _merged(repository: Repository, parent: str, commit: str) -> list[FileChange
         return []
     if old.keys() - new.keys() and new.keys() - old.keys():
         raw = repository.git.run("diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit, "--", ".")
-        return list(_named(raw.split(b"\0"), os.fsencode(repository.prefix)))
+        return _named(raw.split(b"\0"), os.fsencode(repository.prefix), {})
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return [FileChange(name if name in old else None, old.get(name), name if name in new else None, new.get(name)) for name in names]
 
 
 def _date(stamp: int, zone: str) -> str:
     """Return a time as ``2026-01-31T12:00:00+01:00``, in the author's own zone."""
-    from datetime import UTC, datetime, timedelta
-
     minutes = int(zone[1:3]) * 60 + int(zone[3:5])
+    day, second = divmod(stamp + 60 * (minutes if zone[0] == "+" else -minutes), 86400)
     try:
-        local = datetime.fromtimestamp(stamp, UTC) + timedelta(minutes=minutes if zone[0] == "+" else -minutes)
-    except (OverflowError, ValueError, OSError):
+        return f"{_day(day)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}{zone[:3]}:{zone[3:]}"
+    except OverflowError:
         return str(stamp)
-    return f"{local:%Y-%m-%dT%H:%M:%S}{zone[:3]}:{zone[3:]}"
+
+
+@cache
+def _day(number: int) -> str:
+    """Return a day, counted from 1970-01-01, as ``2026-01-31``. Raises OverflowError."""
+    from datetime import date, timedelta
+
+    return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
 
 
 def _records(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -158,18 +168,29 @@ def _records(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest.lstrip(b"\1").removesuffix(b"\0")
 
 
-def _named(files: list[bytes], prefix: bytes) -> Iterator[FileChange]:
+def _named(files: list[bytes], prefix: bytes, names: dict[bytes, str | None]) -> list[FileChange]:
+    """Return what raw lines and paths say of the store's files; ``names`` keeps the names of paths seen before."""
+    found: list[FileChange] = []
     place = 0
     while place + 1 < len(files):
-        words = files[place][1:].decode().split(" ")
-        two = words[4][0] in "RC"
-        was = _name(files[place + 1], prefix)
-        now = _name(files[place + 2], prefix) if two else was
-        place += 3 if two else 2
-        old = (words[0], words[2]) if words[0] not in ("000000", "160000") and words[4][0] != "C" and was is not None else None
-        new = (words[1], words[3]) if words[1] not in ("000000", "160000") and now is not None else None
+        path = files[place + 1]
+        if path not in names:
+            names[path] = _name(path, prefix)
+        was = now = names[path]
+        before, after, left, right, status = files[place][1:].decode().split(" ")
+        place += 2
+        if status == "M" and "160000" not in (before, after):
+            if was is not None:
+                found.append(FileChange(was, (before, left), was, (after, right)))
+            continue
+        if status[0] in "RC":
+            now = _name(files[place], prefix)
+            place += 1
+        old = (before, left) if before not in ("000000", "160000") and status[0] != "C" and was is not None else None
+        new = (after, right) if after not in ("000000", "160000") and now is not None else None
         if old or new:
-            yield FileChange(was if old else None, old, now if new else None, new)
+            found.append(FileChange(was if old else None, old, now if new else None, new))
+    return found
 
 
 def _name(path: bytes, prefix: bytes) -> str | None:

@@ -13,7 +13,7 @@ from npuprof.model import Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     #: An object as git stores it: its id, its type, its content.
     Object = tuple[str, str, bytes]
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 #: What a hook's git hands down about the repository it runs in, which need not be the store's.
 _LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 _CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
+_MANY = 200  # how many requests are worth a process of their own
 
 
 class Git:
@@ -42,6 +43,41 @@ class Git:
             for start in range(0, len(names), _CHUNK):
                 found += self._some(names[start : start + _CHUNK])
             return found
+
+    def contents(self, oids: Sequence[str]) -> Callable[[], dict[str, bytes]]:
+        """Start to read the contents of objects by their full ids; return what waits for them and tells them.
+
+        git reads while the caller does something else. What is missing is left out.
+        """
+        if len(oids) < _MANY:
+            return lambda: {oid: read[2] for oid, read in zip(oids, self.read(oids), strict=True) if read}
+        process = self._start("cat-file", "--batch", "--buffer")
+        _widen(process.stdout)
+        requests = "".join(f"{oid}\n" for oid in oids).encode()
+        asked = process.stdin
+        assert asked is not None, "it was asked for"
+        if len(requests) < _widen(asked):  # the pipe takes it all: nobody has to wait
+            with contextlib.suppress(BrokenPipeError):
+                asked.write(requests)
+                asked.close()
+            process.stdin, requests = None, b""
+
+        def wait() -> dict[str, bytes]:
+            out, reason = process.communicate(requests or None)
+            if process.returncode:
+                raise NpuprofError([refusal(reason, self.folder)])
+            found: dict[str, bytes] = {}
+            place = 0
+            for oid in oids:
+                end = out.index(b"\n", place)
+                size = out[out.rindex(b" ", place, end) + 1 : end]
+                place = end + 1
+                if size.isdigit():
+                    found[oid] = out[place : place + int(size)]
+                    place += int(size) + 1
+            return found
+
+        return wait
 
     def _some(self, names: Sequence[str]) -> Iterator[Object | None]:
         if self._reader is None:
@@ -87,6 +123,7 @@ class Git:
     def stream(self, *words: str) -> Iterator[bytes]:
         """Yield what a command prints, in blocks. Raises NpuprofError where it fails."""
         process = self._start(*words, stdin=subprocess.DEVNULL)
+        _widen(process.stdout)
         assert process.stdout is not None, "it was asked for"
         assert process.stderr is not None, "it was asked for"
         try:
@@ -148,6 +185,17 @@ def top(folder: str) -> str:
             return ""
         here = above
     return here
+
+
+def _widen(pipe: IO[bytes] | None) -> int:
+    """Let a pipe hold more than usual where the system can do that; return how many bytes it holds at least."""
+    assert pipe is not None, "it was asked for"
+    try:
+        from fcntl import F_SETPIPE_SZ, fcntl
+
+        return fcntl(pipe.fileno(), F_SETPIPE_SZ, 1 << 19)
+    except (ImportError, AttributeError, OSError):
+        return 512  # what POSIX promises
 
 
 def refusal(reason: bytes, folder: str) -> Finding:

@@ -8,6 +8,8 @@ same kind. Everything else is for the real parser.
 from __future__ import annotations
 
 import re
+from itertools import compress, count
+from operator import ne
 from typing import Any
 
 from npuprof.record import Record
@@ -49,10 +51,11 @@ def difference(old: bytes, new: bytes, name: bytes, header: re.Pattern[bytes], a
     left, right = old.split(b"\n"), new.split(b"\n")
     if len(left) != len(right) or b"\\" in new or b'"""' in new or b"'''" in new:
         return None
-    if header.search(new):
+    if name in new and header.search(new):
         return None  # the key is a table of its own: its lines have other names
     found = QUIET
-    for number, was, now in [(n, was, now) for n, (was, now) in enumerate(zip(left, right, strict=True), 1) if was != now]:
+    for number in compress(count(1), map(ne, left, right)):
+        was, now = left[number - 1], right[number - 1]
         if _REMARK.fullmatch(was) and _REMARK.fullmatch(now):
             continue
         before, after = _PLAIN.fullmatch(was), _PLAIN.fullmatch(now)

@@ -13,7 +13,7 @@ from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from npuprof.history.revision import Revision
 
@@ -76,6 +76,13 @@ class Repository:
             raise NpuprofError([self._unknown(revision, asked)])
         return found[0]
 
+    def has(self, revision: str) -> bool:
+        """Return whether a revision names a commit."""
+        try:
+            return bool(self.commit(revision))
+        except NpuprofError:
+            return False
+
     def _unknown(self, revision: str, asked: Origin | None) -> Finding:
         why, hint = "", "git log --oneline shows the revisions there are"
         if revision.startswith("-"):
@@ -118,8 +125,11 @@ class Repository:
     def find(self, name: str, revision: str, asked: Origin | None = None) -> tuple[str, str]:
         """Return the commit of a preset's revision, and the revision as it is shown: ``1.2.0`` or ``abc1234``.
 
-        A released version of the preset goes before whatever else the text could mean. Raises NpuprofError.
+        A released version of the preset goes before whatever else the text could mean. The revision may stand in
+        quotes. Raises NpuprofError.
         """
+        if len(revision) > 2 and revision[0] == revision[-1] and revision[0] in "\"'":
+            revision = revision[1:-1]
         match = _VERSION.fullmatch(revision)
         if match:
             wanted = tuple(int(part) for part in match.groups() if part is not None)
@@ -186,6 +196,10 @@ class Repository:
         """Return contents by their ids, read in one go."""
         wanted = list(dict.fromkeys(oids))
         return {oid: read[2] for oid, read in zip(wanted, self.git.read(wanted), strict=True) if read}
+
+    def contents(self, oids: Iterable[str]) -> Callable[[], dict[str, bytes]]:
+        """Start to read contents by their ids; return what waits for them."""
+        return self.git.contents(list(dict.fromkeys(oids)))
 
     def source(self, name: str) -> str:
         """Return a preset's path as git writes it, from the top of the repository."""

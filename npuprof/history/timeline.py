@@ -18,7 +18,7 @@ from npuprof.resolve import Resolver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from npuprof.changes import Change
     from npuprof.history.repository import Entry, Repository
@@ -68,6 +68,16 @@ class Timeline:
             if commit.id not in states:
                 continue  # nothing that is asked for leads here
             files, called = states.pop(commit.id)
+            if len(commit.parents) == 1 and commit.parents[0] not in states and isinstance(results.get(commit.id), Known):
+                # The plainest case by far, and the one that long histories are made of.
+                now, parent = results[commit.id], commit.parents[0]
+                changed = commit.changes[parent]
+                if _apart(changed, now.members):
+                    for was, old, _, _ in changed:
+                        files[was] = old  # type: ignore[index,assignment]
+                    del results[commit.id]
+                    states[parent], results[parent] = (files, called), now
+                    continue
             if commit.id not in results:
                 results[commit.id] = self._result(files, called)
             now = results.pop(commit.id)
@@ -96,15 +106,32 @@ class Timeline:
                 yield step
 
     def _ahead(self) -> Iterator[Commit]:
-        """Yield the commits; read the texts that the next ones need in one go."""
-        for some in _batches(commits(self._repository, self._tip)):
-            files = [change for commit in some for changed in commit.changes.values() for change in changed]
-            known = self._members
-            wanted = {change.old[1] for change in files if change.old and change.was and (not known or change.was in known)}
-            self._texts = {oid: text for oid, text in self._texts.items() if oid in self._last}
-            self._texts.update(self._repository.blobs(oid for oid in wanted if oid not in self._texts))
-            self._last = {change.old[1] for change in files if change.old}
-            yield from some
+        """Yield the commits; the texts that the next ones need are read in one go, while these are looked at."""
+        waiting: list[tuple[list[Commit], set[str], Callable[[], dict[str, bytes]]]] = []
+        try:
+            for some in _batches(commits(self._repository, self._tip)):
+                known = self._members
+                wanted = {
+                    change.old[1]
+                    for commit in some
+                    for changed in commit.changes.values()
+                    for change in changed
+                    if change.old and change.was in known
+                }
+                waiting.append((some, wanted, self._repository.contents(wanted)))
+                if len(waiting) > 1:
+                    yield from self._with_texts(*waiting.pop(0))
+            while waiting:
+                yield from self._with_texts(*waiting.pop(0))
+        finally:
+            for _, _, texts in waiting:
+                texts()  # nobody wants them any more, but git is writing them
+
+    def _with_texts(self, some: list[Commit], wanted: set[str], texts: Callable[[], dict[str, bytes]]) -> Iterator[Commit]:
+        kept = {oid: text for oid, text in self._texts.items() if oid in self._last}
+        self._texts = kept | texts()
+        self._last = wanted
+        yield from some
 
     def _text(self, oid: str) -> bytes:
         if oid not in self._texts:
@@ -117,18 +144,22 @@ class Timeline:
             return None
         if isinstance(now, Config):
             now = Known(now, key)
-        touched = [change for change in changed if change.was in now.members or change.now in now.members]
-        if len(touched) != 1 or touched[0].was != touched[0].now or "120000" in (touched[0].old[0], touched[0].new[0]):  # type: ignore[index]
+        members = now.members
+        touched = [change for change in changed if change[0] in members or change[2] in members]
+        if len(touched) != 1:
             return None
-        file = touched[0]
-        assert file.old is not None, "it has one name on both sides"
-        assert file.new is not None, "it has one name on both sides"
-        found = difference(self._text(file.old[1]), self._text(file.new[1]), name, self._header, now.appended)
+        was, old, name_now, new = touched[0]
+        if was != name_now or old is None or new is None or old[0] == "120000" or new[0] == "120000":
+            return None
+        texts = self._texts
+        before = texts[old[1]] if old[1] in texts else self._text(old[1])
+        after = texts[new[1]] if new[1] in texts else self._text(new[1])
+        found = difference(before, after, name, self._header, now.appended)
         if found is None:
             return None
         if not found.line:
             return now
-        if (file.now, found.line) != now.place or not values.same(found.new, now.settings[key]):
+        if (name_now, found.line) != now.place or not values.same(found.new, now.settings[key]):
             return None
         return now.but(found.old)
 
@@ -178,6 +209,14 @@ class Timeline:
         if isinstance(found, NpuprofError):
             raise found
         return found
+
+
+def _apart(changed: list[FileChange], members: set[str]) -> bool:
+    """Return whether plain files changed in place, and none that a preset is made of."""
+    for was, old, now, new in changed:
+        if was != now or was in members or old is None or new is None or old[0] == "120000" or new[0] == "120000":
+            return False
+    return True
 
 
 def _concerns(changed: list[Any], now: Any, name: str, files: dict[str, Entry]) -> bool:
@@ -235,7 +274,7 @@ def _batches(found: Iterator[Commit]) -> Iterator[list[Commit]]:
     size = 16
     while some := list(islice(found, size)):
         yield some
-        size = min(2 * size, 1024)
+        size = min(8 * size, 8192)
 
 
 class Known:

@@ -1,0 +1,158 @@
+"""Revisions with a plus, versions in lists, remotes without a work tree, and reading many objects at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from repositories import ENVIRONMENT, Repo
+
+from npuprof import spec
+from npuprof.errors import NpuprofError
+from npuprof.history.commits import _date
+from npuprof.history.git import Git
+
+BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
+LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n'
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repo(tmp_path / "repo")
+    monkeypatch.chdir(made.folder)
+    made.commit({"base": BASE.format(1800), "leaf": LEAF}, "first")
+    return made
+
+
+@pytest.mark.parametrize("asked", ["leaf@fix+more", 'leaf@"fix+more"', "leaf@'fix+more'", "base+leaf@fix+more", "leaf@'fix+more'+extra"])
+def test_a_branch_with_a_plus_is_a_revision(repo: Repo, asked: str, run: Callable[..., Any]) -> None:
+    repo.git("branch", "fix+more")
+    repo.commit({"base": BASE.format(600), "extra": "[options]\ngraph_run_mode = 1\n"})
+    config = spec.Workspace().config(asked)
+    assert config.settings["hccl_timeout"] == 1800
+    assert ("graph_run_mode" in config.settings) == ("extra" in asked)
+
+
+def test_a_preset_goes_before_a_branch_with_a_plus(repo: Repo) -> None:
+    repo.git("branch", "fix+extra")
+    repo.commit({"base": BASE.format(600), "extra": "[options]\ngraph_run_mode = 1\n"})
+    repo.git("branch", "fix")
+    assert spec.Workspace().config("leaf@fix+extra").settings == {"hccl_timeout": 600, "graph_run_mode": 1}
+    assert spec.Workspace().config("leaf@'fix+extra'").settings == {"hccl_timeout": 1800}
+
+
+def test_a_single_spec_with_a_plus_in_its_branch_is_compared_and_an_unknown_one_refused(repo: Repo, run: Callable[..., Any]) -> None:
+    repo.git("branch", "fix+more")
+    repo.commit({"base": BASE.format(600)})
+    result = run("diff", "leaf@fix+more")
+    assert "hccl_timeout 1800 → 600" in result.out
+    result = run("log", "leaf@fix+more", "hccl_timeout", "--format", "json")
+    assert len(json.loads(result.out)["commits"]) == 1
+    result = run("show", "leaf@nowhere+neither")
+    assert (result.code, result.out) == (2, "")
+
+
+def test_a_spec_is_taken_apart_as_it_was_where_nothing_is_quoted() -> None:
+    for text in ("a", "a+b", "a++b", "+a", "a+", "+", "a@1+b", "a@1+b@2"):
+        assert spec._PART.findall(text) == text.split("+")
+
+
+def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Callable[..., Any]) -> None:
+    for version in ("1.9.0", "1.10.0", "0.5.0"):
+        repo.release("leaf", version)
+    repo.git("tag", "base/v9.0.0")  # no annotated tag: no release
+    result = run("list")
+    assert result.out.splitlines() == ["base  abstract  -       -", "leaf  training  1.10.0  base"]
+    rows = json.loads(run("list", "--format", "json").out)["presets"]
+    assert [row["version"] for row in rows] == [None, "1.10.0"]
+    repo.git("pack-refs", "--all", "--prune")
+    assert "1.10.0" in run("list").out
+    repo.git("worktree", "add", "-q", "../other")
+    assert "1.10.0" in run("list", "--store", "../other/profiles").out
+
+
+def test_list_asks_git_once_and_only_where_there_are_tags(repo: Repo, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[str, ...]] = []
+    start = Git._start
+
+    def counted(self: Git, *words: str, **more: int) -> object:
+        started.append(words)
+        return start(self, *words, **more)
+
+    monkeypatch.setattr(Git, "_start", counted)
+    assert run("list").code == 0
+    assert started == []
+    repo.release("leaf", "1.0.0")
+    assert "1.0.0" in run("list").out
+    assert [words[0] for words in started] == ["for-each-ref"]
+
+
+def test_list_works_where_git_cannot_be_used(repo: Repo, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.release("leaf", "1.0.0")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    result = run("list")
+    assert (result.code, result.out.splitlines()[1]) == (0, "leaf  training  -  base")
+
+
+def test_releases_travel_through_a_bare_remote(
+    repo: Repo, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.git("clone", "-q", "--bare", ".", "../hub.git")
+    repo.git("remote", "add", "origin", "../hub.git")
+    assert run("release", "leaf", "1.0.0").code == 0
+    repo.commit({"base": BASE.format(600)}, "second")
+    repo.git("push", "-q", "--tags", "origin", "main")
+    repo.git("clone", "-q", "../hub.git", "../other")
+    monkeypatch.chdir(tmp_path / "other")
+    assert "1.0.0" in run("list", "--versions").out
+    assert "hccl_timeout 1800 → 600" in run("diff", "leaf@1", "leaf@origin/main").out
+    assert len(re.findall("(?m)^[0-9a-f]{7} ", run("log", "leaf@origin/main", "hccl_timeout").out)) == 2
+    assert "INVALID" not in run("diff", "--rev", "leaf/v1.0.0..origin/main").out
+
+
+def test_a_bare_repository_itself_has_no_store(
+    repo: Repo, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.git("clone", "-q", "--bare", ".", "../hub.git")
+    monkeypatch.chdir(tmp_path / "hub.git")
+    result = run("log", "leaf")
+    assert (result.code, result.out) == (2, "")
+    assert "NP010" in result.err
+
+
+@pytest.mark.parametrize("count", [3, 700])
+def test_contents_are_read_alike_few_or_many_and_what_is_missing_is_left_out(repo: Repo, count: int) -> None:
+    texts = [b"\n" * number + b"x\n0123 blob 5\n" for number in range(count)]
+    for number, text in enumerate(texts):
+        (repo.folder / f"f{number}").write_bytes(text)
+    oids = repo.git("hash-object", "-w", "--stdin-paths", stdin="\n".join(f"f{number}" for number in range(count)).encode()).split()
+    asked = [*oids[:2], "0" * 40, *oids[2:], "1" * 40]
+    assert Git(str(repo.folder)).contents(asked)() == dict(zip(oids, texts, strict=True))
+
+
+def test_more_requests_than_a_pipe_holds_are_answered(repo: Repo) -> None:
+    head = repo.head
+    assert list(Git(str(repo.folder)).contents([head] * 20_000)()) == [head]
+
+
+def test_contents_without_a_repository_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(NpuprofError):
+        Git(str(tmp_path)).contents(["0" * 40] * 500)()
+
+
+@pytest.mark.parametrize(
+    ("stamp", "zone", "date"),
+    [
+        (0, "+0000", "1970-01-01T00:00:00+00:00"), (1767225599, "+0530", "2026-01-01T05:29:59+05:30"),
+        (0, "-0100", "1969-12-31T23:00:00-01:00"), (10**18, "+0000", str(10**18)),
+    ],
+)  # fmt: skip
+def test_dates_are_those_of_the_author(stamp: int, zone: str, date: str) -> None:
+    assert _date(stamp, zone) == date
