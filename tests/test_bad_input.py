@@ -153,6 +153,7 @@ def test_what_is_no_file_is_told_and_never_waited_for(store: Any, run: Run, tmp_
         assert (result.code, result.out) == (2, "")
         assert code in result.err
         assert "try: " in result.err
+        assert f"did you mean {name!r}" not in result.err
 
 
 def test_files_whose_names_no_preset_can_have_are_told(store: Any, run: Run) -> None:

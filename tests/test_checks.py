@@ -221,6 +221,47 @@ def test_a_fault_in_a_list_element_is_placed_at_the_element() -> None:
     assert (finding.code, finding.line, finding.column, finding.key) == ("NP204", 5, 3, "dump_step[1]")
 
 
+def test_too_many_dump_steps_are_one_finding() -> None:
+    steps = "|".join(map(str, range(101)))
+    (finding,) = findings(f'[options]\nenable_dump = true\ndump_path = "/d"\ndump_step = "{steps}"\n')
+    assert (finding.code, finding.severity) == ("NP204", "error")
+
+
+@pytest.mark.parametrize("value", ['"Pooling,Softmax|V2"', '["Pooling", "Softmax|V2"]'])
+def test_a_name_unlike_all_documented_ones_is_a_warning_at_that_name(value: str) -> None:
+    text = f'[options]\nop_select_implmode = "high_precision"\noptypelist_for_implmode = {value}\n'
+    (finding,) = [finding for finding in findings(text) if finding.code == "NP205"]
+    assert (finding.severity, finding.key, "Softmax|V2" in finding.message) == ("warning", "optypelist_for_implmode[1]", True)
+
+
+@pytest.mark.parametrize("line", ['optimization_switch = "level=3"', 'optimization_switch = ""', 'const_input = ""'])
+def test_a_text_whose_format_no_page_describes_is_doubted_not_refused(line: str) -> None:
+    assert [(f.code, f.severity) for f in findings(f"[options]\n{line}\n") if f.severity != "info"] == [("NP205", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("value", "release", "wanted"),
+    [("3", "5.0.4", set()), ("3", "6.0.1", {"NP203"}), ("mdat", "6.3.RC1", set()), ("mdat", "5.0.4", {"NP408"}), ("3", None, {"NP203"})],
+)
+def test_a_value_taken_away_later_is_fine_in_the_releases_before(value: str, release: str | None, wanted: set[str]) -> None:
+    found = npuprof.check(npuprof.loads(f'[options]\naoe_mode = "{value}"\n', cann=release))
+    assert {finding.code for finding in found if finding.severity != "info"} == wanted
+
+
+@pytest.mark.parametrize(
+    ("line", "since"), [('es_cluster_config = "x"', "9.0.0"), ('mstune_mode = "2"', "5.0.2"), ('fp_point = "x"', "20.2")]
+)
+def test_an_option_that_newer_adapters_no_longer_read_is_said_to_have_no_effect(line: str, since: str) -> None:
+    (finding,) = [finding for finding in findings(f"[options]\n{line}\n") if finding.severity != "info"]
+    assert (finding.code, finding.severity, finding.why) == ("NP502", "warning", f"Since CANN {since} no adapter reads the key.")
+
+
+def test_each_detail_of_a_dump_that_is_off_is_named() -> None:
+    found = findings('[options]\ndump_step = "1"\ndump_mode = "all"\nwork_path = "./a"\ndistribute_config = "./d"\n')
+    named = {finding.key for finding in found if finding.severity == "warning"}
+    assert named == {"dump_step", "dump_mode", "work_path", "distribute_config"}
+
+
 def test_an_appended_fault_is_placed_where_it_was_appended(tmp_path: Path) -> None:
     files = {
         "base": "options = { enable_dump = true, dump_path = '/d', dump_step = [1, 2] }",

@@ -217,8 +217,13 @@ def _scenario(view: View, option: Option) -> Iterator[Fault]:
 
 
 def _age(view: View, option: Option) -> Iterator[Fault]:
-    if option.field is None or _began(view, option.no_effect, option.no_effect_since):
-        why = "No release of the adapter reads the key." if option.field is None else "The engine takes the value and does nothing with it."
+    gone = option.states[-1] == "." and not view.releases  # releases that are asked for are judged one by one (NP404)
+    if gone or option.field is None or _began(view, option.no_effect, option.no_effect_since):
+        why = "The engine takes the value and does nothing with it."
+        if gone or option.field is None:
+            ended = len(option.states.rstrip("."))
+            why = f"Since CANN {releases.releases()[ended]} no adapter" if ended else "No release of the adapter"
+            why += " reads the key."
         yield Fault(
             "NP502", "warning", f"{option.name} has no effect", why, f"use {option.replaced_by}" if option.replaced_by else "unset it"
         )

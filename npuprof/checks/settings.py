@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any
 
 from npuprof import catalog, keys
-from npuprof.catalog import Option
+from npuprof.catalog import Option, releases
 from npuprof.checks.view import Fault, View
 from npuprof.keys import shown
 from npuprof.nearest import did_you_mean, nearest
@@ -38,7 +38,15 @@ def findings(view: View) -> Iterator[Finding]:
     """Yield what is wrong with each setting taken alone."""
     for key, value in view.settings.items():
         for fault in view.recall(("settings", key), value, partial(faults, key, value)):
-            yield view.finding(fault, key)
+            if fault.code != "NP203" or not _still_accepted(view, key, value):
+                yield view.finding(fault, key)
+
+
+def _still_accepted(view: View, key: str, value: Any) -> bool:
+    """Return whether a value that newer releases refuse is asked for in older ones only."""
+    option = catalog.option(key) if isinstance(value, (str, int)) else None
+    until = option.choices_until.get(str(value)) if option else None
+    return until is not None and bool(view.releases) and releases.index(view.releases[-1]) < releases.index(until)
 
 
 def faults(key: str, value: Any) -> list[Fault]:
@@ -196,7 +204,7 @@ def _text(option: Option, value: str) -> list[Fault]:
         return []
     parsed = structure.parse(value) if structure else None
     if parsed is not None and structure is not None:
-        return [_deeper(option, fault) for fault in structure.faults(parsed)]
+        return [_deeper(option, fault) for fault in structure.faults(parsed)] or _names(option, parsed)
     if option.kind == "json" or (option.pattern and not re.fullmatch(option.pattern, value)) or (structure and not option.pattern):
         wanted = (
             f"write {structure.shape}" if structure else f"write text like {shown(catalog.text('options', option.name).get('example', ''))}"
@@ -214,7 +222,20 @@ def _text(option: Option, value: str) -> list[Fault]:
 def _structure(option: Option, value: Any) -> list[Fault]:
     from npuprof.structures import STRUCTURES
 
-    return [_deeper(option, fault) for fault in STRUCTURES[option.structure].faults(value)]
+    return [_deeper(option, fault) for fault in STRUCTURES[option.structure].faults(value)] or _names(option, value)
+
+
+def _names(option: Option, names: Any) -> list[Fault]:
+    """Return the names of a list that do not look like those the documentation lists; the adapter reads none of them."""
+    if option.kind != "list" or not option.pattern:
+        return []
+    why = "No documented name looks like that, and an unknown name is passed over without a message."
+    hint = f"write names like {catalog.text('options', option.name)['example']}"
+    return [
+        Fault("NP205", "warning", f"{option.name}: {shown(name)} does not look like a name that is listed there", why, hint, (index,))
+        for index, name in enumerate(names)
+        if not re.fullmatch(option.pattern, str(name))
+    ]
 
 
 def _deeper(option: Option, fault: tuple[Any, str, str]) -> Fault:
