@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from npuprof.positions import Positions
 
 _DEEPEST = 100
+_CONFLICT = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
 _LONGEST = 14_000  # bits: Python refuses to write more than 4300 digits
 
 
@@ -138,6 +139,9 @@ def _syntax(source: str, text: str, message: str) -> Finding:
         line = text.count("\n") + 1
         column = len(text.rpartition("\n")[2]) + 1
         what = f"the text ends too early: {what[:1].lower()}{what[1:]}"
+    if text.split("\n")[line - 1].startswith(_CONFLICT):
+        why, hint = "A merge left both sides in the file.", "keep one side, and delete the marks"
+        return Finding("NP001", "error", "not valid TOML: a merge conflict is not resolved", why, hint, where=(source, line, column))
     return Finding(
         "NP001",
         "error",

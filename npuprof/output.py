@@ -1,4 +1,4 @@
-"""The edge: answers to standard output or, all or nothing, to files; talk to standard error."""
+"""The edge: files in; answers to standard output or, all or nothing, to files; talk to standard error."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ from npuprof.model import Finding
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+def content(path: str, hint: str = "check the path and its permissions") -> bytes:
+    """Return the bytes of a file. Raises NpuprofError (NP003) where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        what = f"cannot read {path}: {str(error.strerror).lower()}"
+        raise NpuprofError([Finding("NP003", "error", what, "", hint)]) from None
 
 
 def answer(text: str, path: str | None = None) -> None:

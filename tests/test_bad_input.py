@@ -380,6 +380,14 @@ def test_a_closed_input_is_told() -> None:
     assert b"NP003" in result.stderr
 
 
+@pytest.mark.parametrize("base", ["", "||||||| base\nhccl_timeout = 1\n"])
+def test_a_merge_conflict_is_called_one(store: Any, run: Run, base: str) -> None:
+    store({"torn": f"[options]\n<<<<<<< ours\nhccl_timeout = 2\n{base}=======\nhccl_timeout = 3\n>>>>>>> theirs\n"})
+    result = run("show", "torn")
+    assert result.code == 2
+    assert "torn.toml:2:1: error NP001: not valid TOML: a merge conflict is not resolved" in result.err
+
+
 def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(store: Any, run: Run) -> None:
     store({"good": GOOD})
     os.mkdir("folder.d")

@@ -29,7 +29,7 @@ _FALLBACK = (NpuprofError, tomllib.TOMLDecodeError, UnicodeDecodeError, Recursio
 
 def textconv(path: str) -> int:
     """Print the normal form of a preset's file, or the file as it is where it cannot be read."""
-    raw = _raw(path)
+    raw = output.content(path)
     try:
         said = _normal(path, raw)
     except _FALLBACK:
@@ -56,7 +56,7 @@ def diff_driver(words: Sequence[str]) -> int:
         output.answer(f"* Unmerged path {words[0]}\n" if words else "")
         return 0
     path, old, _, _, new = words[:5]
-    before, after = _raw(old), _raw(new)
+    before, after = output.content(old), output.content(new)
     named = words[7] if len(words) > 7 else path
     head = f"diff --npuprof a/{path} b/{named}\n"
     try:
@@ -94,7 +94,7 @@ def _unified(old: str, before: bytes, new: str, after: bytes) -> bytes:
 def merge_driver(base: str, ours: str, theirs: str, path: str, size: int) -> int:
     """Merge a preset; the result replaces ``ours``. Return 1 where conflicts are left in it."""
     try:
-        texts = [_base(path, _raw(base)), *(_text(path, _raw(side)) for side in (ours, theirs))]
+        texts = [_base(path, output.content(base)), *(_text(path, output.content(side)) for side in (ours, theirs))]
         result = _merged(texts, (base, ours, theirs), path, size)
     except Exception as error:  # whatever it is, git still gets a merge
         reason = error.findings[0].message if isinstance(error, NpuprofError) else str(error) or type(error).__name__
@@ -103,7 +103,7 @@ def merge_driver(base: str, ours: str, theirs: str, path: str, size: int) -> int
         if text is not None:
             output.write_all({ours: text})
         return 1 if code else 0
-    bom = b"\xef\xbb\xbf" if _raw(ours).startswith(b"\xef\xbb\xbf") else b""
+    bom = b"\xef\xbb\xbf" if output.content(ours).startswith(b"\xef\xbb\xbf") else b""
     output.write_all({ours: bom + result.text.encode()})
     for clash in result.merge.clashes:
         sides = " ".join(
@@ -268,15 +268,6 @@ def _merge_file(ours: str, base: str, theirs: str, size: int) -> tuple[int, byte
     files = [os.path.abspath(name) for name in (ours, base, theirs)]
     code, text, _ = Git(os.getcwd()).attempt("merge-file", "-p", f"--marker-size={size}", *names, *files)
     return code, None if code >= 128 else text
-
-
-def _raw(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        what = f"cannot read {path}: {str(error.strerror).lower()}"
-        raise NpuprofError([Finding("NP003", "error", what, "", "check the path and its permissions")]) from None
 
 
 def _write(raw: bytes) -> None:

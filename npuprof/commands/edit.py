@@ -111,7 +111,7 @@ def _edit(spec_: str, store_: str | None, changes: Callable[[Profile], list[Chan
             old, before = target.profile.document.text, b""
             profile = target.profile
         else:
-            before = _bytes(target.path)
+            before = output.content(target.path)
             profile = _read(target, before)
             old = profile.document.text
         new = edit.edited(old, changes(profile))
@@ -125,7 +125,7 @@ def _edit(spec_: str, store_: str | None, changes: Callable[[Profile], list[Chan
             return 0
         output.answer(difference)
         if new != old and not dry_run:
-            if _bytes(target.path) != before:
+            if output.content(target.path) != before:
                 why = "Another program wrote it while the change was being made."
                 raise NpuprofError([Finding("NP922", "error", f"{source} has changed meanwhile", why, "try again", where=(source, 0, 0))])
             output.write_all({target.path: (_BOM if before.startswith(_BOM) else b"") + new.encode()})
@@ -165,15 +165,6 @@ def _stays_inside(root: str, path: str, name: str) -> None:
     if not os.path.realpath(path).startswith(real):
         why = "A store is shared as it is; what lies outside it would be missing elsewhere."
         raise NpuprofError([Finding("NP005", "error", f"{name!r} leads out of the store", why, "choose another name")])
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        what = f"cannot read {path}: {str(error.strerror).lower()}"
-        raise NpuprofError([Finding("NP003", "error", what, "", "check the path and its permissions")]) from None
 
 
 def _read(target: Target, raw: bytes) -> Profile:

@@ -127,13 +127,11 @@ def _up_to_date(path: str, to: str, rendered: renderers.Rendered) -> int:
 
 def _read(path: str, missing: str | None = None) -> str:
     try:
-        with open(path, "rb") as file:
-            return file.read().decode(errors="replace")
-    except OSError as error:
-        if missing is not None:
-            return missing
-        what = f"cannot read {path}: {str(error.strerror).lower()}"
-        raise NpuprofError([Finding("NP003", "error", what, "", "render it first", where=(path, 0, 0))]) from None
+        return output.content(path, "render it first").decode(errors="replace")
+    except NpuprofError:
+        if missing is None:
+            raise
+        return missing
 
 
 def env(**given: Any) -> int:

@@ -39,7 +39,7 @@ def inject_block(
         return _refresh(_paths(file), injector, check, force, dry_run)
     if check:
         return _refresh([file], injector, True, force, dry_run, only=spec_)
-    data = _bytes(file)
+    data = output.content(file)
     given = {name: value for name, value in (("cann", cann), ("product", product)) if value}
     marked = inject.blocks(file, data)
     found = [block for block in marked if block.spec == spec_ or _empty(block, spec_)]
@@ -83,15 +83,6 @@ def _paths(path: str) -> list[str]:
     return list(gather([path], problems))
 
 
-def _bytes(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        what = f"cannot read {path}: {str(error.strerror).lower()}"
-        raise NpuprofError([Finding("NP003", "error", what, "", "check the path", where=(path, 0, 0))]) from None
-
-
 def _shell(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
     if facts.get("target") != "env":
         return {}
@@ -105,7 +96,7 @@ def _refresh(paths: list[str], injector: Injector, check: bool, force: bool, dry
     count = 0
     for path in paths:
         try:
-            data = _bytes(path)
+            data = output.content(path)
             found = [block for block in inject.blocks(path, data) if only in (None, block.spec)]
             changes = []
             for block in found:

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from npuprof import changes, checks, document, migration, output, report, spec
-from npuprof.commands.edit import _BOM, _bytes, _locked, _read, _target
+from npuprof.commands.edit import _BOM, _locked, _read, _target
 from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
@@ -29,7 +29,7 @@ def migrate_preset(spec_: str, cann: str, product: str | None, format_: str, dry
     if target.path == "-":
         dry_run = True
     with _locked(target.folder):
-        raw = _bytes(target.path) if target.path != "-" else b""
+        raw = output.content(target.path) if target.path != "-" else b""
         profile = _read(target, raw) if raw else target.profile
         before = _resolved(profile, store, context)
         moved = migration.migrate(profile, before, release)
@@ -41,7 +41,7 @@ def migrate_preset(spec_: str, cann: str, product: str | None, format_: str, dry
             _show(moved, before, after, left, release, output.colour(color, sys.stdout))
         changed = moved.text != profile.document.text
         if changed and not dry_run:
-            if _bytes(target.path) != raw:
+            if output.content(target.path) != raw:
                 what = f"{profile.document.source} has changed meanwhile"
                 raise NpuprofError([Finding("NP922", "error", what, "Another program wrote it.", "try again", where=(target.path, 0, 0))])
             output.write_all({target.path: (_BOM if raw.startswith(_BOM) else b"") + moved.text.encode()})
