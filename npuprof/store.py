@@ -134,8 +134,6 @@ class Folder:
             return Finding("NP101", "error", what, why, hint, asked, "profile.extends", (asked.profile,))
         if os.path.islink(f"{self.root}/{name}.toml"):
             hint = f"{self.label}/{name}.toml is a link to a file that is not there: mend or remove it"
-        if os.path.islink(f"{self.root}/{name}.toml"):
-            hint = f"{self.label}/{name}.toml is a link to a file that is not there: mend or remove it"
         return Finding("NP008", "error", f"there is no profile {name!r} in {self.label}", "", hint)
 
 
