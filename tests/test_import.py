@@ -92,7 +92,7 @@ def test_the_default_of_a_flag_is_offered_and_not_taken() -> None:
 @pytest.mark.parametrize(
     "before",
     ["mode = 'a'\nmode = 'b'\n", "mode = 'a'\nmode += 'b'\n", "for mode in names:\n    pass\n", "mode = 'a'\ndef f():\n    global mode\n    mode = 'b'\n",  # noqa: E501
-     "with open('x') as mode:\n    pass\n", "import mode\n", "mode, other = pair()\n", "def mode(): pass\n"],
+     "if (mode := read()):\n    mode = 'a'\n", "with open('x') as mode:\n    pass\n", "import mode\n", "mode, other = pair()\n", "def mode(): pass\n"],  # noqa: E501
 )  # fmt: skip
 def test_a_name_that_can_have_two_values_has_none(before: str) -> None:
     assert one(f'{before}op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n').reason
@@ -266,3 +266,31 @@ def test_sidecar_files_beside_the_script_are_written_out(tmp_path: Path) -> None
     (tmp_path / "ops_info.json").write_text("{// broken")
     (draft,) = drafts(imported(source, str(tmp_path / "a.py")))
     assert draft.settings["modify_mixlist"] == "./ops_info.json"
+
+
+@pytest.mark.parametrize("after", ["C.mode = args.mode\n", 'setattr(C, "mode", args.mode)\n', "def f():\n    C.mode = args.mode\n"])
+def test_an_attribute_of_a_class_that_is_given_anew_has_no_fixed_value(after: str) -> None:
+    line = 'op.parameter_map["precision_mode"].s = tf.compat.as_bytes(C.mode)\n'
+    source = 'class C(object):\n    mode = "force_fp32"\n'
+    assert one(f"{source}{line}").value == "force_fp32"
+    assert one(f"{source}{after}{line}").reason == "depends on C.mode"
+
+
+def test_a_variable_that_is_exported_stays_so() -> None:
+    found = imported("export RANK_SIZE=1\nRANK_SIZE=8\nJOB_ID=3\n", "x.sh").found
+    assert [(one.line, one.name, one.value) for one in found] == [(1, "RANK_SIZE", "1"), (2, "RANK_SIZE", "8")]
+
+
+@pytest.mark.parametrize(
+    ("line", "conditions"),
+    [
+        ("[ -f x ] && export JOB_ID=1", ["[ -f x ]"]),
+        ("[ -f x ] || export JOB_ID=1", ["not ([ -f x ])"]),
+        ("test -d x &&\n  export JOB_ID=1 && export RANK_SIZE=2", ["test -d x", "test -d x"]),
+        ("[[ $a == 1 ]] && { export JOB_ID=1; export RANK_SIZE=2; }\nexport DEVICE_ID=1", ["[[ $a == 1 ]]", "[[ $a == 1 ]]", ""]),
+        ("cd x && export JOB_ID=1", [""]),
+        ("f() {\n  export JOB_ID=1\n  if [ x ] && [ y ]; then\n    export RANK_SIZE=2\n  fi\n}\nexport DEVICE_ID=1", ["", "[ x ]", ""]),
+    ],
+)
+def test_what_a_shell_runs_only_after_a_test_has_a_condition(line: str, conditions: list[str]) -> None:
+    assert [one.condition for one in imported(f"{line}\n", "x.sh").found] == conditions

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from importing import HEAD, TAIL, findings, told, write
+from importing import HEAD, TAIL, findings, imported, told, write
 
 from npuprof import __main__, catalog, pages
 from npuprof.model import Finding
@@ -287,3 +287,29 @@ def test_nothing_of_a_script_is_run(tmp_path: Path) -> None:
     )
     assert all(isinstance(finding, Finding) for finding in findings(text))
     assert not mark.exists()
+
+
+def test_entries_of_other_optimizers_are_none_of_ours() -> None:
+    text = HEAD.replace("NpuOptimizer", "TensorRTOptimizer") + f'{P}["max_batch_size"].i = 4\n{P}["precision_mode"].s = b"FP16"\n'
+    assert imported(text).found == ()
+    assert findings(text) == []
+
+
+@pytest.mark.parametrize("name", ["HCCL_CONECT_TIMEOUT", "HCCL_CONNECT_TIMOUT", "ASCEND_GLOBAL_LOG_LEVLE"])
+def test_a_misspelt_variable_is_named(name: str) -> None:
+    assert [(f.code, f.line) for f in findings(f"export {name}=3\n", "x.sh")] == [("NP206", 1)]
+
+
+@pytest.mark.parametrize("name", ["RANK_IDS", "ASCEND_DEVICE_IDS", "RANK_SIZE_ALL", "NPU_CALCULATE_DEVICE", "HCCL_MY_OWN", "DEVICE_IP"])
+def test_a_variable_of_the_script_itself_is_passed_over(name: str) -> None:
+    assert findings(f"export {name}=3\n", "x.sh") == []
+
+
+def test_the_size_of_memory_may_be_a_product() -> None:
+    assert told(f'{P}["graph_memory_max_size"].s = tf.compat.as_bytes("31*1024 * 1024*1024")\n') == [("NP502", 1)]
+    assert ("NP203", 1) in told(f'{P}["graph_memory_max_size"].s = tf.compat.as_bytes("31G")\n')
+
+
+def test_a_doubtful_value_is_not_among_those_advised() -> None:
+    found = findings(f'{HEAD}{P}["dynamic_graph_execute_mode"].s = tf.compat.as_bytes("lazy_recompile")\n{TAIL}')
+    assert [f.hint for f in found if f.code == "NP205"] == ['not in doubt is "dynamic_execute"']

@@ -145,15 +145,9 @@ def _kind_of(value: Any) -> str:
 def _choice(option: Option, value: Any) -> list[Fault]:
     doubt = option.doubtful_values.get(str(value))
     if doubt:
-        return [
-            Fault(
-                "NP205",
-                "warning",
-                f"{option.name} = {shown(value)} is doubtful: {doubt}",
-                "",
-                f"documented are {', '.join(map(shown, option.choices))}",
-            )
-        ]
+        plain = [choice for choice in option.choices if str(choice) not in option.doubtful_values]
+        hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {', '.join(map(shown, plain))}"
+        return [Fault("NP205", "warning", f"{option.name} = {shown(value)} is doubtful: {doubt}", "", hint)]
     if value in option.choices:
         return []
     until = option.choices_until.get(str(value))
@@ -206,11 +200,10 @@ def _text(option: Option, value: str) -> list[Fault]:
     if parsed is not None and structure is not None:
         return [_deeper(option, fault) for fault in structure.faults(parsed)] or _names(option, parsed)
     if option.kind == "json" or (option.pattern and not re.fullmatch(option.pattern, value)) or (structure and not option.pattern):
-        wanted = (
-            f"write {structure.shape}" if structure else f"write text like {shown(catalog.text('options', option.name).get('example', ''))}"
-        )
         example = catalog.text("options", option.name).get("example")
-        hint = f"write text like {shown(example)}, or {structure.shape}" if structure and example else wanted
+        shapes = [f"text like {shown(example)}"] if example else []
+        shapes += [structure.shape] if structure else []
+        hint = f"write {', or '.join(shapes)}" if shapes else f"unset it, or see npuprof option {option.name}"
         if option.lax_pattern and re.fullmatch(option.lax_pattern, value):
             why = "The adapter lets it pass, but its meaning is not documented."
             return [Fault("NP205", "warning", f"{option.name} = {shown(value)} is not in the documented format", why, hint)]

@@ -153,6 +153,8 @@ def _of_class(name: str, attribute: str, scope: Scope) -> tuple[ast.expr, Scope]
     found = scope.find(name)
     if not found or len(found[1]) != 1 or not isinstance(found[1][0].node, ast.ClassDef):
         return None
+    if not scope.rebound.isdisjoint((f"{name}.{attribute}", f"cls.{attribute}", f"{name}.*", "cls.*")):
+        return None
     inside = Scope(found[1][0].node, found[0])
     bindings = inside.bindings(attribute)
     if len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].node, ast.expr):

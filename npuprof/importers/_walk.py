@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _MOST_CALLS = 40
 _GLOBAL = re.compile(r"^\s*(?:global|nonlocal)[ \t]+([\w \t,]+)", re.MULTILINE)
+_WALRUS = re.compile(r"\b([A-Za-z_]\w*)\s*:=")
+_ATTRIBUTE = re.compile(r"^[ \t]*([A-Za-z_]\w*\.[A-Za-z_]\w*)\s*(?:[-+*/%|&^]|//|\*\*|<<|>>)?=(?!=)", re.MULTILINE)
+_SETATTR = re.compile(r"\bsetattr\(\s*([A-Za-z_]\w*)\s*,")
 
 
 class Walk:
@@ -55,8 +58,7 @@ class Walk:
     def run(self) -> None:
         """Walk the module."""
         module = Scope(self.tree)
-        if "global " in self.script.text or "nonlocal " in self.script.text:
-            module.rebound = frozenset(name.strip() for match in _GLOBAL.findall(self.script.text) for name in match.split(","))
+        module.rebound = _rebound(self.script.text)
         name = self.script.path.replace("\\", "/").rpartition("/")[2]
         module.bound["__file__"] = ast.Constant(f"./{name}"), module  # paths are read as from the script's own folder
         self.block(self.tree.body, module, ())
@@ -249,6 +251,18 @@ class Walk:
             if parameter(node, scope):
                 self._depends = True
             return None, unknown.reason, self.flag_default(unknown.flag) if unknown.flag else default(node, scope)
+
+
+def _rebound(text: str) -> frozenset[str]:
+    """Return the names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
+    found: set[str] = set()
+    if "global " in text or "nonlocal " in text:
+        found |= {name.strip() for match in _GLOBAL.findall(text) for name in match.split(",")}
+    if ":=" in text:
+        found |= set(_WALRUS.findall(text))
+    if "class " in text:
+        found |= set(_ATTRIBUTE.findall(text)) | {f"{name}.*" for name in _SETATTR.findall(text)}
+    return frozenset(found)
 
 
 def _main(test: ast.expr) -> bool:

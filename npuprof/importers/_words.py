@@ -61,7 +61,13 @@ class Word(Record):
         return self._replace(parts=(head[count:], *self.parts[1:]))
 
 
-def commands(text: str) -> Iterator[list[Word]]:
+class Command(list[Word]):
+    """The words of one simple command; ``join`` is ``&&`` or ``||`` where that stands before it."""
+
+    join = ""
+
+
+def commands(text: str) -> Iterator[Command]:
     """Yield the simple commands of a script, words only; separators end a command, comments and heredocs are skipped."""
     reader = _Reader(text)
     while not reader.done:
@@ -77,13 +83,14 @@ class _Reader:
         self.line = 1
         self.start = 0
         self.waiting: list[str] = []
+        self.join = ""
 
     @property
     def done(self) -> bool:
         return self.at >= len(self.text)
 
-    def command(self) -> list[Word]:
-        words: list[Word] = []
+    def command(self) -> Command:
+        words = Command()
         text, size = self.text, len(self.text)
         while self.at < size:
             char = text[self.at]
@@ -98,16 +105,21 @@ class _Reader:
             elif char == "\n":
                 self._newline()
                 self._heredocs()
+                if words:
+                    self.join = ""
                 return words
             elif text.startswith("<<", self.at) and not text.startswith("<<<", self.at) and (match := _HEREDOC.match(text, self.at)):
                 self.waiting.append(match[1] or match[2] or match[3])
                 self.at = match.end()
             elif char in ";&|()":
-                self.at += 1
+                self.join = char * 2 if char in "&|" and text.startswith(char * 2, self.at) else ""
+                self.at += len(self.join) or 1
                 return words
             elif char in "<>":
                 self.at += 1
             else:
+                if not words:
+                    words.join = self.join
                 words.append(self._word())
         return words
 

@@ -68,7 +68,10 @@ def read(path: str, data: bytes) -> Imported:
         script.problem("the file is nested too deeply to be read", "", "flatten it")
         found = walk.found
     walk.facts["text"] = script.text
-    return Imported(path, tuple(found), tuple(walk.sites.values()), tuple(script.problems), walk.facts)
+    others = {scope for scope, site in walk.sites.items() if site.entry is not None and session.foreign(site.entry)}
+    found = [one for one in found if one.scope not in others or one.commented]
+    sites = tuple(site for scope, site in walk.sites.items() if scope not in others)
+    return Imported(path, tuple(found), sites, tuple(script.problems), walk.facts)
 
 
 def _hot_lines(script: Script) -> list[int]:

@@ -11,6 +11,7 @@ from npuprof.importers._literals import short
 from npuprof.importers._scopes import Scope
 from npuprof.importers._walk import Walk
 from npuprof.keys import segment
+from npuprof.nearest import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ _NAMED = (
     ("parameter_map", re.compile(r"[ \t]*([A-Za-z_]\w*)\s*=\s*[\w.\[\]()'\"]*parameter_map$")),
     ("custom_optimizers.add(", re.compile(r"[ \t]*([A-Za-z_][\w.]*)\s*=.*custom_optimizers\.add\($")),
 )
+
+
+def foreign(name: str) -> bool:
+    """Return whether an optimizer entry belongs to somebody else (TensorRT has one): no slip of the adapter's own name."""
+    return name != "NpuOptimizer" and not nearest(name, ("NpuOptimizer",), 1)
 
 
 def aliases(text: str) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from npuprof import catalog
 from npuprof.importers import atc, env
 from npuprof.importers._found import Branch, Found, Imported, Site
-from npuprof.importers._words import Word, commands
+from npuprof.importers._words import Command, Word, commands
 from npuprof.keys import full
 from npuprof.model import Finding
 
@@ -15,6 +15,8 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 _ATC = re.compile(rb"\batc\b")
 _LARGEST = 4_000_000
 _BEFORE = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "then", "do", "else", "!", "{", "if", "while", "until", "elif"}
+#: Commands that are run for what they answer.
+_TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!"}
 
 
 def mentions(data: bytes) -> bool:
@@ -51,11 +53,14 @@ class _Reading:
         self.branches: list[list[object]] = []
         self.known = self._once()
         self.pending: dict[str, list[Found]] = {}
+        self.exported: set[str] = set()
+        self.before: Command | None = None
+        self.test = ""
         self.blanks: list[tuple[int, int, str]] = []
 
     def result(self) -> tuple[tuple[Found, ...], tuple[Site, ...]]:
         for command in self.commands:
-            self._command(command)
+            self._joined(command)
         return tuple(sorted(self.found, key=lambda found: (found.line, found.column))), tuple(self.sites)
 
     def _once(self) -> dict[str, str]:
@@ -63,7 +68,7 @@ class _Reading:
         values: dict[str, list[str | None]] = {}
         depth = 0
         for command in self.commands:
-            words = command
+            words: list[Word] = command
             first = words[0].text if words and not words[0].quoted else ""
             depth += (first in ("if", "case", "for", "while", "until", "select")) - (first in ("fi", "esac", "done"))
             if first in ("for", "select", "read", "getopts", "local", "mapfile", "unset"):
@@ -83,6 +88,27 @@ class _Reading:
 
     def _arms(self) -> tuple[Branch, ...]:
         return tuple((number, arm, str(text)) for number, arm, text in self.branches if text)  # type: ignore[misc]
+
+    def _joined(self, command: Command) -> None:
+        """Read a command that may stand behind ``&&`` or ``||``: then it runs only if the test before it says so."""
+        first = command[0].text if not command[0].quoted else ""
+        asked = _shown(self.before) if self.before else ""
+        if not command.join:
+            self.test = ""
+        elif command.join == "||":
+            self.test = f"not ({asked})"
+        elif self.before and self.before[0].text in _TESTS:
+            self.test = f"({self.test}) and ({asked})" if self.test else asked
+        self.before = command
+        if first == "}" and self.branches:
+            self.branches.pop()
+            return
+        held = len(self.branches)
+        if self.test or first == "{":
+            self.branches.append([command[0].line * 10_000 + command[0].column, 0, self.test])
+        self._command(command)
+        if self.test and first != "{" and len(self.branches) == held + 1:
+            self.branches.pop()
 
     def _command(self, words: list[Word]) -> None:
         words = self._structure(words)
@@ -104,7 +130,7 @@ class _Reading:
         name = words[0].text if words else ""
         if not words:
             for variable, word, value in given:
-                self._variable(variable, word, value, exported=self.plain)
+                self._variable(variable, word, value, exported=self.plain or variable in self.exported)
             return
         for variable, word, value in given:
             self._variable(variable, word, value, exported=True)
@@ -139,6 +165,8 @@ class _Reading:
     def _export(self, words: list[Word], exported: bool) -> None:
         for place, word in enumerate(words):
             match = _ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
+            if exported:
+                self.exported.add(match[1] if match else word.text)
             if match:
                 self._variable(match[1], word, word.cut(match.end()), exported)
             elif env.ours(word.text) and place + 1 < len(words) and words[place + 1].text.startswith("=") and not words[place + 1].quoted:

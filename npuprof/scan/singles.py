@@ -26,6 +26,7 @@ UNREAD = {
 }  # fmt: skip
 #: From here on two names are so much alike that one is a misspelling of the other.
 _ALIKE = 0.8
+_SLIP = 0.93
 _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 
@@ -142,14 +143,24 @@ def _variable(found: Found) -> list[Fault]:
         return [
             Fault("NP206", "warning" if newer else "info", f"nothing reads {name}", why, f"use {newer}" if newer else "remove the line")
         ]
-    if not ours(name) or catalog.variable(name) is None:
-        return []
+    if catalog.variable(name) is None:
+        return _misspelt(name)
     if found.reason.startswith("os.environ takes text"):
         why = "The script stops there with TypeError: an environment holds text only."
         return [Fault("NP814", "error", f"{name}: {found.reason}", why, "write the value in quotes")]
     if found.reason or (name == "GE_USE_STATIC_MEMORY" and found.value == "1") or found.value == "":
         return []
     return [fault for fault in settings.faults(found.key, found.value) if fault.severity != "info"]
+
+
+def _misspelt(name: str) -> list[Fault]:
+    """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
+    near = nearest(name, catalog.names("env"), 1) if ours(name) else []
+    if not near or name.startswith(near[0]) or near[0].startswith(name):
+        return []
+    if SequenceMatcher(None, name, near[0]).ratio() < _SLIP:
+        return []
+    return [Fault("NP206", "warning", f"no known environment variable {name!r}", "Nothing known reads it.", did_you_mean(name, near))]
 
 
 def _argument(found: Found) -> list[Fault]:
