@@ -213,17 +213,32 @@ def assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
 
 
 def plain_steps(changes: dict[str, Any], unset: Sequence[str] = ()) -> list[Step]:
-    """Return changes given as Python values as steps. Raises NpuprofError for what is no key."""
+    """Return changes given as Python values as steps. Raises NpuprofError for what is no key, or no value of TOML."""
     steps = assignments([], unset)
     found: list[Step] = []
     for name, value in changes.items():
         parsed = keys.parse(name)
         if parsed is None:
             raise NpuprofError([Finding("NP009", "error", f"{name!r} is not a key", "", "write the option's name, or section.name")])
+        value = _plain(name, value)
         for part in reversed(parsed[1]):
             value = {part: value}
         found.append(Step("set", parsed[0], value, (parsed[0],)))
     return found + steps
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a value as TOML would hold it, tuples as lists. Raises NpuprofError where it cannot."""
+    if isinstance(value, (str, int, float)) or hasattr(value, "isoformat"):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(name, one) for one in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(name, one) for key, one in value.items()}
+    hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
+    raise NpuprofError(
+        [Finding("NP202", "error", f"{name} cannot be of the type {type(value).__name__}", "No preset could hold it.", hint)]
+    )
 
 
 def literal(key: str, text: str) -> Any:
