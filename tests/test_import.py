@@ -294,3 +294,13 @@ def test_a_variable_that_is_exported_stays_so() -> None:
 )
 def test_what_a_shell_runs_only_after_a_test_has_a_condition(line: str, conditions: list[str]) -> None:
     assert [one.condition for one in imported(f"{line}\n", "x.sh").found] == conditions
+
+
+def test_the_open_end_of_a_rendered_estimator_sets_nothing() -> None:
+    from npuprof.library import loads, render
+
+    text = render(loads("[options]\nhcom_parallel = true\n"), "estimator")
+    assert "**more" in text
+    assert settings(text) == {"hcom_parallel": True}
+    called = f"{text}\n\nconfig = run_config(**read())\n"
+    assert "<depends on **more>" in settings(called).values()

@@ -123,6 +123,8 @@ def _call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: str, scope: Scop
         if keyword.arg is not None:
             given.append((keyword.arg, keyword.value, keyword))
             continue
+        if _rendered(walk, keyword.value, scope):
+            continue
         pairs, where = view(keyword.value, "items", scope)
         names = [pair.elts for pair in pairs if isinstance(pair, ast.Tuple)]
         if not names:
@@ -133,6 +135,16 @@ def _call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: str, scope: Scop
                 _argument(walk, item, cls, str(text), item, where, branches, owner)
     for name, value, place in given:
         _argument(walk, place, cls, name, value, scope, branches, owner)
+
+
+def _rendered(walk: Walk, node: ast.expr, scope: Scope) -> bool:
+    """Return whether a node is the ``**more`` of a function that npuprof rendered, which sets nothing by itself."""
+    function = scope.node
+    named = isinstance(node, ast.Name) and node.id == "more" and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+    if not named or "npuprof" not in walk.script.text or walk.calls(function.name):  # type: ignore[union-attr]
+        return False
+    kwarg = function.args.kwarg  # type: ignore[union-attr]
+    return kwarg is not None and kwarg.arg == "more"
 
 
 def _parts(walk: Walk, call: ast.Call, scope: Scope) -> list[tuple[tuple[int, int], str]]:
