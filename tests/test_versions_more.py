@@ -156,3 +156,33 @@ def test_contents_without_a_repository_are_refused(tmp_path: Path, monkeypatch: 
 )  # fmt: skip
 def test_dates_are_those_of_the_author(stamp: int, zone: str, date: str) -> None:
     assert _date(stamp, zone) == date
+
+
+@pytest.mark.parametrize("others", [0, 300])
+def test_a_store_that_was_another_folder_keeps_its_history(repo: Repo, run: Callable[..., Any], others: int) -> None:
+    repo.commit({"base": BASE.format(600)}, "second")
+    repo.git("mv", "profiles", "presets")
+    for number in range(others):
+        (repo.folder / f"other{number}").write_text(str(number))
+    repo.commit({}, "move")
+    repo.git("mv", "presets", "profiles")
+    repo.commit({"leaf": LEAF + "[options]\ngraph_run_mode = 1\n"}, "move back and change")
+    for number in range(others):
+        (repo.folder / f"more{number}").write_text(str(number))
+    repo.git("mv", "profiles/leaf.toml", "profiles/blatt.toml")
+    repo.commit({}, "rename")
+    found = json.loads(run("log", "blatt", "--format", "json").out)["commits"]
+    assert [(step["subject"], step["kind"]) for step in found] == [
+        ("move back and change", "changed"), ("second", "changed"), ("first", "created"),
+    ]  # fmt: skip
+    assert [line.split()[1:3] for line in run("log", "blatt", "hccl_timeout").out.splitlines()[::2]][:1] == [["2026-01-02", "Ada"]]
+    by = {row["key"]: row["subject"] for row in json.loads(run("blame", "blatt", "--format", "json").out)["values"]}
+    assert by == {"graph_run_mode": "move back and change", "hccl_timeout": "second"}
+
+
+def test_a_store_made_in_a_later_commit_has_no_older_history(repo: Repo, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    (repo.folder / "team").mkdir()
+    (repo.folder / "team" / "other.toml").write_text("[options]\ndeterministic = 1\n")
+    repo.commit({}, "another store")
+    found = json.loads(run("log", "other", "--store", "team", "--format", "json").out)["commits"]
+    assert [(step["subject"], step["kind"]) for step in found] == [("another store", "created")]

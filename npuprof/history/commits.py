@@ -103,9 +103,12 @@ def _parsed(raw: bytes) -> tuple[str, str, str, str]:
 
 
 def commits(repository: Repository, tip: str) -> Iterator[Commit]:
-    """Yield the commits behind ``tip``, at least those that touched the store, children before parents, from one git process."""
+    """Yield the commits behind ``tip``, at least those that touched the store, children before parents, from one git process.
+
+    Where the store came from another folder, they go on with those that touched it there, from another process.
+    """
     prefix = os.fsencode(repository.prefix)
-    below = () if _mostly(repository, tip) else ("--", ".")
+    below = () if _mostly(repository, tip) else ("--", repository.pathspec)
     names: dict[bytes, str | None] = {}
     for record in _records(repository.git.stream(*_GIT, tip, *below)):
         head, _, files = record.partition(b"\0")
@@ -114,6 +117,11 @@ def commits(repository: Repository, tip: str) -> Iterator[Commit]:
             yield Commit(repository, oid, tuple(parents), {parent: _merged(repository, parent, oid) for parent in parents})
         else:
             changed = _named(files[1:].split(b"\0"), prefix, names) if files else []
+            if changed and all(change.was is None for change in changed) and (move := _move(repository, oid)):
+                # Whatever git has not told of yet is older than the move, or has not heard of it.
+                yield Commit(repository, oid, (move[1],), {move[1]: move[2]})
+                yield from commits(*move[:2])
+                return
             yield Commit(repository, oid, tuple(parents), {parents[0] if parents else "": changed})
 
 
@@ -127,13 +135,42 @@ def _mostly(repository: Repository, tip: str) -> bool:
     return head[:4] == b"DIRC" and int.from_bytes(head[8:12], "big") <= 200 + 2 * len(repository.files(tip))
 
 
+def _move(repository: Repository, commit: str) -> tuple[Repository, str, list[FileChange]] | None:
+    """Return where a store that a commit made was before, the commit's parent, and what changed besides; None where it is new."""
+    found = repository.git.read([commit])[0]
+    parents = re.findall(rb"^parent (\S+)$", found[2].partition(b"\n\n")[0], re.MULTILINE) if found else []
+    if len(parents) != 1 or repository.files(parent := parents[0].decode()):
+        return None
+    raw = repository.git.run(
+        "-c", "diff.renameLimit=4000", "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit
+    ).split(b"\0")  # fmt: skip
+    places: dict[bytes, int] = {}
+    prefix = os.fsencode(repository.prefix)
+    for line, old, new in zip(raw, raw[1:], raw[2:], strict=False):
+        name = new.removeprefix(prefix)
+        if line.startswith(b":") and b" R" in line and _name(new, prefix) and (b"/" + old).endswith(b"/" + name):
+            place = old.removesuffix(name)
+            places[place] = places.get(place, 0) + 1
+    best = max(places, key=lambda place: places[place], default=None)
+    if best is None:
+        return None
+    changed = _named(raw, prefix, {}, best)
+    return (
+        repository.moved(os.fsdecode(best)),
+        parent,
+        [change for change in changed if (change.was, change.old) != (change.now, change.new)],
+    )
+
+
 def _merged(repository: Repository, parent: str, commit: str) -> list[FileChange]:
     """Return what a merge changed against one parent, from their trees; git is asked only where something was renamed."""
     old, new = repository.files(parent), repository.files(commit)
     if old == new:
         return []
     if old.keys() - new.keys() and new.keys() - old.keys():
-        raw = repository.git.run("diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit, "--", ".")
+        raw = repository.git.run(
+            "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit, "--", repository.pathspec
+        )
         return _named(raw.split(b"\0"), os.fsencode(repository.prefix), {})
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return [FileChange(name if name in old else None, old.get(name), name if name in new else None, new.get(name)) for name in names]
@@ -168,8 +205,11 @@ def _records(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest.lstrip(b"\1").removesuffix(b"\0")
 
 
-def _named(files: list[bytes], prefix: bytes, names: dict[bytes, str | None]) -> list[FileChange]:
-    """Return what raw lines and paths say of the store's files; ``names`` keeps the names of paths seen before."""
+def _named(files: list[bytes], prefix: bytes, names: dict[bytes, str | None], former: bytes | None = None) -> list[FileChange]:
+    """Return what raw lines and paths say of the store's files; ``names`` keeps the names of paths seen before.
+
+    ``former`` is where the store was before, if it was elsewhere.
+    """
     found: list[FileChange] = []
     place = 0
     while place + 1 < len(files):
@@ -186,6 +226,8 @@ def _named(files: list[bytes], prefix: bytes, names: dict[bytes, str | None]) ->
         if status[0] in "RC":
             now = _name(files[place], prefix)
             place += 1
+        if former is not None:
+            was = _name(path, former)
         old = (before, left) if before not in ("000000", "160000") and status[0] != "C" and was is not None else None
         new = (after, right) if after not in ("000000", "160000") and now is not None else None
         if old or new:

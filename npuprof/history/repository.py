@@ -201,6 +201,19 @@ class Repository:
         """Start to read contents by their ids; return what waits for them."""
         return self.git.contents(list(dict.fromkeys(oids)))
 
+    def moved(self, prefix: str) -> Repository:
+        """Return the same repository with the store in another of its folders, where it was once."""
+        from copy import copy
+
+        other = copy(self)
+        other.prefix, other.revisions = prefix, {}
+        return other
+
+    @property
+    def pathspec(self) -> str:
+        """The folder of the store, as git takes it for a path from wherever it runs."""
+        return f":(top,literal){self.prefix.rstrip('/')}" if self.prefix else ":(top)"
+
     def source(self, name: str) -> str:
         """Return a preset's path as git writes it, from the top of the repository."""
         return f"{self.prefix}{name}.toml"
