@@ -139,8 +139,8 @@ def _move(repository: Repository, commit: str) -> tuple[Repository, str, list[Fi
     """Return where a store that a commit made was before, the commit's parent, and what changed besides; None where it is new."""
     found = repository.git.read([commit])[0]
     parents = re.findall(rb"^parent (\S+)$", found[2].partition(b"\n\n")[0], re.MULTILINE) if found else []
-    if len(parents) != 1 or repository.files(parent := parents[0].decode()):
-        return None
+    if len(parents) != 1 or not repository.git.read([parent := parents[0].decode()])[0] or repository.files(parent):
+        return None  # made from several, with a parent that a shallow clone lacks, or made from what is there already
     raw = repository.git.run(
         "-c", "diff.renameLimit=4000", "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit
     ).split(b"\0")  # fmt: skip
