@@ -168,6 +168,22 @@ def test_a_flag_of_atc_is_a_key_of_the_catalogue(run: Any) -> None:
     assert run("option", "--op_select_implmod").code == 2
 
 
+def test_an_option_is_shown_with_what_differs_by_product_and_release(run: Any) -> None:
+    assert "mixed_bfloat16: ascend-950, atlas-a3, atlas-a2 only" in run("option", "precision_mode_v2").out
+    assert "1 to 17340 on atlas-training" in run("option", "hccl_timeout").out
+    assert "2 to 256 on ascend-950" in run("option", "dynamic_dims").out
+    assert "0 from CANN 20.1 on; 2 from CANN 7.0.0 on" in run("option", "enable_exception_dump").out
+    assert "3: gone in 6.0.1" in run("option", "aoe_mode").out
+
+
+def test_an_option_as_json_tells_zero_and_false_where_they_mean_something(run: Any) -> None:
+    shown = json.loads(run("option", "deterministic", "--format", "json").out)
+    assert (shown["default"], shown["releases"]) == (0, "6.3.RC1 on")
+    assert json.loads(run("option", "stream_sync_timeout", "--format", "json").out)["minimum"] == -1
+    assert json.loads(run("option", "hccl_timeout", "--format", "json").out)["minimum"] == 0
+    assert json.loads(run("option", "mix_compile_mode", "--format", "json").out)["default"] is False
+
+
 def test_every_verb_of_the_help_has_a_summary(run: Any) -> None:
     lines = run("--help").out.split("Commands:")[1].splitlines()
     listed = [line.split() for line in lines if line.startswith("  ") and line[2:3] != " "]

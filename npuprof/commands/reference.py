@@ -49,11 +49,13 @@ def show_option(key: str, format_: str, path: str | None) -> int:
     ruled = [rule for rule in catalog.rules() if name in rule.options or name in rule.reads or f"env.{name}" in rule.reads]
     advised = [advice["text"] for advice in catalog.advice() if name in advice["options"]]
     if format_ == "json":
-        fields = {field: value for field, value in record._asdict().items() if value not in ("", (), {}, None, False)}
+        fields = {field: value for field, value in record._asdict().items() if _says(field, value)}
+        read = {"releases": _span(fields["states"])} if "states" in fields else {}
         found = {
             "schema": "npuprof.option/1",
             "section": section,
             **fields,
+            **read,
             **text,
             "rules": [rule.code for rule in ruled],
             "advice": advised,
@@ -77,6 +79,11 @@ def show_option(key: str, format_: str, path: str | None) -> int:
     lines += ["", *_wrapped(f"source: {'; '.join(text['source'])}", "  ")]
     output.answer("\n".join(lines) + "\n", path)
     return 0
+
+
+def _says(field: str, value: Any) -> bool:
+    """Return whether a field of a record tells something: 0 does, and so does a default of false."""
+    return value is not None and value not in ("", (), {}) and (value is not False or field.startswith("default"))
 
 
 def _find(key: str) -> tuple[str, str]:
@@ -141,10 +148,26 @@ def _option_facts(fact: Any, option: catalog.Option, text: dict[str, Any]) -> No
         from npuprof.structures import STRUCTURES
 
         fact("also written", STRUCTURES[option.structure].shape)
+    fact("pattern", option.pattern)
     fact("example", shown(text["example"]) if "example" in text else "")
     fact("scenarios", ", ".join(option.scenarios))
     fact("products", ", ".join(option.products))
+    for value, families in option.value_products.items():
+        fact("products", f"{value}: {', '.join(families)} only")
+    for family, (low, high) in option.product_range.items():
+        fact("range", f"{low} to {high} on {family}")
+    if option.product_count:
+        low, high = option.default_count or (2, 100)
+        counts = [f"{few} to {many} on {family}" for family, (few, many) in option.product_count.items()]
+        fact("count", f"{low} to {high} size profiles; {', '.join(counts)}")
     fact("releases", _span(option.states))
+    for value, since in option.choices_since.items():
+        fact("releases", f"{value}: {since} on" + (f", gone in {option.choices_until[value]}" if value in option.choices_until else ""))
+    for value in option.choices_until:
+        if value not in option.choices_since:
+            fact("releases", f"{value}: gone in {option.choices_until[value]}")
+    for value, doubt in option.doubtful_values.items():
+        fact("doubtful", f"{value}: {doubt}")
     levels = {
         "init": "the first session of a process decides",
         "init+session": "process initialisation and every session",
@@ -166,6 +189,8 @@ def _default(fields: dict[str, Any], text: dict[str, Any]) -> str:
     by_scenario = {name: fields.get(f"default_{name}") for name in ("training", "inference")}
     parts += [f"{shown(value)} in {name}" for name, value in by_scenario.items() if value is not None]
     parts += [f"{shown(value)} on {product}" for product, value in fields.get("default_by_product", {}).items()]
+    if len(fields.get("default_since", ())) > 1:
+        parts += [f"{shown(value)} from CANN {release} on" for release, value in fields["default_since"].items()]
     if text.get("default_note"):
         parts.append(str(text["default_note"]))
     return "; ".join(parts)
