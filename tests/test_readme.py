@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,15 @@ def test_the_tour_prints_what_it_says(tmp_path):
     for command, expected in steps:
         printed = run(command)
         assert re.fullmatch(pattern(expected), printed), f"$ {command}\n{printed}"
+
+
+def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path):
+    shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
+    (shown,) = blocks("toml")
+    (tmp_path / "profiles/shown.toml").write_text(shown, encoding="utf-8")
+    for words in (["check", "shown", "--strict"], ["render", "shown", "-o", "out"], ["render", "shown", "--to", "estimator", "-o", "out"]):
+        done = subprocess.run([sys.executable, "-m", "npuprof", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_continuous_integration_runs_the_test_command_of_the_readme():
