@@ -259,6 +259,15 @@ def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, nam
         assert {key: (type(item), item) for key, item in found.items()} == {key: (type(item), item) for key, item in options.items()}
 
 
+def test_the_first_release_had_options_for_the_ends_of_an_iteration(tensorflow: Any) -> None:
+    preset = npuprof.loads(toml({"options": {"profiling_mode": True, "fp_point": "conv1", "bp_point": "grad"}}), cann="20.1")
+    assert not [finding for finding in npuprof.check(preset) if finding.severity == "error"]
+    for name in ("session", "initialize-system"):
+        with adapter(tensorflow):
+            made = execute(npuprof.render(preset, name))["session_config"]()
+        assert parameter_map(made) == {"profiling_mode": ("b", True), "fp_point": ("s", b"conv1"), "bp_point": ("s", b"grad")}
+
+
 SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type": 1}
 
 

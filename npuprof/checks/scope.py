@@ -125,7 +125,10 @@ def _release(view: View, option: Option, value: Any) -> Iterator[Fault]:
     if missing and option.field:
         readers = [name for name, state in zip(releases.releases(), option.states, strict=True) if state == "Y"]
         why = "The adapter of that release does not know the key and ignores it in silence."
-        span = f"it is read from {readers[0]} to {readers[-1]}" if readers else "no release reads it"
+        ends = list(dict.fromkeys((*readers[:1], *readers[-1:])))
+        span = (
+            f"it is read from {' to '.join(ends)}" if len(ends) == 2 else f"it is read in {ends[0]} only" if ends else "no release reads it"
+        )
         hint = f"{span}; unset it there, or narrow cann"
         if option.replaced_by:
             hint = f"use {option.replaced_by}; {span}"

@@ -37,8 +37,8 @@ class Shape(Record):
 #: level init belong there too.
 REPEATED = (
     "use_off_line",
-    "profiling_mode", "profiling_options", "enable_dump", "dump_path", "dump_step", "dump_mode", "enable_dump_debug",
-    "dump_debug_mode", "precision_mode", "graph_run_mode", "op_debug_level", "enable_exception_dump",
+    "profiling_mode", "profiling_options", "fp_point", "bp_point", "enable_dump", "dump_path", "dump_step", "dump_mode",
+    "enable_dump_debug", "dump_debug_mode", "precision_mode", "graph_run_mode", "op_debug_level", "enable_exception_dump",
     "op_select_implmode", "optypelist_for_implmode",
 )  # fmt: skip
 
