@@ -214,6 +214,16 @@ def test_show_can_be_read_back(run: Any, store: Any) -> None:
     assert json.loads(run("show", "-", "--format", "json", stdin=with_origins.encode()).out)["digest"] == digest["leaf"]
 
 
+def test_what_is_in_force_out_of_a_text_overruled_nobody(run: Any, store: Any) -> None:
+    text = """profiling_options = '{"output":"/p","training_trace":"on"}'"""
+    store({"base": f"[options]\n{text}\n", "top": 'profile.extends = ["base"]\noptions.profiling_options.output = "/q"\n'})
+    lines = run("show", "top", "--origin").out.splitlines()
+    assert 'profiling_options.output = "/q"  # profiles/top.toml:2, over "/p" (profiles/base.toml:2)' in lines
+    assert 'profiling_options.training_trace = "on"  # profiles/base.toml:2' in lines
+    assert "overruled" not in run("explain", "top", "profiling_options.training_trace").out
+    assert 'overruled    "/p" of base (profiles/base.toml:2)' in run("explain", "top", "profiling_options.output").out
+
+
 def test_explain_names_winner_losers_default_and_rules(run: Any, store: Any) -> None:
     store({"over": '[profile]\nextends = ["leaf"]\nunset = ["dump_step"]\n[options]\nhccl_timeout = 600\n'})
     out = run("explain", "over", "hccl_timeout", "--set", "hccl_timeout=5").out

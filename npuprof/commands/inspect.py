@@ -228,14 +228,15 @@ def _over(config: Config, key: str, tail: Path) -> str:
 
 def _losers(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
     """Return what was written at a place and is no longer in force, the last first."""
-    winners = {(origin.file, origin.path) for origin in _authors_at(config, key, tail)}
+    winners = {(origin.revision, origin.file, origin.path) for origin in _authors_at(config, key, tail)}
     lost = []
     for event in reversed(config.history(key)):
         found, value = values.find(key, event.step.value, tail)
         if event.step.op == "unset" or not found:
             continue
-        origin = event.origin._replace(path=(*event.origin.path, *tail))
-        inside = {(origin.file, path) for path in _paths(value, origin.path)}
+        written = isinstance(event.step.value, str)  # all that stands in a text has the place of the text
+        origin = event.origin if written else event.origin._replace(path=(*event.origin.path, *tail))
+        inside = {(origin.revision, origin.file, path) for path in ([origin.path] if written else _paths(value, origin.path))}
         if not inside & winners:
             lost.append((value, origin))
     return lost
