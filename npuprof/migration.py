@@ -72,6 +72,7 @@ def migrate(profile: Profile, config: Config, release: str) -> Migration:
     text = profile.document.text
     made: list[Made] = []
     findings: list[Finding] = []
+    gone: set[tuple[Path, str]] = set()
     data = profile.document.data
     bases: list[Path] = [(), *((("override", number)) for number in range(len(data.get("override", []))))]
     for step in steps(release):
@@ -79,15 +80,18 @@ def migrate(profile: Profile, config: Config, release: str) -> Migration:
             table = edit.at(data, (*base, "options"))
             if not isinstance(table, dict) or step.option not in table:
                 continue
-            if condition.holds(step.when, _lookup(table, config, base)) is not True:
+            if (base, step.option) in gone or condition.holds(step.when, _lookup(table, config, _inherits(step, config))) is not True:
                 continue
             path: Path = (*base, "options", step.option)
-            done = _step(text, step, path, table, config) if _certain(step, config, base, data) else None
+            certain = _certain(step, config, base, data)
+            hindrance = _hindrance(step, release, bases, data, config) if certain else ""
+            done = _step(text, step, path, table, config) if certain and not hindrance else None
             if done is None:
-                findings.append(_decide(step, profile.origin(*path), profile.name))
+                findings.append(_decide(step, profile.origin(*path), profile.name, hindrance))
             else:
                 text, change = done
                 made.append(change)
+                gone |= {(base, step.option)} if step.to else set()
         findings += _inherited(step, profile, config)
     findings += _named(profile, made)
     findings += _defaults(config, release)
@@ -96,12 +100,18 @@ def migrate(profile: Profile, config: Config, release: str) -> Migration:
     return Migration(text, tuple(made), tuple(findings))
 
 
-def _lookup(table: dict[str, Any], config: Config, base: Path) -> Any:
+def _inherits(step: Step, config: Config) -> str:
+    """Return the new name of a key where only a parent sets it so far: the value here is to overrule that one."""
+    origin = config.origin(step.to) if step.action == "rename" and step.to in config.settings else None
+    return step.to if origin is not None and origin.document is not config.lineage[-1].document else ""
+
+
+def _lookup(table: dict[str, Any], config: Config, overruled: str = "") -> Any:
     def look(path: tuple[str, ...]) -> tuple[bool | None, Any]:
         name = path[0]
         if name in table:
             return True, table[name]
-        if name in config.settings:
+        if name in config.settings and name != overruled:
             return True, config.settings[name]
         if name == "iterations_per_loop":
             return False, 1
@@ -118,6 +128,38 @@ def _certain(step: Step, config: Config, base: Path, data: dict[str, Any]) -> bo
     match = edit.at(data, (*base, "match", "scenario")) if base else None
     scenario = match if isinstance(match, str) else config.scenario
     return scenario in step.scenarios
+
+
+def _hindrance(step: Step, release: str, bases: list[Path], data: dict[str, Any], config: Config) -> str:
+    """Return what else in the file keeps a key from getting its new name: it does so everywhere, or nowhere."""
+    if step.action not in ("rename", "modes"):
+        return ""
+    for parent in config.lineage[:-1]:
+        set_there = step.option in parent.document.data.get("options", {})
+        if set_there and step.option not in config.lineage[-1].table.get("unset", ()):
+            return f"{parent.name} sets it too and has to be migrated first"
+    ways = [other for other in steps(release) if (other.option, other.to, other.action) == (step.option, step.to, step.action)]
+    for base in bases:
+        where = "an override" if base else "the preset"
+        block = edit.at(data, base) if base else data
+        table = block.get("options", {})
+        if not isinstance(table, dict):
+            continue
+        if step.to in table:
+            return f"{where} sets {step.to} as well"
+        if base and step.option in block.get("unset", ()):
+            return "an override has it in unset"
+        if step.option in table and not any(_fits(way, base, table, data, config) for way in ways):
+            return f"{where} gives it {shown(table[step.option])}, for which {step.to} has no word"
+        if step.action == "modes" and base and step.option not in table and "optypelist_for_implmode" in table:
+            return "an override changes optypelist_for_implmode alone"
+    return ""
+
+
+def _fits(step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config) -> bool:
+    if not _certain(step, config, base, data) or condition.holds(step.when, _lookup(table, config, _inherits(step, config))) is not True:
+        return False
+    return step.action == "rename" or "optypelist_for_implmode" in table
 
 
 def _step(text: str, step: Step, path: Path, table: dict[str, Any], config: Config) -> tuple[str, Made] | None:
@@ -176,9 +218,13 @@ def renamed(text: str, path: Path, name: str, value: Any) -> str:
     return edit.edited(text, changes)
 
 
-def _decide(step: Step, origin: Origin | None, name: str) -> Finding:
+def _decide(step: Step, origin: Origin | None, name: str, hindrance: str = "") -> Finding:
     what = f"{step.rule}: {step.option} needs a decision"
     severity = "info" if step.rule == "M19" else "warning"
+    if hindrance:
+        what = f"{step.rule}: {step.option} is not turned into {step.to}: {hindrance}"
+        why = "Done in part, it would leave the old key and the new one side by side."
+        return Finding("NP511", severity, what, why, "clear that away and migrate again", origin, step.option, (name,))
     return Finding("NP511", severity, what, step.why, step.decide, origin, step.option, (name,))
 
 
@@ -187,7 +233,7 @@ def _inherited(step: Step, profile: Profile, config: Config) -> list[Finding]:
     own = step.option in profile.document.data.get("options", {})
     if own or step.option not in config.settings:
         return []
-    if condition.holds(step.when, _lookup({}, config, ())) is not True:
+    if condition.holds(step.when, _lookup({}, config)) is not True:
         return []
     origin = config.origin(step.option)
     if origin is None or origin.document is profile.document:
@@ -195,6 +241,27 @@ def _inherited(step: Step, profile: Profile, config: Config) -> list[Finding]:
     what = f"{step.rule}: {step.option} = {shown(config.settings[step.option])} comes from {origin.profile}"
     hint = f"npuprof migrate {origin.profile} --cann ..., or decide here: {step.decide}"
     return [Finding("NP513", "warning", what, step.why, hint, origin, step.option, (profile.name,))]
+
+
+def below(made: tuple[Made, ...], heirs: list[Profile]) -> list[Finding]:
+    """Return the places where presets that extend the migrated one still use a key that has another name there now."""
+    found = []
+    for heir in heirs:
+        blocks = [((), heir.document.data), *((("override", n), block) for n, block in enumerate(heir.document.data.get("override", [])))]
+        for step in {change.step.option: change.step for change in made if change.step.to}.values():
+            for base, block in blocks:
+                table = block.get("options", {})
+                if isinstance(table, dict) and step.option in table:
+                    origin = heir.origin(*base, "options", step.option)
+                elif step.option in (block if base else heir.table).get("unset", ()):
+                    origin = heir.origin(*(base or ("profile",)), "unset")
+                else:
+                    continue
+                what = f"{step.rule}: {heir.name} names {step.option}, and inherits {step.to} now"
+                why = "It overruled or cleared the value of this preset; now both keys stand side by side."
+                hint = f"npuprof migrate {heir.name} --cann ..."
+                found.append(Finding("NP513", "warning", what, why, hint, origin, step.option, (heir.name,)))
+    return found
 
 
 def _named(profile: Profile, made: list[Made]) -> list[Finding]:

@@ -171,3 +171,57 @@ def test_a_matrix_shows_which_preset_works_where(tmp_path: Path, capsys: pytest.
     assert "error NP4" in printed
     assert __main__.main([*words, "--severity", "error", "-o", str(tmp_path / "answer.txt")]) == 1
     assert (tmp_path / "answer.txt").read_text() == printed
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ('mstune_mode = "1"\naoe_mode = "2"\n', "the preset sets aoe_mode as well"),
+        (
+            'precision_mode = "allow_mix_precision"\n[[override]]\nmatch = { product = "atlas-a2" }\n'
+            'options = { precision_mode = "allow_fp32_to_bf16" }\n',
+            'an override gives it "allow_fp32_to_bf16"',
+        ),
+        (
+            'precision_mode = "allow_mix_precision"\n[[override]]\nmatch = { product = "atlas-a2" }\nunset = ["precision_mode"]\n',
+            "an override has it in unset",
+        ),
+        (
+            'op_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling"\n[[override]]\n'
+            'match = { product = "atlas-a2" }\noptions = { optypelist_for_implmode = "SoftmaxV2" }\n',
+            "an override changes optypelist_for_implmode alone",
+        ),
+    ],
+)
+def test_a_key_gets_its_new_name_everywhere_or_nowhere(options: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert migrated(tmp_path, options) == (1, options)
+    assert said in capsys.readouterr().out
+
+
+def test_a_family_is_migrated_from_its_base_upwards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    child = '[profile]\nextends = ["p"]\n\n[options]\nprecision_mode = "force_fp32"\n'
+    write(tmp_path, {"profiles/child.toml": child, "profiles/p.toml": '[options]\nprecision_mode = "allow_mix_precision"\n'})
+    again = ["migrate", "child", "--cann", "9.0.0", "--store", str(tmp_path / "profiles")]
+    assert __main__.main(again) == 1
+    assert "p sets it too and has to be migrated first" in capsys.readouterr().out
+    assert (tmp_path / "profiles/child.toml").read_text() == child
+    assert migrated(tmp_path, 'precision_mode = "allow_mix_precision"\n') == (1, 'precision_mode_v2 = "mixed_float16"\n')
+    assert "child names precision_mode, and inherits precision_mode_v2 now" in capsys.readouterr().out
+    assert __main__.main(again) == 0
+    assert (tmp_path / "profiles/child.toml").read_text().endswith('\nprecision_mode_v2 = "cube_fp16in_fp32out"\n')
+    assert __main__.main(["check", "--cann", "9.0.0", "--store", str(tmp_path / "profiles")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "release", "option"),
+    [
+        ("6.0.RC1", "6.0.1", "jit_compile"), ("6.0.RC1", "6.0.1", "static_memory_policy"),
+        ("6.0.1", "6.3.RC1", "variable_format_optimize"), ("6.3.RC2", "7.0.RC1", "op_compiler_cache_mode"),
+        ("7.0.0", "9.0.0", "hccl_timeout"),
+    ],
+)  # fmt: skip
+def test_every_default_that_changed_is_told(
+    first: str, release: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert migrated(tmp_path, "use_off_line = true\n", "--dry-run", release=release, head=f'cann = ">={first}"\n')[0] == 0
+    assert f"NP512: {option} is not set" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import Any
 
 from npuprof import changes, checks, document, migration, output, report, spec
@@ -35,6 +36,7 @@ def migrate_preset(spec_: str, cann: str, product: str | None, format_: str, dry
         moved = migration.migrate(profile, before, release)
         new = Profile(document.read(profile.name, profile.document.source, moved.text), profile.key, profile.home)
         after = _resolved(new, store, context)
+        moved = moved._replace(findings=(*moved.findings, *migration.below(moved.made, _heirs(profile, store, context))))
         left = _left(moved, after, before)
         answer = _json(moved, before, after, left, release) if format_ == "json" else ""
         if format_ == "text":
@@ -57,6 +59,22 @@ def _resolved(profile: Profile, store: str | None, context: Any) -> Config:
     if isinstance(profile.home, Folder):
         workspace.keep(profile.home)
     return workspace.resolver.config(profile)
+
+
+def _heirs(profile: Profile, store: str | None, context: Any) -> list[Profile]:
+    """Return the presets of the same store that extend a preset, those left out that cannot be read."""
+    if not isinstance(profile.home, Folder):
+        return []
+    workspace = spec.Workspace(store, context)
+    workspace.keep(profile.home)
+    found = []
+    for name in profile.home.names():
+        with suppress(NpuprofError):
+            other = profile.home.profile(name)
+            lineage = workspace.resolver.lineage(other)[:-1]
+            if any(one.document.source == profile.document.source for one in lineage):
+                found.append(other)
+    return found
 
 
 def _left(moved: Migration, after: Config, before: Config) -> list[Finding]:
