@@ -1,7 +1,8 @@
 """Facts that only a launcher knows: the rank of this process, its place on the node, the size of the job.
 
 A preset asks for one (``RANK_ID = { launcher = "rank" }``) instead of freezing it. They are read from the
-variables that launchers set, the first that is there, and where none is there from the rank table.
+variables that launchers set, and where none is there from the rank table. Launchers run inside one another: a
+batch script of Slurm has SLURM_PROCID=0 and so has every process that mpirun starts in it. The innermost decides.
 """
 
 from __future__ import annotations
@@ -21,6 +22,24 @@ FACTS: dict[str, tuple[str, ...]] = {
     "node-ip": ("CM_WORKER_IP", "HCCL_IF_IP", "POD_IP", "XDL_IP"),
     "job": ("JOB_ID", "SLURM_JOB_ID", "PBS_JOBID"),
 }  # fmt: skip
+#: Launchers, innermost first: the variables by which each is known, and what it tells of its processes.
+_LAUNCHERS: tuple[tuple[tuple[str, ...], dict[str, tuple[str, ...]]], ...] = (
+    (("RANK_ID",), {"rank": ("RANK_ID",), "local-rank": ("ASCEND_DEVICE_ID", "DEVICE_ID"), "world-size": ("RANK_SIZE",)}),
+    (
+        ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
+        {"rank": ("RANK",), "local-rank": ("LOCAL_RANK",), "world-size": ("WORLD_SIZE",), "node-rank": ("GROUP_RANK",)},
+    ),
+    (
+        ("OMPI_COMM_WORLD_RANK",),
+        {
+            "rank": ("OMPI_COMM_WORLD_RANK",),
+            "local-rank": ("OMPI_COMM_WORLD_LOCAL_RANK",),
+            "world-size": ("OMPI_COMM_WORLD_SIZE",),
+        },
+    ),
+    (("PMI_RANK", "MPI_LOCALRANKID"), {"rank": ("PMI_RANK",), "local-rank": ("MPI_LOCALRANKID",), "world-size": ("PMI_SIZE",)}),
+)
+_NUMBERS = ("rank", "local-rank", "world-size", "node-rank")
 #: Variables that may hold what a rank table calls its server_id.
 _SERVERS = ("CM_WORKER_IP", "HCCL_IF_IP", "POD_IP", "XDL_IP", "POD_NAME", "HOSTNAME")
 
@@ -30,8 +49,16 @@ def fact(name: str, environ: Mapping[str, str], table: str = "") -> str | None:
 
     ``table`` is the text of the rank table, if there is one.
     """
-    told = next((environ[variable] for variable in FACTS[name] if environ.get(variable)), None)
+    inner = [told.get(name, ()) for known, told in _LAUNCHERS if all(_says(environ, variable, "rank") for variable in known)]
+    variables = (variable for group in (*inner, FACTS[name]) for variable in group)
+    told = next((environ[variable] for variable in variables if _says(environ, variable, name)), None)
     return told if told is not None or not table else _from_table(name, environ, table)
+
+
+def _says(environ: Mapping[str, str], variable: str, name: str) -> bool:
+    """Return whether a variable holds a fact of this kind: text that is no number is no rank."""
+    text = environ.get(variable, "")
+    return text.isascii() and text.isdecimal() if name in _NUMBERS else bool(text)
 
 
 def _from_table(name: str, environ: Mapping[str, str], table: str) -> str | None:

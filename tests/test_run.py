@@ -147,11 +147,31 @@ RANK_SIZE = { launcher = "world-size" }
         ({"RANK": "5", "LOCAL_RANK": "5", "WORLD_SIZE": "8"}, ("5", "5", "8")),
         ({"PMI_RANK": "2", "MPI_LOCALRANKID": "0", "PMI_SIZE": "4"}, ("2", "0", "4")),
         ({"RANK_ID": "7", "SLURM_PROCID": "9", "ASCEND_DEVICE_ID": "6", "RANK_SIZE": "8"}, ("7", "6", "8")),
+        ({"RANK": "$(id)", "SLURM_PROCID": "9", "SLURM_LOCALID": "1", "SLURM_NTASKS": "16"}, ("9", "1", "16")),
     ],
 )
 def test_facts_come_from_the_launchers_own_variables(start: Run, environ: dict[str, str], wanted: tuple[str, ...]) -> None:
     found = shown(start(ASKED, sys.executable, "-c", SHOW, environ=environ))
     assert (found["RANK_ID"], found["ASCEND_DEVICE_ID"], found["RANK_SIZE"]) == wanted
+
+
+BATCH = {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "16", "SLURM_NODEID": "0"}  # what a batch script has
+
+
+@pytest.mark.parametrize(
+    ("inner", "wanted"),
+    [
+        ({"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_SIZE": "8"}, ("5", "1", "8")),
+        ({"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"}, ("5", "1", "8")),
+        ({"PMI_RANK": "5", "MPI_LOCALRANKID": "1", "PMI_SIZE": "8"}, ("5", "1", "8")),
+        ({"RANK_ID": "5", "ASCEND_DEVICE_ID": "1", "RANK_SIZE": "8"}, ("5", "1", "8")),
+        ({"RANK_ID": "5", "DEVICE_ID": "1"}, ("5", "1", "16")),
+        ({"RANK": "5"}, ("0", "0", "16")),
+        ({"ASCEND_DEVICE_ID": "3"}, ("0", "0", "16")),
+    ],
+)
+def test_a_launcher_inside_a_batch_script_decides(inner: dict[str, str], wanted: tuple[str, ...]) -> None:
+    assert tuple(fact(name, {**BATCH, **inner}) for name in ("rank", "local-rank", "world-size")) == wanted
 
 
 def test_facts_nobody_tells_are_left_out_and_said(start: Run) -> None:
