@@ -163,6 +163,23 @@ def test_the_help_cuts_nothing_short_and_names_every_value(run: Any, verb: str) 
         assert "<str>" not in shown
 
 
+def test_a_misspelt_key_is_not_unset_in_silence(run: Any) -> None:
+    for verb in ("show", "render"):
+        done = run(verb, "leaf", "--unset", "precison_mode_v2")
+        assert (done.code, done.out) == (2, "")
+        assert "leaf does not set 'precison_mode_v2', and the catalogue does not know it" in done.err
+        assert "did you mean 'precision_mode_v2'?" in done.err
+    for key in ("deterministic", "env.J", "dump_path"):  # known, or set: nothing is lost
+        assert run("show", "leaf", "--unset", key).code == 0
+    assert run("show", "leaf", "--set", "env.MINE=1", "--unset", "env.MINE").code == 0
+
+
+def test_a_spec_without_a_name_says_so(run: Any) -> None:
+    for word in ("", "@HEAD", "leaf+", "+leaf"):
+        assert "the name of a profile is missing" in run("show", word).err, word
+    assert "leaf --store builtin:" in run("show", "builtin:leaf").err
+
+
 def test_a_flag_of_atc_is_a_key_of_the_catalogue(run: Any) -> None:
     assert run("option", "--op_select_implmode").out.startswith("--op_select_implmode: ")
     assert run("option", "--op_select_implmod").code == 2
@@ -222,6 +239,26 @@ def test_what_is_in_force_out_of_a_text_overruled_nobody(run: Any, store: Any) -
     assert 'profiling_options.training_trace = "on"  # profiles/base.toml:2' in lines
     assert "overruled" not in run("explain", "top", "profiling_options.training_trace").out
     assert 'overruled    "/p" of base (profiles/base.toml:2)' in run("explain", "top", "profiling_options.output").out
+
+
+def test_an_appended_element_overrules_none_of_those_before_it(run: Any, store: Any) -> None:
+    base = "[options]\ndump_step = [1, 2]\n"
+    store({"old": "options.dump_step = [8, 9, 10]\n", "base": f'profile.extends = ["old"]\n{base}'})
+    store({"top": 'profile.extends = ["base"]\nappend.options.dump_step = [3, 4]\n'})
+    first, third, last = (run("explain", "top", f"dump_step[{index}]").out for index in (0, 2, 3))
+    assert "set by       base (profiles/base.toml:3)\n  overruled    8 of old (profiles/old.toml:1)\n" in first
+    assert "set by       top (profiles/top.toml:2, append)\n  overruled    10 of old (profiles/old.toml:1)\n" in third
+    assert first.count("overruled") == third.count("overruled") == 1
+    assert "dump_step[3] = 4\n" in last
+    assert "overruled" not in last
+
+
+def test_explain_names_only_who_cleared_the_place_in_question(run: Any, store: Any) -> None:
+    lists = "options.modify_mixlist = { black-list = { to-add = ['A'] }, white-list = { to-add = ['B'] } }"
+    store({"base": lists, "top": "profile.extends = ['base']\nprofile.unset = ['modify_mixlist.black-list']\n"})
+    assert "cleared by   top (profiles/top.toml:2, unset)" in run("explain", "top", "modify_mixlist.black-list.to-add").out
+    assert "cleared by   top (profiles/top.toml:2, unset)" in run("explain", "top", "modify_mixlist").out
+    assert "cleared by" not in run("explain", "top", "modify_mixlist.white-list").out
 
 
 def test_explain_names_winner_losers_default_and_rules(run: Any, store: Any) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuprof.config import Config
+    from npuprof.model import Step
     from npuprof.profile import Profile
     from npuprof.store import Folder
 
@@ -230,16 +231,44 @@ def _losers(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
     """Return what was written at a place and is no longer in force, the last first."""
     winners = {(origin.revision, origin.file, origin.path) for origin in _authors_at(config, key, tail)}
     lost = []
-    for event in reversed(config.history(key)):
-        found, value = values.find(key, event.step.value, tail)
-        if event.step.op == "unset" or not found:
+    history = config.history(key)
+    for event, place in reversed([*zip(history, _places(key, [event.step for event in history], tail), strict=True)]):
+        found, value = values.find(key, event.step.value, place) if place is not None else (False, None)
+        if event.step.op == "unset" or place is None or not found:
             continue
         written = isinstance(event.step.value, str)  # all that stands in a text has the place of the text
-        origin = event.origin if written else event.origin._replace(path=(*event.origin.path, *tail))
+        origin = event.origin if written else event.origin._replace(path=(*event.origin.path, *place))
         inside = {(origin.revision, origin.file, path) for path in ([origin.path] if written else _paths(value, origin.path))}
         if not inside & winners:
             lost.append((value, origin))
     return lost
+
+
+def _places(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
+    """Return where in the value of each step that stands which lands at a place of the whole; None where nothing does.
+
+    An appended element lands behind those that are there already.
+    """
+    depth = next((depth for depth, part in enumerate(tail) if isinstance(part, int)), None)
+    if depth is None:
+        return [tail for _ in steps]
+    found: list[Path | None] = []
+    value: Any = None
+    for step in steps:
+        if step.op == "append":
+            before = values.find(key, value, tail[:depth])[1]
+            index = tail[depth] - (len(before) if isinstance(before, list) else 0)
+            found.append((*tail[:depth], index, *tail[depth + 1 :]) if index >= 0 else None)
+            value = values.append(key, value, step.value)
+        else:
+            found.append(tail)
+            value = values.remove(key, value, step.tail) if step.op == "unset" else values.merge(key, value, step.value)
+    return found
+
+
+def _apart(one: Path, other: Path) -> bool:
+    """Return whether neither of two places holds the other."""
+    return any(left != right for left, right in zip(one, other, strict=False))
 
 
 def _authors_at(config: Config, key: str, tail: Path) -> list[Origin]:
@@ -294,7 +323,7 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
             ]
         )
     losers = _losers(config, full, tail) if config.history(full) else []
-    events = [event for event in config.history(full) if event.step.op == "unset"]
+    events = [event for event in config.history(full) if event.step.op == "unset" and not _apart(event.step.tail, tail)]
     ruled = [rule for rule in catalog.rules() if full in rule.reads]
     last = _last_change(asked, config, full, tail)
     if format_ == "json":
