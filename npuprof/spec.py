@@ -103,6 +103,8 @@ class Workspace:
         from npuprof import history
 
         name, _, revision = spec.partition("@")
+        if not name:
+            raise NpuprofError([store.bad_name(name)])
         if _is_path(name):
             name = self._inside(name) or name
         found, shown = history.profile(self.store, f"{name}@{revision}")
@@ -123,7 +125,22 @@ class Workspace:
         name = self._names.get(profile.key, profile.name)
         if mixins:
             profile = self.composed(name, [profile, *(self.profile(mixin) for mixin in mixins)])
+        self._meant(profile, name, changes)
         return self.resolver.config(profile, name, changes)
+
+    def _meant(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
+        """Refuse to unset what no preset could hold and this one does not: a misspelt key would stay in force unseen."""
+        strange = [step.key for step in changes if step.op == "unset" and not catalog.text(*keys.section_and_name(step.key))]
+        if not strange:
+            return
+        settings = self.resolver.config(profile, name, [step for step in changes if step.op != "unset"]).settings
+        problems = [
+            Finding("NP924", "error", f"{name} does not set {key!r}, and the catalogue does not know it", "", did_you_mean(key, settings))
+            for key in strange
+            if key not in settings
+        ]
+        if problems:
+            raise NpuprofError(problems)
 
     def keep(self, opened: Any) -> None:
         """Use a store that has been opened before (a folder, or one at a revision), with all it has read."""

@@ -104,7 +104,7 @@ class Folder:
 
     def _read(self, name: str, asked: Origin | None) -> Profile:
         if not is_name(name):
-            raise NpuprofError([_bad_name(name, asked)])
+            raise NpuprofError([bad_name(name, asked)])
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != "builtin:" else path
         try:
@@ -223,13 +223,16 @@ def _no_store() -> Finding:
     )
 
 
-def _bad_name(name: str, asked: Origin | None) -> Finding:
+def bad_name(name: str, asked: Origin | None = None) -> Finding:
+    """Return what is to be said of a text that cannot be the name of a profile."""
     why = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
     hint = "leave out the .toml" if name.endswith(".toml") else "for a file elsewhere give a path that ends in .toml"
+    if name.startswith("builtin:"):
+        hint = f"name the store apart: {name.removeprefix('builtin:')} --store builtin:"
     return Finding(
         "NP004",
         "error",
-        f"{name!r} cannot be the name of a profile",
+        f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing",
         why,
         hint,
         asked,
