@@ -85,7 +85,8 @@ def uninstall_drivers(everywhere: bool, store_: str | None) -> int:
         else:
             os.unlink(path)
         done.append(path)
-    output.talk(f"npuprof: {'removed' if done else 'nothing was set up'}" + "".join(f"\n  {name}" for name in done))
+    where = "for all repositories of this user" if everywhere else "for this repository alone"
+    output.talk(f"npuprof: {'removed' if done else f'nothing was set up {where}'}" + "".join(f"\n  {name}" for name in done))
     return 0
 
 
