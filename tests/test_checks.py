@@ -256,6 +256,19 @@ def test_an_option_that_newer_adapters_no_longer_read_is_said_to_have_no_effect(
     assert (finding.code, finding.severity, finding.why) == ("NP502", "warning", f"Since CANN {since} no adapter reads the key.")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("NPUPROF_HCCL_ALGORITHM", "write HCCL_algorithm below [options]"),
+        ("NPUPROF_DIGEST", "choose another name"),
+        ("NPUPROF_STORE", None),
+    ],
+)
+def test_a_variable_that_an_export_would_overwrite_is_refused(name: str, hint: str | None) -> None:
+    found = [finding for finding in findings(f'[env]\n{name} = "x"\n') if finding.severity == "error"]
+    assert [(finding.code, finding.hint, finding.line) for finding in found] == ([("NP210", hint, 2)] if hint else [])
+
+
 def test_each_detail_of_a_dump_that_is_off_is_named() -> None:
     found = findings('[options]\ndump_step = "1"\ndump_mode = "all"\nwork_path = "./a"\ndistribute_config = "./d"\n')
     named = {finding.key for finding in found if finding.severity == "warning"}

@@ -237,6 +237,12 @@ def _deeper(option: Option, fault: tuple[Any, str, str]) -> Fault:
     return Fault("NP204", "error", f"{keys.show(option.name, tail)}: {message}", why, hint, tail)
 
 
+@cache
+def _own_names() -> dict[str, str]:
+    """Return what stands behind ``NPUPROF_`` in an export, with the option it carries."""
+    return {"PROFILE": "", "DIGEST": ""} | {name.upper(): name for name in catalog.names()}
+
+
 def _variable(name: str, value: Any) -> list[Fault]:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return [
@@ -248,6 +254,11 @@ def _variable(name: str, value: Any) -> list[Fault]:
                 "use letters, digits and '_'",
             )
         ]
+    if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _own_names():
+        why = "An export holds the preset's name, its digest and every option under such names; the value would be lost."
+        option = _own_names()[name.removeprefix("NPUPROF_")]
+        hint = f"write {option} below [options]" if option else "choose another name"
+        return [Fault("NP210", "error", f"env.{name} is a name that npuprof fills in", why, hint)]
     variable = catalog.variable(name)
     if isinstance(value, dict):
         return _launcher(name, value, variable)
