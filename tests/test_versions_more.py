@@ -186,3 +186,38 @@ def test_a_store_made_in_a_later_commit_has_no_older_history(repo: Repo, run: Ca
     repo.commit({}, "another store")
     found = json.loads(run("log", "other", "--store", "team", "--format", "json").out)["commits"]
     assert [(step["subject"], step["kind"]) for step in found] == [("another store", "created")]
+
+
+def test_commit_leaves_alone_what_is_no_preset_and_says_what_was_mended(repo: Repo, run: Callable[..., Any]) -> None:
+    for name in (".hidden", "a b", ".git-like/x"):
+        path = repo.folder / "profiles" / f"{name}.toml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("[options]\n")
+    assert run("commit").code == 1
+    repo.write({"leaf": "broken = ["})
+    repo.git("commit", "-qam", "broken")
+    repo.write({"leaf": LEAF})
+    assert run("commit").out.endswith(" Mend leaf\n")
+    assert sorted(repo.git("ls-files", "profiles").splitlines()) == ["profiles/base.toml", "profiles/leaf.toml"]
+
+
+def test_a_message_longer_than_a_command_line_is_committed(repo: Repo, run: Callable[..., Any]) -> None:
+    repo.write({f"p{number}": f'[profile]\nextends = ["base"]\n[env]\nA = "{number}{"x" * 700}"\n' for number in range(300)})
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "many")
+    repo.write({f"p{number}": f'[profile]\nextends = ["base"]\n[env]\nA = "{number}{"y" * 700}"\n' for number in range(300)})
+    done = run("commit")
+    assert done.code == 0, done.err
+    assert len(repo.git("log", "-1", "--format=%B")) > 200_000
+
+
+def test_a_merge_under_way_is_named_as_the_reason(repo: Repo, run: Callable[..., Any]) -> None:
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"base": BASE.format(600)})
+    repo.git("checkout", "-q", "main")
+    repo.commit({"base": BASE.format(700)})
+    repo.git("merge", "side", check=False)
+    repo.write({"base": BASE.format(650)})
+    done = run("commit")
+    assert (done.code, done.out) == (2, "")
+    assert "a merge is under way" in done.err

@@ -92,6 +92,8 @@ def _candidates(touched: Sequence[survey.Pair]) -> list[list[str]]:
         for verb, status in (("Add", "added"), ("Remove", "removed"))
     }
     whole = [f"{verb} {names}" for verb, names in named.items() if names]
+    if mended := ", ".join(pair.name for pair in touched if pair.valid == (False, True) and not pair.changes):
+        whole.append(f"Mend {mended}")
     whole += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
     folded = folds(touched)
     long, short = [], []

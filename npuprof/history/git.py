@@ -210,4 +210,7 @@ def refusal(reason: bytes, folder: str) -> Finding:
         why = "Revisions and versions are those of the git repository that holds the presets."
         hint = "leave out the revision, or put the store under git: git init, git add, git commit"
         return Finding("NP021", "error", f"{folder} is not in a git repository", why, hint)
+    if "cannot do a partial commit" in text:
+        what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"
+        return Finding("NP022", "error", what, "", "conclude it with git add and git commit, or give it up: git status says how")
     return Finding("NP022", "error", f"git could not answer: {first or 'it said nothing'}", "", "run git in the same folder to see more")

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import Any
 
 from npuprof.errors import NpuprofError
 from npuprof.history.git import environment, refusal
 from npuprof.model import Finding
+from npuprof.store import is_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from npuprof.history.repository import Repository
 
 
 def status(repository: Repository) -> tuple[list[str], list[str]]:
-    """Return the paths (from the top) of the store's TOML files that differ from the last commit, and of those the untracked."""
+    """Return the paths (from the top) of the store's profile files that differ from the last commit, and of those the untracked."""
     listed = repository.git.run("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", ".")
     changed, untracked = [], []
     for record in os.fsdecode(listed).split("\0"):
         path = record[3:]
-        if path.endswith(".toml") and path.startswith(repository.prefix):
+        if path.endswith(".toml") and path.startswith(repository.prefix) and is_name(path[len(repository.prefix) : -5]):
             changed.append(path)
             if record.startswith("??"):
                 untracked.append(path)
@@ -35,11 +38,11 @@ def commit(repository: Repository, paths: Sequence[str], untracked: Sequence[str
     Raises NpuprofError with git's reason (a hook, no identity, a merge under way); nothing is staged then.
     """
     git = _git(repository)
-    with _listed(paths) as every, _listed(untracked) as new:
+    with _listed(paths) as every, _listed(untracked) as new, _kept(message.encode(errors="surrogateescape")) as said:
         if untracked:
             _do(repository, git.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
         try:
-            words = ("--only", "--quiet", "--cleanup=verbatim", f"--message={message}")
+            words = ("--only", "--quiet", "--cleanup=verbatim", f"--file={said}")
             _do(repository, git.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
         except NpuprofError:
             if untracked:
@@ -53,7 +56,8 @@ def tag(repository: Repository, name: str, target: str, message: str) -> None:
     if repository.git.read([f"refs/tags/{name}"])[0] is not None:
         what = f"the tag {name} exists already"
         raise NpuprofError([Finding("NP026", "error", what, "A released version never changes.", "release the next number")])
-    _do(repository, _git(repository).tag, "--annotate", "--cleanup=verbatim", f"--message={message}", "--", name, target)
+    with _kept(message.encode(errors="surrogateescape")) as said:
+        _do(repository, _git(repository).tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target)
     repository.forget()
 
 
@@ -83,19 +87,20 @@ def _rest(said: str) -> str:
     return " ".join(said.split()) if "\n" in said.strip() else ""
 
 
-class _listed:  # noqa: N801 - a context manager
-    """A temporary file that lists paths, each ended by NUL."""
+def _listed(paths: Sequence[str]) -> AbstractContextManager[str]:
+    """Make a temporary file that lists paths, each ended by NUL."""
+    return _kept(b"".join(os.fsencode(path) + b"\0" for path in paths))
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
 
-    def __enter__(self) -> str:
-        import tempfile
+@contextmanager
+def _kept(content: bytes) -> Iterator[str]:
+    """Make a temporary file: a command line does not hold any number of paths, nor any length of message."""
+    import tempfile
 
-        handle, self._name = tempfile.mkstemp(prefix="npuprof-")
+    handle, name = tempfile.mkstemp(prefix="npuprof-")
+    try:
         with os.fdopen(handle, "wb") as file:
-            file.write(b"".join(os.fsencode(path) + b"\0" for path in self._paths))
-        return self._name
-
-    def __exit__(self, *_: object) -> None:
-        os.unlink(self._name)
+            file.write(content)
+        yield name
+    finally:
+        os.unlink(name)
