@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 from npuprof.errors import NpuprofError
@@ -53,18 +54,70 @@ def write_all(files: Mapping[str, str | bytes]) -> None:
     Raises NpuprofError.
     """
     prepared: list[tuple[str, str]] = []
+    kept: list[tuple[str, str | None]] = []
     try:
         for path, text in files.items():
-            target = os.path.realpath(path)  # a link stays a link
-            prepared.append((_beside(target, text), target))
+            if not streams(path):
+                target = os.path.realpath(path)  # a link stays a link
+                prepared.append((_beside(target, text), target))
         for temporary, target in prepared:
+            if len(prepared) > 1:
+                kept.append((target, _keep(target, f"{temporary}.old")))
             os.replace(temporary, target)
-    except OSError as error:
+        for path, text in files.items():
+            if streams(path):
+                with open(path, "wb") as stream:
+                    stream.write(text if isinstance(text, bytes) else text.encode())
+    except BaseException as error:
+        for target, old in reversed(kept):
+            _restore(target, old)
+        kept.clear()
         for temporary, _ in prepared:
             if os.path.exists(temporary):
                 os.unlink(temporary)
+        if not isinstance(error, OSError):
+            raise
         what = f"{error.filename2 or path}: {str(error.strerror).lower()}"  # the error itself may name the temporary file
         raise _unwritable(what, "Nothing was changed.") from None
+    for _, old in kept:
+        if old is not None:
+            os.unlink(old)
+
+
+def streams(path: str) -> bool:
+    """Return whether a path is a device or a pipe: written to, never replaced by a file."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _keep(target: str, name: str) -> str | None:
+    """Give a file that is about to be replaced a second name; None where there is no file yet."""
+    if not os.path.exists(target):
+        return None
+    try:
+        os.link(target, name)
+    except OSError:  # a file system without links
+        import shutil
+
+        shutil.copy2(target, name)
+    return name
+
+
+def _restore(target: str, old: str | None) -> None:
+    """Bring back what ``_keep`` kept."""
+    try:
+        if old is not None:
+            os.replace(old, target)
+            if os.path.exists(old):  # two names of one file: the replacement had not been made
+                os.unlink(old)
+        elif os.path.isfile(target):
+            os.unlink(target)
+    except OSError:
+        if old is not None and os.path.exists(old):
+            os.unlink(old)
 
 
 def _beside(target: str, text: str | bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -426,6 +427,49 @@ def test_a_second_file_that_cannot_be_replaced_leaves_the_first_as_it_was(tmp_pa
         output.write_all({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
     assert (tmp_path / "a").read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["a", "b", "home"]
+
+
+def test_a_file_that_refuses_late_brings_the_earlier_ones_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "b").write_text("old")
+    os.symlink(tmp_path / "a", tmp_path / "link")
+    before = sorted(os.listdir(tmp_path))
+    replace = os.replace
+
+    def busy(source: str, target: str) -> None:
+        if target.endswith("b"):  # a mount point, as a single file of a container is
+            raise OSError(16, "Device or resource busy", source, None, target)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", busy)
+    with pytest.raises(output.NpuprofError, match="busy"):
+        output.write_all({str(tmp_path / name): "new" for name in ("link", "new", "b")})
+    assert sorted(os.listdir(tmp_path)) == before
+    assert [(tmp_path / name).read_text() for name in ("a", "b", "link")] == ["old"] * 3
+    monkeypatch.undo()
+    output.write_all({str(tmp_path / name): "new" for name in ("link", "new", "b")})
+    assert sorted(os.listdir(tmp_path)) == sorted([*before, "new"])
+    assert [(tmp_path / name).read_text() for name in ("a", "b", "new")] == ["new"] * 3
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(run: Any, store: Any) -> None:
+    store({"good": GOOD})
+    os.mkfifo("pipe")
+    for words in (("show", "good"), ("render", "good")):
+        reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+        assert run(*words, "-o", "pipe").code == 0
+        assert os.read(reader, 1 << 16).decode() == run(*words).out
+        os.close(reader)
+        assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+
+
+def test_a_file_without_an_ending_is_a_file_where_there_is_one(run: Any, store: Any) -> None:
+    store({"good": GOOD})
+    Path("convert").write_text("old")
+    assert run("render", "good", "-o", "convert").code == 0
+    assert Path("convert").read_text() == run("render", "good").out
+    assert run("render", "good", "-o", "fresh").code == 0
+    assert os.listdir("fresh") == ["session.py"]
 
 
 def test_an_interrupted_write_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

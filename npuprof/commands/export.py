@@ -81,12 +81,13 @@ def render(**given: Any) -> int:
         output.talk(f"npuprof: not in this target: {note}")
     _tell(rendered.findings)
     path = given["output"]
-    if path is None or path == "-":
+    if path is None or path == "-" or output.streams(path):
         if rendered.sidecars:
             raise NpuprofError([_needs_folder(config, rendered)])
-        output.answer(rendered.text)
+        output.answer(rendered.text, path)
         return 0
-    folder = path if os.path.isdir(path) or path.endswith(os.sep) or not os.path.splitext(path)[1] else os.path.dirname(path) or "."
+    named = not os.path.isdir(path) and not path.endswith(os.sep) and (os.path.splitext(path)[1] or os.path.isfile(path))
+    folder = os.path.dirname(path) or "." if named else path
     output.make_folder(folder)
     file = os.path.join(path, target.file) if folder == path else path
     output.write_all({**{os.path.join(folder, name): text for name, text in rendered.sidecars.items()}, file: rendered.text})
