@@ -227,6 +227,12 @@ def test_too_many_dump_steps_are_one_finding() -> None:
     assert (finding.code, finding.severity) == ("NP204", "error")
 
 
+@pytest.mark.parametrize("value", ['"fast|step"', '"fast1|loss"', '"fast|loss|"', '["fast", "step"]'])
+def test_an_acceleration_without_its_ratio_is_a_warning(value: str) -> None:
+    found = findings(f"[options]\nexperimental_accelerate_train_mode = {value}\n")
+    assert [(finding.code, finding.severity) for finding in found if finding.severity != "info"] == [("NP205", "warning")]
+
+
 @pytest.mark.parametrize("value", ['"Pooling,Softmax|V2"', '["Pooling", "Softmax|V2"]'])
 def test_a_name_unlike_all_documented_ones_is_a_warning_at_that_name(value: str) -> None:
     text = f'[options]\nop_select_implmode = "high_precision"\noptypelist_for_implmode = {value}\n'

@@ -198,7 +198,7 @@ def _text(option: Option, value: str) -> list[Fault]:
         return []
     parsed = structure.parse(value) if structure else None
     if parsed is not None and structure is not None:
-        return [_deeper(option, fault) for fault in structure.faults(parsed)] or _names(option, parsed)
+        return [_deeper(option, fault) for fault in structure.faults(parsed)] or _unusual(option, parsed)
     if option.kind == "json" or (option.pattern and not re.fullmatch(option.pattern, value)) or (structure and not option.pattern):
         example = catalog.text("options", option.name).get("example")
         shapes = [f"text like {shown(example)}"] if example else []
@@ -215,11 +215,15 @@ def _text(option: Option, value: str) -> list[Fault]:
 def _structure(option: Option, value: Any) -> list[Fault]:
     from npuprof.structures import STRUCTURES
 
-    return [_deeper(option, fault) for fault in STRUCTURES[option.structure].faults(value)] or _names(option, value)
+    return [_deeper(option, fault) for fault in STRUCTURES[option.structure].faults(value)] or _unusual(option, value)
 
 
-def _names(option: Option, names: Any) -> list[Fault]:
-    """Return the names of a list that do not look like those the documentation lists; the adapter reads none of them."""
+def _unusual(option: Option, names: Any) -> list[Fault]:
+    """Return what the adapter takes although the documentation does not have it: odd names, a ratio left out."""
+    if option.structure == "acceleration" and len(names) == 2:
+        ratio = "0.9" if names[1] == "step" else "1.05"
+        why = f"The documentation asks for all three fields; the adapter takes {ratio} for the third."
+        return [Fault("NP205", "warning", f"{option.name} has no ratio", why, f"write the ratio as well, for example {ratio}")]
     if option.kind != "list" or not option.pattern:
         return []
     why = "No documented name looks like that, and an unknown name is passed over without a message."
