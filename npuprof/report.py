@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
-_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+_LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF names them, and as we count them
 
 
 def paint(text: str, code: str, coloured: bool) -> str:
@@ -173,9 +173,10 @@ FORMATS: dict[str, Callable[[Sequence[Finding]], str]] = {"json": _json, "sarif"
 
 def summary(findings: Sequence[Finding]) -> str:
     """Return the counts by severity: ``2 errors, 1 warning``."""
-    counts = []
-    for severity, plural in (("error", "errors"), ("warning", "warnings"), ("info", "notes")):
-        number = sum(finding.severity == severity for finding in findings)
-        if number:
-            counts.append(f"{number} {plural if number > 1 else plural[:-1]}")
-    return ", ".join(counts)
+    numbers = {noun: sum(finding.severity == severity for finding in findings) for severity, noun in _LEVELS.items()}
+    return ", ".join(counted(number, noun) for noun, number in numbers.items() if number)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 preset``, ``2 presets``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

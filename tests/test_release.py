@@ -44,6 +44,22 @@ def test_a_commit_holds_the_profile_files_and_nothing_else(repo: Repo, run) -> N
     assert done.out == f"{repo.head[:7]} {message.splitlines()[0]}\n"
 
 
+def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
+    one = BASE.format(1, "fp16")
+    repo.commit({"one": one, "two": one})
+    names = ("hcom_parallel", "mix_compile_mode", "enable_data_pre_proc", "enable_small_channel_of_mine", "use_off_line")
+    for name in ("one", "two"):
+        repo.write({name: one + "".join(f"{key} = true\n" for key in names)})
+    from npuprof import history, spec, survey
+    from npuprof.commands.commit import headline
+    from npuprof.model import Context
+
+    workspace = spec.Workspace()
+    head = history.of(workspace.store).git.read(["HEAD"])[0]
+    found = survey.survey(history.at(workspace.store, head[0]), workspace.store, ("HEAD", "work tree"), Context())
+    assert headline(found, [], "") == "Change 5 settings in 2 presets"
+
+
 def test_removed_and_renamed_profiles_are_committed(repo: Repo, run) -> None:
     repo.git("mv", "profiles/leaf.toml", "profiles/moved.toml")
     assert run("commit").code == 0

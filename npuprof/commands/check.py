@@ -62,9 +62,8 @@ def check_presets(
 
 
 def _closing(findings: Sequence[Finding], number: int, notes: bool) -> str:
-    presets = f"{number} preset{'s' if number != 1 else ''}"
     more = "" if notes else " (--severity info shows notes as well)"
-    return f"{presets} checked: {report.summary(findings) or 'nothing found'}{more}"
+    return f"{report.counted(number, 'preset')} checked: {report.summary(findings) or 'nothing found'}{more}"
 
 
 def _strays(workspace: spec.Workspace) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from npuprof import checks, history, output, spec, survey
 from npuprof.errors import NpuprofError
 from npuprof.history import Revision, writing
 from npuprof.model import Context, Finding
+from npuprof.report import counted
 from npuprof.review import folds, plain, sentence
 
 TYPE_CHECKING = False
@@ -80,10 +81,10 @@ def headline(found: survey.Survey, paths: Sequence[str], prefix: str) -> str:
             return line
     if touched:
         keys = {change.setting or change.key for pair in touched for change in pair.changes}
-        return f"Change {len(keys)} setting{'s' if len(keys) != 1 else ''} in {len(touched)} preset{'s' if len(touched) != 1 else ''}"
+        return f"Change {counted(len(keys), 'setting')} in {counted(len(touched), 'preset')}"
     names = [path.removeprefix(prefix).removesuffix(".toml") for path in paths]
     line = f"Reword {', '.join(names)}"
-    return line if len(line) <= _WIDTH else f"Reword {len(names)} presets"
+    return line if len(line) <= _WIDTH else f"Reword {counted(len(names), 'preset')}"
 
 
 def _candidates(touched: Sequence[survey.Pair]) -> list[list[str]]:
@@ -102,5 +103,6 @@ def _candidates(touched: Sequence[survey.Pair]) -> list[list[str]]:
         long.append(f"{reach}: {fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{sentence(fold.change)}")
         short.append(f"{reach}: {fold.change.key}")
     presets = len({name for fold in folded for name in fold.presets})
-    counted = [f"Change {len(folded)} settings in {presets} preset{'s' if presets != 1 else ''}"] if len(folded) > 1 else []
-    return [whole + long, whole + short, whole + counted]
+    settings = len({fold.change.setting or fold.change.key for fold in folded})
+    summed = [f"Change {counted(settings, 'setting')} in {counted(presets, 'preset')}"] if len(folded) > 1 else []
+    return [whole + long, whole + short, whole + summed]

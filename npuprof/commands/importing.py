@@ -89,8 +89,8 @@ def _presets(made: list[Draft], base: str | None, path: str | None) -> None:
         _write(files, path)
     notes = sum(len(draft.notes) for draft in good)
     if notes:
-        were = f"{notes} settings were" if notes > 1 else "1 setting was"
-        output.talk(f"npuprof: {were} not carried over; see the comments at the end, or --format text")
+        were = "was" if notes == 1 else "were"
+        output.talk(f"npuprof: {report.counted(notes, 'setting')} {were} not carried over; see the comments at the end, or --format text")
 
 
 def _unique(made: list[Draft]) -> None:
@@ -112,7 +112,7 @@ def _write(files: dict[str, str], folder: str) -> None:
         why = "An import never writes over presets."
         raise NpuprofError([Finding("NP816", "error", f"{folder} already holds {', '.join(there[:5])}", why, "name another folder")])
     output.write_all({os.path.join(folder, f"{name}.toml"): written for name, written in files.items()})
-    output.talk(f"npuprof: wrote {len(files)} presets below {folder}")
+    output.talk(f"npuprof: wrote {report.counted(len(files), 'preset')} below {folder}")
 
 
 def _family(good: list[Draft], path: str | None) -> None:
@@ -129,10 +129,9 @@ def _family(good: list[Draft], path: str | None) -> None:
 
 def _proof(made: Family) -> str:
     mixins = [name for name in made.files if name.startswith("mixins/")]
-    return (
-        f"npuprof: {len(made.proof)} leaves, {'a base' if 'base' in made.files else 'no base'}, {len(mixins)} mix-ins; "
-        f"{made.lines_before} settings became {made.lines_after} lines; every leaf resolves to the digest it had"
-    )
+    leaves = f"{len(made.proof)} {'leaf' if len(made.proof) == 1 else 'leaves'}, {'a base' if 'base' in made.files else 'no base'}"
+    lines = f"{report.counted(made.lines_before, 'setting')} became {report.counted(made.lines_after, 'line')}"
+    return f"npuprof: {leaves}, {report.counted(len(mixins), 'mix-in')}; {lines}; every leaf resolves to the digest it had"
 
 
 def setting(one: Found) -> dict[str, Any]:
@@ -177,6 +176,6 @@ def _text(read_files: list[Imported], made: list[Draft], problems: list[Finding]
                 lines.append(f"      try: {note.hint}")
     commented = sum(one.commented for imported in read_files for one in imported.found)
     if commented:
-        lines.append(f"{commented} settings are commented out")
+        lines.append(f"{report.counted(commented, 'setting')} commented out")
     lines.extend(map(str, problems))
     return "".join(f"{report.visible(line)}\n" if not coloured else f"{line}\n" for line in lines)

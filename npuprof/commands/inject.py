@@ -113,7 +113,7 @@ def _refresh(paths: list[str], injector: Injector, check: bool, force: bool, dry
         raise NpuprofError(problems)
     if check:
         output.answer(report.findings_text(told))
-        output.talk(f"npuprof: {count} block{'s' if count != 1 else ''} looked at: {report.summary(told) or 'all up to date'}")
+        output.talk(f"npuprof: {report.counted(count, 'block')} looked at: {report.summary(told) or 'all up to date'}")
         return 1 if told or (only is not None and not count) else 0
     return _write(files, force, dry_run)
 
@@ -137,7 +137,7 @@ def _place(file: str, data: bytes, line: int | None, target: str | None, spec_: 
     shell = inject.shell_of(file, data)
     if line is not None:
         if not 1 <= line <= len(lines):
-            raise _nowhere(file, f"{file} has {len(lines)} lines, not {line}", "", "name a line of the file")
+            raise _nowhere(file, f"{file} has {report.counted(len(lines), 'line')}, and none is {line}", "", "name a line of the file")
         script = None if shell else Script(file, data)
         variable = _known(script, line) if script is not None and script.tree is not None else ""
         indent = re.match(rb"[ \t]*", lines[line - 1])
@@ -247,7 +247,7 @@ def _write(
         )
     if dry_run:
         output.answer("".join(shown))
-        output.talk(f"npuprof: {len(wanted)} file{'s' if len(wanted) != 1 else ''} would change: {', '.join(wanted) or 'none'}")
+        output.talk(f"npuprof: {report.counted(len(wanted), 'file')} would change: {', '.join(wanted) or 'none'}")
         return 0
     if wanted:
         output.write_all(wanted)

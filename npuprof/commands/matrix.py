@@ -45,7 +45,7 @@ class Cell(Record):
         if self.errors:
             codes = dict.fromkeys(finding.code for finding in self.errors)
             return " ".join([*codes])
-        shown = f"ok, {len(self.warnings)} warning{'s' if len(self.warnings) > 1 else ''}" if self.warnings else "ok"
+        shown = f"ok, {report.counted(len(self.warnings), 'warning')}" if self.warnings else "ok"
         return shown if self.meant else f"({shown})"
 
 
@@ -82,7 +82,8 @@ def support(
     if format_ == "text":
         output.answer(_text(table, contexts) + (form.text(told) if severity else ""), path)
         hint = "" if severity else "; --severity warning lists the findings"
-        output.talk(f"npuprof: {len(names)} presets on {len(contexts)} platforms: {report.summary(everything) or 'nothing found'}{hint}")
+        where = f"{report.counted(len(names), 'preset')} on {report.counted(len(contexts), 'platform')}"
+        output.talk(f"npuprof: {where}: {report.summary(everything) or 'nothing found'}{hint}")
     elif format_ == "json":
         output.answer(report.dump(_json(table, everything)), path)
     else:

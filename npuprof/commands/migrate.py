@@ -100,7 +100,7 @@ def _show(moved: Migration, before: Config, after: Config, left: list[Finding], 
         lines.append(f"{report.visible(str(made))} ({made.step.why[0].lower()}{made.step.why[1:].rstrip('.')})")
     output.answer("".join(f"{line}\n" for line in lines) + report.findings_text(left, coloured))
     todo = sum(finding.severity != "info" for finding in left)
-    steps = f"{len(moved.made)} step{'s' if len(moved.made) != 1 else ''} made"
+    steps = f"{report.counted(len(moved.made), 'step')} made"
     output.talk(f"npuprof: CANN {release}: {steps}, {todo or 'nothing'} left to decide")
 
 

@@ -53,8 +53,7 @@ def scan_paths(
     told = form.told(findings)
     hidden = len(findings) - len(told)
     more = f" ({hidden} more with --severity info)" if hidden else ""
-    files = f"{count} file{'s' if count != 1 else ''}"
-    form.hand_out(told, f"{files} scanned: {report.summary(told) or 'nothing found'}{more}")
+    form.hand_out(told, f"{report.counted(count, 'file')} scanned: {report.summary(told) or 'nothing found'}{more}")
     return 2 if unread else form.code(findings)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from npuprof import keys
 from npuprof.changes import Change
 from npuprof.record import Record
+from npuprof.report import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def headline(pair: Pair) -> str:
     if pair.status in ("added", "removed"):
         words.append("new" if pair.status == "added" else "removed")
         if pair.changes:
-            words.append(f"{len(pair.changes)} setting{'s' if len(pair.changes) != 1 else ''}")
+            words.append(counted(len(pair.changes), "setting"))
     if pair.valid == (True, False) or (pair.valid[0] is None and pair.valid[1] is False):
         words.append("INVALID NOW" if pair.valid[0] else "invalid")
     elif pair.valid == (False, True):
@@ -93,7 +94,7 @@ def closing(survey: Survey) -> str:
     """Return the counts: ``12 presets differ, 988 do not; 1 became invalid``."""
     touched = survey.touched
     number, rest = len(touched), len(survey.pairs) - len(touched)
-    parts = [f"{number} preset{'s' if number != 1 else ''} differ{'s' if number == 1 else ''}, {rest} {'do' if rest != 1 else 'does'} not"]
+    parts = [f"{counted(number, 'preset')} differ{'s' if number == 1 else ''}, {rest} {'do' if rest != 1 else 'does'} not"]
     invalid = [pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False]
     mended = [pair.name for pair in touched if pair.valid == (False, True)]
     if invalid:
