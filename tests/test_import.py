@@ -304,3 +304,33 @@ def test_the_open_end_of_a_rendered_estimator_sets_nothing() -> None:
     assert settings(text) == {"hcom_parallel": True}
     called = f"{text}\n\nconfig = run_config(**read())\n"
     assert "<depends on **more>" in settings(called).values()
+
+
+def test_a_list_with_a_second_name_is_not_folded() -> None:
+    line = 'op.parameter_map["dump_layer"].s = tf.compat.as_bytes(" ".join(names))\n'
+    assert one(f'names = ["a"]\nself.names = names\n{line}').value == "a"
+    assert (
+        one(f'names = ["a"]\nother = names\nother.append("b")\n{line}').reason == "depends on the variable names, which has a second name"
+    )
+
+
+@pytest.mark.parametrize(
+    ("imports", "expression"),
+    [
+        ("import os.path as osp", 'osp.join("/a", "b")'),
+        ("from os import path", 'path.join("/a", "b")'),
+        ("from os import path as p", 'p.join("/a", "b")'),
+        ("from os.path import join", 'join("/a", "b")'),
+        ("import os.path", 'os.path.join("/a", "b")'),
+        ("import os", '{"x": "/a/b"}.get("x", "/c")'),
+        ("import os", '{"y": "/c"}.get("x", "/a/b")'),
+    ],
+)
+def test_a_function_is_known_under_the_name_it_is_imported_by(imports: str, expression: str) -> None:
+    line = f'op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
+    assert one(f"{imports}\n{line}").value == "/a/b"
+
+
+def test_a_function_of_the_same_name_from_elsewhere_is_not() -> None:
+    line = 'op.parameter_map["dump_path"].s = tf.compat.as_bytes(join("/a", "b"))\n'
+    assert one(f"from mine import join\n{line}").reason == "depends on the result of join('/a', 'b')"

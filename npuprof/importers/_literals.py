@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import ast
 import operator
-import posixpath
-import re
 from typing import Any
 
+from npuprof.importers._functions import METHODS, call
 from npuprof.importers._scopes import Binding, Scope
+from npuprof.importers._terms import LONGEST, Unknown, bounded, narrow, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LONGEST = 1_000_000
 _DEEPEST = 60
 _CHAIN = 5_000
 _STEPS = 20_000
-_WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
@@ -39,19 +37,7 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
-_TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes, "list": list, "dict": dict, "tuple": tuple}
-METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode", "zfill"}
-_CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensure_binary", "ensure_str"}
 _RUN_NAMES = {"FLAGS", "args", "arg", "opt", "opts", "flags", "params", "hparams", "cfg", "config", "conf", "options", "parsed", "self"}
-
-
-class Unknown(Exception):  # noqa: N818
-    """The value depends on the run; the text says on what. ``flag`` is the name of a command-line flag."""
-
-    def __init__(self, reason: str, flag: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.flag = flag
 
 
 _budget = [0]
@@ -70,31 +56,13 @@ def fold(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
     if folder is None:
         raise Unknown(f"depends on {short(node)}")
     try:
-        return _bounded(folder(node, scope, depth + 1))
+        return bounded(folder(node, scope, depth + 1))
     except Unknown:
         raise
     except RecursionError:
         raise Unknown("the expression is too deep to follow") from None
     except Exception as error:
         raise Unknown(f"{short(node)} raises {type(error).__name__}") from None
-
-
-def short(node: ast.AST) -> str:
-    """Return an expression as text, cut where it is long."""
-    try:
-        text = ast.unparse(node)
-    except (RecursionError, ValueError):
-        return "a long expression"
-    text = " ".join(text.split())
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _bounded(value: Any) -> Any:
-    if (isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > _LONGEST) or (
-        isinstance(value, int) and value.bit_length() > 4096
-    ):
-        raise Unknown("the value is too large")
-    return value
 
 
 def _name(node: ast.Name, scope: Scope, depth: int) -> Any:
@@ -128,6 +96,8 @@ def _of(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
         values.append(fold(binding.node, home, depth))
     if any(type(value) is not type(values[0]) or value != values[0] for value in values):
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times to different values")
+    if isinstance(values[0], (list, dict)) and home.aliased(name):
+        raise Unknown(f"depends on the variable {name}, which has a second name")
     return values[0]
 
 
@@ -177,7 +147,7 @@ def _binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
             raise Unknown("the expression is too long to follow")
     value = fold(left, scope, depth)
     for op, right in reversed(chain):
-        value = _bounded(_apply(op, value, fold(right, scope, depth)))
+        value = bounded(_apply(op, value, fold(right, scope, depth)))
     return value
 
 
@@ -188,10 +158,10 @@ def _apply(op: type, left: Any, right: Any) -> Any:
         raise Unknown("the value is too large")
     if op is ast.Mult:
         for one, other in ((left, right), (right, left)):
-            if isinstance(one, (str, bytes, list, tuple)) and isinstance(other, int) and len(one) * other > _LONGEST:
+            if isinstance(one, (str, bytes, list, tuple)) and isinstance(other, int) and len(one) * other > LONGEST:
                 raise Unknown("the value is too large")
     if op is ast.Mod and isinstance(left, (str, bytes)):
-        _narrow(left)
+        narrow(left)
     return _ARITHMETIC[op](left, right)
 
 
@@ -267,125 +237,15 @@ def _text(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
 
 
 def _formatted(value: Any, form: str) -> str:
-    _narrow(form)
+    narrow(form)
     return format(value, form)
 
 
-def _narrow(form: str | bytes) -> None:
-    """Refuse a format that could fill the memory."""
-    text = form if isinstance(form, str) else form.decode("latin-1")
-    if _WIDTH.search(text):
-        raise Unknown("the value is too large")
-
-
 def _call(node: ast.Call, scope: Scope, depth: int) -> Any:
-    function = node.func
-    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
-    if any(isinstance(arg, ast.Starred) for arg in node.args):
-        raise Unknown(f"depends on {short(node)}")
-    if name in ("getenv",) or (name == "get" and isinstance(function, ast.Attribute) and short(function.value).endswith("environ")):
-        raise Unknown(f"depends on the environment ({short(node)})")
-    if isinstance(function, ast.Name) and scope.find(name) is None:
-        return _builtin(name, node, scope, depth)
-    if len(node.args) == 1 and not node.keywords and _converts(function, name, scope):
-        value = fold(node.args[0], scope, depth)
-        if not isinstance(value, (str, bytes)):
-            raise Unknown(f"{short(node)} raises TypeError")
-        if "byte" in name or name in ("b", "ensure_binary"):
-            return value.encode() if isinstance(value, str) else value
-        return value.decode() if isinstance(value, bytes) else value
-    if isinstance(function, ast.Attribute):
-        return _method(function, node, scope, depth)
-    raise Unknown(f"depends on the result of {short(node)}")
+    return call(node, scope, lambda inner: fold(inner, scope, depth))
 
 
-def _converts(function: ast.expr, name: str, scope: Scope) -> bool:
-    """Return whether a call is one of the known conversions between texts and bytes, and not a function of the script."""
-    if isinstance(function, ast.Attribute):
-        return name in _CONVERSIONS or short(function) == "six.b"
-    found = scope.find(name)
-    return name in _CONVERSIONS and bool(found) and all(binding.kind == "import" for binding in found[1])  # type: ignore[index]
-
-
-def _builtin(name: str, node: ast.Call, scope: Scope, depth: int) -> Any:
-    given = node.args
-    if name == "dict" and not given:
-        return {keyword.arg: fold(keyword.value, scope, depth) for keyword in node.keywords if keyword.arg}
-    if name == "isinstance" and len(given) == 2:
-        kinds = given[1].elts if isinstance(given[1], ast.Tuple) else [given[1]]
-        types = tuple(_TYPES[kind.id] for kind in kinds if isinstance(kind, ast.Name) and kind.id in _TYPES)
-        if len(types) == len(kinds):
-            return isinstance(fold(given[0], scope, depth), types)
-    if name == "type" and len(given) == 1:
-        return type(fold(given[0], scope, depth))
-    if name in ("len", "min", "max", "abs", "round", "sum", "repr", "sorted", "range") and given and not node.keywords:
-        values = [fold(arg, scope, depth) for arg in given]
-        if name == "range" and any(abs(value) > 1000 for value in values):
-            raise Unknown("the value is too large")
-        found: dict[str, Callable[..., Any]] = {
-            "len": len,
-            "min": min,
-            "max": max,
-            "abs": abs,
-            "round": round,
-            "sum": sum,
-            "repr": repr,
-            "sorted": sorted,
-            "range": range,
-        }
-        result = found[name](*values)
-        return list(result) if name == "range" else result
-    if name in ("bytes", "bytearray"):
-        values = [fold(arg, scope, depth) for arg in given] + [fold(k.value, scope, depth) for k in node.keywords]
-        if values and isinstance(values[0], str):
-            return values[0].encode(values[1] if len(values) > 1 else "utf-8")  # Python 2 needs no encoding
-        if values and isinstance(values[0], bytes):
-            return values[0]
-    if name in ("str", "unicode", "int", "float", "bool", "list", "tuple") and len(given) <= 1 and not node.keywords:
-        if not given:
-            return _TYPES[name]()
-        value = fold(given[0], scope, depth)
-        if isinstance(value, float) and name == "int" and value != value:
-            raise Unknown(f"{short(node)} raises ValueError")
-        return str(value) if name == "unicode" else _TYPES[name](value)
-    raise Unknown(f"depends on the result of {short(node)}")
-
-
-def _method(function: ast.Attribute, node: ast.Call, scope: Scope, depth: int) -> Any:
-    whole = short(function)
-    if whole in _LIBRARY:
-        return _library(whole, node, scope, depth)
-    if function.attr in METHODS:
-        value = fold(function.value, scope, depth)
-        if isinstance(value, (str, bytes)) and hasattr(value, function.attr):
-            given = [fold(arg, scope, depth) for arg in node.args]
-            named = {keyword.arg: fold(keyword.value, scope, depth) for keyword in node.keywords if keyword.arg}
-            if function.attr == "format":
-                _narrow(value)
-            if function.attr == "zfill" and given[0] > 1000:
-                raise Unknown("the value is too large")
-            return getattr(value, function.attr)(*given, **named)
-    raise Unknown(f"depends on the result of {short(node)}")
-
-
-def _library(name: str, node: ast.Call, scope: Scope, depth: int) -> Any:
-    given = [fold(arg, scope, depth) for arg in node.args]
-    if name == "json.dumps":
-        import json
-
-        named = {keyword.arg: fold(keyword.value, scope, depth) for keyword in node.keywords if keyword.arg}
-        if isinstance(named.get("indent"), int) and named["indent"] > 16:
-            raise Unknown("the value is too large")
-        return json.dumps(*given, **named)
-    return _LIBRARY[name](*given)
-
-
-_LIBRARY: dict[str, Callable[..., Any]] = {
-    "json.dumps": str, "os.path.join": posixpath.join, "os.path.normpath": posixpath.normpath,
-    "os.path.dirname": posixpath.dirname, "os.path.basename": posixpath.basename,
-    "os.path.abspath": lambda path: path, "os.path.realpath": lambda path: path, "os.fspath": lambda path: path,
-    "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,
-}  # fmt: skip
+__all__ = ["METHODS", "Unknown", "fold", "short"]
 _FOLDERS: dict[type, Callable[..., Any]] = {
     ast.Name: _name, ast.Attribute: _attribute, ast.BinOp: _binary, ast.IfExp: _choice, ast.BoolOp: _boolean,
     ast.Compare: _comparison, ast.List: _sequence, ast.Tuple: _sequence, ast.Set: _sequence, ast.Dict: _table,

@@ -57,6 +57,10 @@ class Scope:
             self._bindings = _collect(self.node)
         return self._bindings.get(name, [])
 
+    def aliased(self, name: str) -> bool:
+        """Return whether a name of this scope is given to another name, through which a list may be changed."""
+        return bool(self.bindings(f"={name}"))
+
     def find(self, name: str) -> tuple[Scope, list[Binding]] | None:
         """Return the scope that binds a name, seen from here, and how; None for a name of nobody."""
         scope: Scope | None = self
@@ -85,6 +89,8 @@ def _collect(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Bindi
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
                 _targets(target, statement.value, bind)
+            if isinstance(statement.value, ast.Name) and any(isinstance(target, ast.Name) for target in statement.targets):
+                bind(f"={statement.value.id}", "alias", statement)
         elif isinstance(statement, ast.AnnAssign):
             if statement.value is not None:
                 _targets(statement.target, statement.value, bind)

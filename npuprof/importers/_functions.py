@@ -1,0 +1,157 @@
+"""Calls to the values they always give: conversions, builtins, methods of texts, and a few functions of the library."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+from typing import Any
+
+from npuprof.importers._scopes import Scope
+from npuprof.importers._terms import Unknown, narrow, short
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Fold = Callable[[ast.expr], Any]
+
+TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes, "list": list, "dict": dict, "tuple": tuple}
+METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode", "zfill"}
+_CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensure_binary", "ensure_str"}
+
+
+def call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
+    """Return what a call always gives; ``fold`` folds an expression of the same scope. Raises Unknown."""
+    function = node.func
+    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    if any(isinstance(arg, ast.Starred) for arg in node.args):
+        raise Unknown(f"depends on {short(node)}")
+    if name in ("getenv",) or (name == "get" and isinstance(function, ast.Attribute) and short(function.value).endswith("environ")):
+        raise Unknown(f"depends on the environment ({short(node)})")
+    if isinstance(function, ast.Name) and scope.find(name) is None:
+        return _builtin(name, node, scope, fold)
+    if len(node.args) == 1 and not node.keywords and _converts(function, name, scope):
+        value = fold(node.args[0])
+        if not isinstance(value, (str, bytes)):
+            raise Unknown(f"{short(node)} raises TypeError")
+        if "byte" in name or name in ("b", "ensure_binary"):
+            return value.encode() if isinstance(value, str) else value
+        return value.decode() if isinstance(value, bytes) else value
+    if (whole := _imported(function, scope)) in _LIBRARY:
+        return _library(whole, node, scope, fold)
+    if isinstance(function, ast.Attribute):
+        return _method(function, node, scope, fold)
+    raise Unknown(f"depends on the result of {short(node)}")
+
+
+def _converts(function: ast.expr, name: str, scope: Scope) -> bool:
+    """Return whether a call is one of the known conversions between texts and bytes, and not a function of the script."""
+    if isinstance(function, ast.Attribute):
+        return name in _CONVERSIONS or short(function) == "six.b"
+    found = scope.find(name)
+    return name in _CONVERSIONS and bool(found) and all(binding.kind == "import" for binding in found[1])  # type: ignore[index]
+
+
+def _imported(function: ast.expr, scope: Scope) -> str:
+    """Return the dotted name of a function of a module, whatever name the script imports it under; empty for others."""
+    parts: list[str] = []
+    while isinstance(function, ast.Attribute):
+        parts.append(function.attr)
+        function = function.value
+    if not isinstance(function, ast.Name):
+        return ""
+    found = scope.find(function.id)
+    if found is None:
+        return ".".join([function.id, *reversed(parts)])
+    first = ""
+    for binding in found[1]:
+        node = binding.node
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            return ""
+        module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            if alias.asname == function.id or (not alias.asname and alias.name.partition(".")[0] == function.id):
+                first = f"{module}{alias.name}" if alias.asname or module else function.id
+    return ".".join([first, *reversed(parts)]).replace("posixpath.", "os.path.")
+
+
+def _builtin(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+    given = node.args
+    if name == "dict" and not given:
+        return {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
+    if name == "isinstance" and len(given) == 2:
+        kinds = given[1].elts if isinstance(given[1], ast.Tuple) else [given[1]]
+        types = tuple(TYPES[kind.id] for kind in kinds if isinstance(kind, ast.Name) and kind.id in TYPES)
+        if len(types) == len(kinds):
+            return isinstance(fold(given[0]), types)
+    if name == "type" and len(given) == 1:
+        return type(fold(given[0]))
+    if name in ("len", "min", "max", "abs", "round", "sum", "repr", "sorted", "range") and given and not node.keywords:
+        values = [fold(arg) for arg in given]
+        if name == "range" and any(abs(value) > 1000 for value in values):
+            raise Unknown("the value is too large")
+        found: dict[str, Callable[..., Any]] = {
+            "len": len,
+            "min": min,
+            "max": max,
+            "abs": abs,
+            "round": round,
+            "sum": sum,
+            "repr": repr,
+            "sorted": sorted,
+            "range": range,
+        }
+        result = found[name](*values)
+        return list(result) if name == "range" else result
+    if name in ("bytes", "bytearray"):
+        values = [fold(arg) for arg in given] + [fold(k.value) for k in node.keywords]
+        if values and isinstance(values[0], str):
+            return values[0].encode(values[1] if len(values) > 1 else "utf-8")  # Python 2 needs no encoding
+        if values and isinstance(values[0], bytes):
+            return values[0]
+    if name in ("str", "unicode", "int", "float", "bool", "list", "tuple") and len(given) <= 1 and not node.keywords:
+        if not given:
+            return TYPES[name]()
+        value = fold(given[0])
+        if isinstance(value, float) and name == "int" and value != value:
+            raise Unknown(f"{short(node)} raises ValueError")
+        return str(value) if name == "unicode" else TYPES[name](value)
+    raise Unknown(f"depends on the result of {short(node)}")
+
+
+def _method(function: ast.Attribute, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+    if function.attr == "get" and node.args and not node.keywords:
+        value = fold(function.value)
+        if isinstance(value, dict):
+            return value.get(*(fold(arg) for arg in node.args))
+    if function.attr in METHODS:
+        value = fold(function.value)
+        if isinstance(value, (str, bytes)) and hasattr(value, function.attr):
+            given = [fold(arg) for arg in node.args]
+            named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
+            if function.attr == "format":
+                narrow(value)
+            if function.attr == "zfill" and given[0] > 1000:
+                raise Unknown("the value is too large")
+            return getattr(value, function.attr)(*given, **named)
+    raise Unknown(f"depends on the result of {short(node)}")
+
+
+def _library(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+    given = [fold(arg) for arg in node.args]
+    if name == "json.dumps":
+        import json
+
+        named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
+        if isinstance(named.get("indent"), int) and named["indent"] > 16:
+            raise Unknown("the value is too large")
+        return json.dumps(*given, **named)
+    return _LIBRARY[name](*given)
+
+
+_LIBRARY: dict[str, Callable[..., Any]] = {
+    "json.dumps": str, "os.path.join": posixpath.join, "os.path.normpath": posixpath.normpath,
+    "os.path.dirname": posixpath.dirname, "os.path.basename": posixpath.basename,
+    "os.path.abspath": lambda path: path, "os.path.realpath": lambda path: path, "os.fspath": lambda path: path,
+    "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,
+}  # fmt: skip

@@ -1,0 +1,45 @@
+"""What folding needs everywhere: the refusal with its reason, expressions as text, and bounds on what is built."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+#: No text, list or table may grow longer than this.
+LONGEST = 1_000_000
+_WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
+
+
+class Unknown(Exception):  # noqa: N818
+    """The value depends on the run; the text says on what. ``flag`` is the name of a command-line flag."""
+
+    def __init__(self, reason: str, flag: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.flag = flag
+
+
+def short(node: ast.AST) -> str:
+    """Return an expression as text, cut where it is long."""
+    try:
+        text = ast.unparse(node)
+    except (RecursionError, ValueError):
+        return "a long expression"
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def bounded(value: Any) -> Any:
+    if (isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > LONGEST) or (
+        isinstance(value, int) and value.bit_length() > 4096
+    ):
+        raise Unknown("the value is too large")
+    return value
+
+
+def narrow(form: str | bytes) -> None:
+    """Refuse a format that could fill the memory."""
+    text = form if isinstance(form, str) else form.decode("latin-1")
+    if _WIDTH.search(text):
+        raise Unknown("the value is too large")
