@@ -174,3 +174,22 @@ def test_advice_names_the_ini_file_to_start_from(store: Any, run: Any) -> None:
     result = run("render", "offline", "--to", "atc")
     assert result.code == 0
     assert "high_precision_for_all.ini" in result.err
+
+
+@pytest.mark.parametrize(
+    ("option", "flag", "said"),
+    [
+        ({"external_weight": True}, {"external_weight": "2"}, True),
+        ({"external_weight": True}, {"external_weight": "1"}, False),
+        ({"precision_mode": "force_fp16"}, {"precision_mode": "force_fp32"}, True),
+    ],
+)
+def test_a_flag_that_two_sections_set_differently_is_not_chosen_in_silence(option: Any, flag: Any, said: bool) -> None:
+    preset = config(toml({"options": option, "atc": flag}))
+    if not said:
+        assert npuprof.render(preset, "atc").count("--external_weight=1") == 1
+        return
+    with pytest.raises(npuprof.NpuprofError, match="by atc") as caught:
+        npuprof.render(preset, "atc")
+    (finding,) = caught.value.findings
+    assert (finding.code, finding.key) == ("NP912", f"atc.{next(iter(flag))}")

@@ -7,6 +7,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Flag
 from npuprof.errors import NpuprofError
+from npuprof.keys import shown
 from npuprof.model import Finding
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, section, sidecars, unfit, wire
@@ -90,9 +91,18 @@ def _flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
             raise NpuprofError(
                 [Finding("NP901", "error", what, why, "npuprof options lists them", config.origin(key), key, (config.name,))]
             )
+        if name in found and text(found[name]) != text(value):
+            raise NpuprofError([_twice(config, name, text(found[name]), text(value), keys[name])])
         found[name], keys[name] = value, f"atc.{name}"
     place = catalog.order("atc")
     return {flag: found[flag] for flag in sorted(found, key=lambda flag: (place.get(flag, len(place)), flag))}, keys
+
+
+def _twice(config: Config, flag: str, first: str, second: str, key: str) -> Finding:
+    what = f"--{flag} is {shown(first)} by {key} and {shown(second)} by atc.{flag}"
+    why = "Either is a setting of the preset, and a command line takes one."
+    hint = f"unset atc.{flag}, or {key} in an [[override]] for this target"
+    return Finding("NP912", "error", what, why, hint, config.origin(f"atc.{flag}"), f"atc.{flag}", (config.name,))
 
 
 def _refuses(flag: str, value: str) -> str:
@@ -132,7 +142,8 @@ def _findings(config: Config, given: dict[str, Any], keys: dict[str, str]) -> li
     if "op_select_implmode" in given:
         value = given["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"
-        hint = f"try {best}; if it serves, copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
+        copy = f"copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
+        hint = f"if it serves, {copy}" if value == best else f"see whether {best} serves; if so, {copy}"
         what = f"--op_select_implmode={value} is not for conversions that count"
         found.append(finding(config, "NP913", "warning", keys["op_select_implmode"], what, _ADVICE, hint))
         if str(value).endswith("_for_all") and "optypelist_for_implmode" in given:
