@@ -25,7 +25,7 @@ def list_(
         from npuprof.commands.log import list_versions
 
         return list_versions(store, format_, output)
-    from npuprof.commands.inspect import list_presets
+    from npuprof.commands.listing import list_presets
 
     return list_presets(store, tree, where, format_, output)
 
@@ -44,7 +44,7 @@ def show(
     color: Colour = "auto",
 ) -> int:
     """Show a preset resolved."""
-    from npuprof.commands.inspect import Asked, show_preset
+    from npuprof.commands.show import Asked, show_preset
 
     return show_preset(Asked(spec, store, cann, product, mixin or [], set_ or [], unset or []), origin, format_, output, color)
 
@@ -62,7 +62,8 @@ def explain(
     output: Output = None,
 ) -> int:
     """Explain one value: who set it, whom it overruled, what it means."""
-    from npuprof.commands.inspect import Asked, explain_key
+    from npuprof.commands.explain import explain_key
+    from npuprof.commands.show import Asked
 
     return explain_key(Asked(spec, store, cann, product, mixin or [], set_ or [], unset or []), key, format_, output)
 

@@ -1,0 +1,91 @@
+"""Who set what is in force at a place of a preset, and whom they overruled: what ``show`` and ``explain`` tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import values
+from npuprof.model import Origin, Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.config import Config
+    from npuprof.model import Step
+
+
+def losers(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
+    """Return what was written at a place and is no longer in force, the last first."""
+    winners = {(origin.revision, origin.file, origin.path) for origin in authors_at(config, key, tail)}
+    lost = []
+    history = config.history(key)
+    for event, place in reversed([*zip(history, _places(key, [event.step for event in history], tail), strict=True)]):
+        found, value = values.find(key, event.step.value, place) if place is not None else (False, None)
+        if event.step.op == "unset" or place is None or not found:
+            continue
+        written = isinstance(event.step.value, str)  # all that stands in a text has the place of the text
+        origin = event.origin if written else event.origin._replace(path=(*event.origin.path, *place))
+        inside = {(origin.revision, origin.file, path) for path in ([origin.path] if written else _paths(value, origin.path))}
+        if not inside & winners:
+            lost.append((value, origin))
+    return lost
+
+
+def authors_at(config: Config, key: str, tail: Path) -> list[Origin]:
+    """Return who set each leaf of what stands at a place, in its order."""
+    found, value = values.find(key, config.leaves(key), tail)
+    return authors(value) if found and value is not None else []
+
+
+def authors(value: Any) -> list[Origin]:
+    """Return who set each leaf of a value."""
+    if isinstance(value, values.Leaf):
+        return [value.origin]
+    items = value.values() if isinstance(value, dict) else value
+    return [origin for item in items for origin in authors(item)]
+
+
+def _places(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
+    """Return where in the value of each step that stands which lands at a place of the whole; None where nothing does.
+
+    An appended element lands behind those that are there already.
+    """
+    depth = next((depth for depth, part in enumerate(tail) if isinstance(part, int)), None)
+    if depth is None:
+        return [tail for _ in steps]
+    found: list[Path | None] = []
+    value: Any = None
+    for step in steps:
+        if step.op == "append":
+            before = values.find(key, value, tail[:depth])[1]
+            index = tail[depth] - (len(before) if isinstance(before, list) else 0)
+            found.append((*tail[:depth], index, *tail[depth + 1 :]) if index >= 0 else None)
+            value = values.append(key, value, step.value)
+        else:
+            found.append(tail)
+            value = values.remove(key, value, step.tail) if step.op == "unset" else values.merge(key, value, step.value)
+    return found
+
+
+def apart(one: Path, other: Path) -> bool:
+    """Return whether neither of two places holds the other."""
+    return any(left != right for left, right in zip(one, other, strict=False))
+
+
+def _paths(value: Any, path: Path) -> list[Path]:
+    if isinstance(value, dict):
+        return [path, *(inner for name, item in value.items() for inner in _paths(item, (*path, name)))]
+    if isinstance(value, list):
+        return [path, *(inner for index, item in enumerate(value) for inner in _paths(item, (*path, index)))]
+    return [path]
+
+
+def as_dict(origin: Origin) -> dict[str, Any]:
+    """Return an origin as the fields of the JSON form."""
+    return {
+        "profile": origin.profile,
+        "path": origin.file,
+        "line": origin.line or None,
+        "column": origin.column or None,
+        "layer": origin.layer,
+        "revision": origin.revision,
+    }

@@ -1,0 +1,97 @@
+"""``show``: a preset as it resolves, and who set each value of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from npuprof import keys, output, spec, values
+from npuprof.commands import origins
+from npuprof.commands.flags import one_of
+from npuprof.keys import shown
+from npuprof.model import SECTIONS, Path
+from npuprof.renderers.plain import as_dict
+from npuprof.report import dump, paint, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuprof.config import Config
+
+
+class Asked(NamedTuple):
+    """A spec with everything that bears on its resolution, as the user wrote it."""
+
+    spec: str
+    store: str | None
+    cann: str | None
+    product: str | None
+    mixins: Sequence[str]
+    set: Sequence[str]
+    unset: Sequence[str]
+
+    def config(self) -> Config:
+        """Return the spec resolved. Raises NpuprofError."""
+        workspace = spec.Workspace(self.store, spec.context(self.cann, self.product))
+        return workspace.config(self.spec, self.mixins, spec.assignments(self.set, self.unset))
+
+
+def show_preset(asked: Asked, origin: bool, format_: str, path: str | None, color: str) -> int:
+    """Print a preset resolved, with the origins of its values if wanted."""
+    one_of("--format", format_, ("toml", "json"))
+    one_of("--color", color, ("auto", "always", "never"))
+    config = asked.config()
+    if format_ == "json":
+        found = as_dict(config)
+        if origin:
+            found["origins"] = {key: [origins.as_dict(origin) for origin in config.origins(key)] for key in config.ordered()}
+        output.answer(dump(found), path)
+        return 0
+    coloured = path is None and output.colour(color)
+    lines = ["[profile]"]
+    head = {"description": config.description, "scenario": config.scenario, "cann": config.cann, "products": list(config.products)}
+    lines += [f"{name} = {keys.toml(value)}" for name, value in head.items() if value]
+    for section in SECTIONS:
+        found = config.section(section)
+        if found:
+            lines += ["", f"[{section}]"]
+        for name, value in found.items():
+            key = keys.full(section, name)
+            if origin:
+                lines += _lines(config, key, keys.segment(name), config.leaves(key), (), coloured)
+            else:
+                lines.append(f"{keys.segment(name)} = {keys.toml(value)}")
+    output.answer("\n".join(lines) + "\n", path)
+    return 0
+
+
+def _lines(config: Config, key: str, name: str, value: Any, tail: Path, coloured: bool) -> list[str]:
+    """Return the lines of one value with the origin of each leaf and list element as a comment."""
+    if isinstance(value, dict):
+        inner = [_lines(config, key, f"{name}.{keys.segment(part)}", item, (*tail, part), coloured) for part, item in value.items()]
+        return [line for lines in inner for line in lines] or [f"{name} = {{}}"]
+    if isinstance(value, list) and len({str(origin) for origin in origins.authors(value)}) > 1:
+        lines = [f"{name} = ["]
+        lines += [f"    {keys.toml(_plain(item))},{_comment(str(origins.authors(item)[0]), coloured)}" for item in value]
+        return [*lines, f"]{_comment(_over(config, key, tail), coloured)}"]
+    authors = origins.authors(value)
+    by = str(authors[0]) if authors else str(config.origin(key, tail))
+    over = _over(config, key, tail)
+    return [f"{name} = {keys.toml(_plain(value))}{_comment(by + (f', {over}' if over else ''), coloured)}"]
+
+
+def _comment(text: str, coloured: bool) -> str:
+    return paint(f"  # {visible(text)}", "2", coloured) if text else ""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, values.Leaf):
+        return value.value
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value]
+
+
+def _over(config: Config, key: str, tail: Path) -> str:
+    losers = origins.losers(config, key, tail)
+    return "over " + ", ".join(f"{shown(value)} ({origin})" for value, origin in losers) if losers else ""
