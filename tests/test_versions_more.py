@@ -180,6 +180,25 @@ def test_a_store_that_was_another_folder_keeps_its_history(repo: Repo, run: Call
     assert by == {"graph_run_mode": "move back and change", "hccl_timeout": "second"}
 
 
+def test_revisions_from_before_the_store_moved_are_read_where_it_was(repo: Repo, run: Callable[..., Any]) -> None:
+    repo.git("mv", "profiles", "presets")
+    repo.commit({}, "elsewhere")
+    repo.release("leaf", "1.0.0")
+    repo.git("mv", "presets", "profiles")
+    repo.commit({"base": BASE.format(600)}, "back")
+    assert spec.Workspace().config("leaf@1").settings == {"hccl_timeout": 1800}
+    done = run("diff", "--rev", "HEAD~1")
+    assert "~ 2 presets: hccl_timeout 1800 → 600 s" in done.out
+    assert "presets/base.toml:4" in done.out
+    assert done.out.endswith("2 presets differ, 0 do not\n")
+    assert run("restore", "base@leaf/v1.0.0", "--dry-run").out == BASE.format(1800)
+    by = json.loads(run("blame", "leaf@HEAD~1", "--format", "json").out)["values"]
+    assert [row["subject"] for row in by] == ["first"]
+    found = json.loads(run("log", "leaf@HEAD~1", "--format", "json").out)["commits"]
+    assert [step["subject"] for step in found] == ["first"]
+    assert "1.1.0 is next" in run("release", "leaf", "--dry-run").out
+
+
 def test_a_store_made_in_a_later_commit_has_no_older_history(repo: Repo, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     (repo.folder / "team").mkdir()
     (repo.folder / "team" / "other.toml").write_text("[options]\ndeterministic = 1\n")

@@ -38,6 +38,7 @@ def log_preset(
     name, revision = one_preset(workspace, name, "log")
     repository = history.of(workspace.store)
     tip = repository.find(name, revision)[0] if revision else repository.commit("HEAD")
+    repository = history.at_repository(repository, tip).repository  # the store may have been another folder then
     steps: list[Step] = []
     timeline = Timeline(repository, tip, name, workspace.resolver.context)
     for step in timeline.steps(full, tail):

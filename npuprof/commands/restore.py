@@ -44,7 +44,7 @@ def restore_preset(
         if any(member.overrides for member in config.lineage) and not (cann or product):
             output.talk("npuprof: overrides for single products or releases are not in a flat preset; --cann and --product pick them")
     else:
-        text = _file(repository, commit, name, then.text(name))
+        text = _file(then.repository, commit, name, then.text(name))
     target = path or home.path(name)
     raw = text.encode() if isinstance(text, str) else text
     shown = os.path.relpath(target) if target != "-" else "-"

@@ -37,10 +37,20 @@ def at(home: Any, commit: str) -> Revision:
 
 
 def at_repository(repository: Repository, commit: str) -> Revision:
-    """Return the store of a repository as it was at a commit (its full id), read once."""
+    """Return the store of a repository as it was at a commit (its full id), read once.
+
+    Where the store's folder was not there then, it is the folder that the store of the last commit came from.
+    """
     known = repository.revisions
     if commit not in known:
-        known[commit] = Revision(repository, commit)
+        made = Revision(repository, commit)
+        head = None if made.files else repository.git.read(["HEAD"])[0]
+        if head and head[0] != commit:
+            from npuprof.history.commits import former
+
+            place = former(repository, commit, head[0])
+            made = made if place is None else Revision(repository.moved(place), commit)
+        known[commit] = made
     return known[commit]
 
 
@@ -54,4 +64,4 @@ def profile(home: Any, reference: str, asked: Origin | None = None) -> tuple[Pro
     return at(home, commit).profile(name, asked), f"{name}@{shown}"
 
 
-__all__ = ["Repository", "Revision", "Version", "at", "of", "profile", "short"]
+__all__ = ["Repository", "Revision", "Version", "at", "at_repository", "of", "profile", "short"]

@@ -34,6 +34,8 @@ def blame(repository: Repository, config: Config) -> list[Line]:
 
     A value counts as written when it changed, not when its line was moved or formatted; renames are followed.
     """
+    from npuprof import history
+
     lines = [line for key in config.ordered() for line in _lines(config, key)]
     starts: dict[str, list[int]] = {}
     head = ""
@@ -47,7 +49,8 @@ def blame(repository: Repository, config: Config) -> list[Line]:
         starts.setdefault(start, []).append(number)
     found: dict[int, Commit] = {}
     for start, numbers in starts.items():
-        found.update(_Walk(repository).back(start, numbers, lines))
+        then = history.at_repository(repository, start).repository  # the store may have been another folder then
+        found.update(_Walk(then).back(start, numbers, lines))
     return [line._replace(commit=found.get(number)) for number, line in enumerate(lines)]
 
 

@@ -141,25 +141,32 @@ def _move(repository: Repository, commit: str) -> tuple[Repository, str, list[Fi
     parents = re.findall(rb"^parent (\S+)$", found[2].partition(b"\n\n")[0], re.MULTILINE) if found else []
     if len(parents) != 1 or not repository.git.read([parent := parents[0].decode()])[0] or repository.files(parent):
         return None  # made from several, with a parent that a shallow clone lacks, or made from what is there already
+    place, raw = _former(repository, parent, commit)
+    if place is None:
+        return None
+    changed = _named(raw, os.fsencode(repository.prefix), {}, os.fsencode(place))
+    return repository.moved(place), parent, [change for change in changed if (change.was, change.old) != (change.now, change.new)]
+
+
+def former(repository: Repository, old: str, new: str) -> str | None:
+    """Return where the store of commit ``new`` was at ``old``, a folder ending in ``/`` or an empty text; None where it was nowhere."""
+    return _former(repository, old, new)[0]
+
+
+def _former(repository: Repository, old: str, new: str) -> tuple[str | None, list[bytes]]:
+    """Return the folder that most files of the store were in before, and all that git says of the two commits."""
     raw = repository.git.run(
-        "-c", "diff.renameLimit=4000", "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit
+        "-c", "diff.renameLimit=4000", "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", old, new
     ).split(b"\0")  # fmt: skip
     places: dict[bytes, int] = {}
     prefix = os.fsencode(repository.prefix)
-    for line, old, new in zip(raw, raw[1:], raw[2:], strict=False):
-        name = new.removeprefix(prefix)
-        if line.startswith(b":") and b" R" in line and _name(new, prefix) and (b"/" + old).endswith(b"/" + name):
-            place = old.removesuffix(name)
+    for line, was, now in zip(raw, raw[1:], raw[2:], strict=False):
+        name = now.removeprefix(prefix)
+        if line.startswith(b":") and b" R" in line and _name(now, prefix) and (b"/" + was).endswith(b"/" + name):
+            place = was.removesuffix(name)
             places[place] = places.get(place, 0) + 1
     best = max(places, key=lambda place: places[place], default=None)
-    if best is None:
-        return None
-    changed = _named(raw, prefix, {}, best)
-    return (
-        repository.moved(os.fsdecode(best)),
-        parent,
-        [change for change in changed if (change.was, change.old) != (change.now, change.new)],
-    )
+    return os.fsdecode(best) if best is not None else None, raw
 
 
 def _merged(repository: Repository, parent: str, commit: str) -> list[FileChange]:
