@@ -32,14 +32,19 @@ def answer(text: str, path: str | None = None) -> None:
     if path is None or path == "-":
         try:
             sys.stdout.flush()
-            sys.stdout.buffer.write(text.encode())
+            sys.stdout.buffer.write(_encoded(text))
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             raise
         except OSError as error:  # a full disk, or a shell that closed it
             raise _unwritable(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
     else:
-        write_all({path: text})
+        write_all({path: _encoded(text)})
+
+
+def _encoded(text: str) -> bytes:
+    """Return an answer as bytes; what stands for no character, in the name of a file, is shown as an escape."""
+    return text.encode(errors="backslashreplace")
 
 
 def talk(text: str) -> None:
@@ -156,13 +161,32 @@ def colour(choice: str, stream: object = None) -> bool:
     return bool(getattr(target, "isatty", lambda: False)())
 
 
-def make_folder(path: str) -> None:
-    """Make a folder and those above it, if they are not there. Raises NpuprofError."""
+def make_folder(path: str) -> list[str]:
+    """Make a folder and those above it, if they are not there; return those that were made, innermost first.
+
+    Raises NpuprofError.
+    """
+    made: list[str] = []
+    above = path
+    while above and not os.path.lexists(above):
+        made.append(above)
+        above = os.path.dirname(above.rstrip(os.sep))
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
+        remove_folders(made)
         what = f"{path}, for the folder cannot be made: {str(error.strerror).lower()}"
         raise _unwritable(what, "Nothing was written.") from None
+    return made
+
+
+def remove_folders(made: list[str]) -> None:
+    """Take back what ``make_folder`` made, as far as nothing is in it."""
+    for folder in made:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            continue
 
 
 def _unwritable(what: str, why: str) -> NpuprofError:

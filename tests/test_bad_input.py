@@ -463,6 +463,18 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(run: Any, store: Any) -> None:
         assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 
+def test_folders_made_for_nothing_are_taken_back(run: Any, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store({"good": GOOD})
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    before = sorted(os.listdir())
+    assert run("render", "good", "-o", "new/deep/").code == 2
+    assert sorted(os.listdir()) == before
+
+
 def test_a_file_without_an_ending_is_a_file_where_there_is_one(run: Any, store: Any) -> None:
     store({"good": GOOD})
     Path("convert").write_text("old")

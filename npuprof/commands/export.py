@@ -33,7 +33,7 @@ def _checked(config: Config) -> None:
     """Refuse a config with errors, and tell its warnings."""
     from npuprof.checks import check, gather
 
-    findings = gather(check(config, notes=False))
+    findings = gather(check(config, notes=False, everywhere=False))
     if config.abstract:
         origin = config.lineage[-1].origin("profile", "abstract")
         why = "It is only there to be extended, and may be incomplete."
@@ -88,9 +88,13 @@ def render(**given: Any) -> int:
         return 0
     named = not os.path.isdir(path) and not path.endswith(os.sep) and (os.path.splitext(path)[1] or os.path.isfile(path))
     folder = os.path.dirname(path) or "." if named else path
-    output.make_folder(folder)
+    made = output.make_folder(folder)
     file = os.path.join(path, target.file) if folder == path else path
-    output.write_all({**{os.path.join(folder, name): text for name, text in rendered.sidecars.items()}, file: rendered.text})
+    try:
+        output.write_all({**{os.path.join(folder, name): text for name, text in rendered.sidecars.items()}, file: rendered.text})
+    except NpuprofError:
+        output.remove_folders(made)
+        raise
     return 0
 
 
