@@ -304,12 +304,30 @@ def test_one_job_in_a_preset_for_several_products_is_judged_for_each() -> None:
     assert "atlas-a2" not in finding.message
 
 
+@pytest.mark.parametrize("match", ['product = "atlas-a3"', 'target = "estimator"', 'cann = ">=9.0"', 'product = "atlas-a3", cann = "<9"'])
+def test_what_is_wrong_in_an_override_is_found_without_asking_for_it(match: str) -> None:
+    text = f"[[override]]\nmatch = {{ {match} }}\noptions = {{ determinstic = 1, hcom_parallel = 1 }}\n"
+    found = [(finding.code, finding.line, finding.column) for finding in findings(text) if finding.severity == "error"]
+    assert sorted(found) == [("NP201", 3, 13), ("NP202", 3, 31)]
+
+
+def test_a_family_with_an_override_of_its_own_is_judged_with_it() -> None:
+    text = (
+        'profile.products = ["atlas-a2", "atlas-training"]\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
+        '[[override]]\nmatch.product = "atlas-training"\noptions.precision_mode_v2 = "{}"\n'
+    )
+    assert "NP409" not in codes(text.format("mixed_float16"))
+    (finding,) = [finding for finding in findings(text.format("mixed_hif8")) if finding.code == "NP409"]
+    assert (finding.line, "atlas-training" in finding.message) == (5, True)
+
+
 def test_an_override_for_a_product_is_checked_on_that_product() -> None:
     text = (
         'options.precision_mode_v2 = "fp16"\n[[override]]\nmatch.product = "atlas-training"\noptions.precision_mode_v2 = "mixed_bfloat16"\n'
     )
-    assert "NP409" not in codes(text)
+    assert "NP409" in codes(text)
     assert "NP409" in codes(text, product="atlas-training")
+    assert "NP409" not in codes(text, product="atlas-a2")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ Rules between options are data (``catalog/rules.toml``), the pages of all other 
 
 from __future__ import annotations
 
-from npuprof.checks import rules, scope, screen, settings, sharing
+from npuprof.checks import elsewhere, rules, scope, screen, settings, sharing
 from npuprof.checks.view import View
 
 TYPE_CHECKING = False
@@ -21,14 +21,30 @@ _OF_SETTINGS = (settings.findings, rules.findings, scope.findings, sharing.froze
 _OF_PROFILES = (scope.claims, sharing.locked, sharing.dead)
 
 
-def check(config: Config, notes: bool = True) -> list[Finding]:
-    """Return every finding of one config, family by family; without ``notes`` only errors and warnings."""
+def check(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:
+    """Return every finding of one config, family by family; without ``notes`` only errors and warnings.
+
+    A product family that an override treats apart is judged with that override. With ``everywhere``, the profile's
+    other overrides are looked at as well, each where it matches.
+    """
     view = View(config)
     found: list[Finding] = []
     if notes or not screen.clean(view):
-        found += [finding for family in _OF_SETTINGS for finding in family(view)]
+        apart = elsewhere.singled_out(config)
+        found += _of_settings(View(config, apart) if apart else view)
+        for family in apart:
+            there = elsewhere.there(config, config.context._replace(product=family))
+            found += [finding for finding in _of_settings(View(there)) if finding not in found] if there else []
     found += [finding for family in _OF_PROFILES for finding in family(view)]
+    if everywhere and config.lineage and config.lineage[-1].overrides:
+        for there, index in elsewhere.left_out(config):
+            more = [finding for finding in _of_settings(View(there)) if elsewhere.of_override(finding, there, index)]
+            found += [finding for finding in more if finding not in found]
     return found if notes else [finding for finding in found if finding.severity != "info"]
+
+
+def _of_settings(view: View) -> list[Finding]:
+    return [finding for family in _OF_SETTINGS for finding in family(view)]
 
 
 def gather(findings: Iterable[Finding]) -> list[Finding]:

@@ -52,15 +52,18 @@ class View:
     """A config with the questions checks ask of it.
 
     ``releases`` are those asked for, else those of the profile's range, else none; ``families`` likewise the
-    product families.
+    product families, but for those ``without`` which the config is judged.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, without: tuple[str, ...] = ()) -> None:
         self.config = config
         self.resolver = config.resolver
         self.settings = config.settings
         self.asked = config.context
-        self.scope = _scope(config.scenario, self.asked.cann, self.asked.product, config.cann, config.products)
+        meant = config.products
+        if without:
+            meant = tuple(name for name in meant if products.family(products.find(name) or name) not in without)
+        self.scope = _scope(config.scenario, self.asked.cann, self.asked.product, config.cann, meant)
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families
