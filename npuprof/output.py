@@ -32,19 +32,14 @@ def answer(text: str, path: str | None = None) -> None:
     if path is None or path == "-":
         try:
             sys.stdout.flush()
-            sys.stdout.buffer.write(_encoded(text))
+            sys.stdout.buffer.write(text.encode())
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             raise
         except OSError as error:  # a full disk, or a shell that closed it
             raise _unwritable(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
     else:
-        write_all({path: _encoded(text)})
-
-
-def _encoded(text: str) -> bytes:
-    """Return an answer as bytes; what stands for no character, in the name of a file, is shown as an escape."""
-    return text.encode(errors="backslashreplace")
+        write_all({path: text})
 
 
 def talk(text: str) -> None:

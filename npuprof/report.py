@@ -97,9 +97,10 @@ def dump(value: Any) -> str:
     import json
 
     try:
-        return json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False) + "\n"
+        text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False) + "\n"
     except ValueError:
         return dump(_finite(value))
+    return text.encode(errors="backslashreplace").decode()  # a file name that is no text: \\udcff, as JSON writes it
 
 
 def _finite(value: Any) -> Any:
@@ -130,7 +131,7 @@ def _annotation(finding: Finding) -> str:
 def _escape(text: str, property_: bool = False) -> str:
     for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *(((":", "%3A"), (",", "%2C")) if property_ else ())):
         text = text.replace(char, code)
-    return text
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _sarif(findings: Sequence[Finding]) -> str:
@@ -154,7 +155,7 @@ def _sarif(findings: Sequence[Finding]) -> str:
         if finding.path:
             from urllib.parse import quote
 
-            location: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.path)}}
+            location: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.path, errors="surrogateescape")}}
             if finding.line:
                 location["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
             result["locations"] = [{"physicalLocation": location}]

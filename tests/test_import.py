@@ -334,3 +334,8 @@ def test_a_function_is_known_under_the_name_it_is_imported_by(imports: str, expr
 def test_a_function_of_the_same_name_from_elsewhere_is_not() -> None:
     line = 'op.parameter_map["dump_path"].s = tf.compat.as_bytes(join("/a", "b"))\n'
     assert one(f"from mine import join\n{line}").reason == "depends on the result of join('/a', 'b')"
+
+
+def test_half_a_character_is_no_value() -> None:
+    assert one('op.parameter_map["dump_path"].s = tf.compat.as_bytes("/\\ud800")\n').reason
+    assert "half a character" in one('import npu_device\nnpu_device.global_options().work_path = "/\\ud800"\n').reason

@@ -313,3 +313,29 @@ def test_the_size_of_memory_may_be_a_product() -> None:
 def test_a_doubtful_value_is_not_among_those_advised() -> None:
     found = findings(f'{HEAD}{P}["dynamic_graph_execute_mode"].s = tf.compat.as_bytes("lazy_recompile")\n{TAIL}')
     assert [f.hint for f in found if f.code == "NP205"] == ['not in doubt is "dynamic_execute"']
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["scan", "."],
+        *(["scan", ".", "--format", form] for form in ("json", "sarif", "github")),
+        ["import", ".", "--format", "json"],
+        ["import", ".", "--base", "auto"],
+        ["import", ".", "-o", "out"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_name_that_is_no_text_stops_nothing(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(os.fsdecode(b"\xff.py")).write_text(f'{HEAD}{P}["precison_mode"].s = b"x"\n{P}["hcom_parallel"].b = True\n{TAIL}')
+    assert __main__.main(words) == (1 if words[0] == "scan" else 0)
+    answer = capsys.readouterr().out
+    if "json" in words:
+        text = json.dumps(json.loads(answer))
+        assert "\\udcff.py" in text
+    for made in tmp_path.glob("out/**/*.toml"):
+        assert 'description = "imported from \\\\udcff.py"' in made.read_text()
+        assert __main__.main(["check", str(made)]) == 0

@@ -246,7 +246,12 @@ class Walk:
     def evaluate(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:
         """Return ``(value, reason, default)`` of an expression; the reason is empty where the value is known."""
         try:
-            return fold(node, scope), "", None
+            value = fold(node, scope)
+            if isinstance(value, str) and not value.isascii():
+                value.encode()
+            return value, "", None
+        except UnicodeEncodeError:
+            return None, "the text holds half a character, which UTF-8 has no bytes for", None
         except Unknown as unknown:
             if parameter(node, scope):
                 self._depends = True

@@ -212,7 +212,7 @@ def _absorb(home: Draft, draft: Draft) -> None:
 def text(draft: Draft, extends: tuple[str, ...] = (), settings: dict[str, Any] | None = None, unset: tuple[str, ...] = ()) -> str:
     """Return a preset as TOML, with what was left out as comments."""
     own = draft.settings if settings is None else settings
-    lines = ["[profile]", f"description = {toml(f'imported from {draft.file}')}"]
+    lines = ["[profile]", f"description = {toml(f'imported from {_named(draft.file)}')}"]
     if extends:
         lines.append(f"extends = {toml(list(extends))}")
     if draft.scenario:
@@ -245,6 +245,11 @@ def _remarks(notes: list[Note]) -> list[str]:
     return lines
 
 
+def _named(file: str) -> str:
+    """Return the name of a file as text, which it need not be."""
+    return file.encode(errors="backslashreplace").decode()
+
+
 def _comment(text: str) -> str:
-    flat = "".join(char if char.isprintable() else " " for char in text)
+    flat = "".join(char if char.isprintable() else " " for char in _named(text))
     return f"# {flat}"
