@@ -59,6 +59,7 @@ def inject_block(
     new, block = _opened(data, place)
     change = injector.refreshed(block._replace(facts={}), given, spec_)
     _needs(file, data, change)
+    _twice(file, data, change)
     return _write({file: (new, [change])}, force, dry_run, spec_, data)
 
 
@@ -217,6 +218,15 @@ def _needs(file: str, data: bytes, change: Refreshed) -> None:
     ]
     if missing:
         output.talk(f"npuprof: the block uses {', '.join(missing)}, which {file} does not import")
+
+
+def _twice(file: str, data: bytes, change: Refreshed) -> None:
+    """Say where the script adds an optimizer entry already; checks of the adapter see one entry at a time."""
+    adds = re.compile(rb"^[^#\n]*custom_optimizers\.add\(", re.MULTILINE)
+    there = adds.search(data)
+    if there and adds.search(change.text.encode()):
+        line = data.count(b"\n", 0, there.start()) + 1
+        output.talk(f"npuprof: {file} adds an optimizer entry itself (line {line} before); the adapter reads both, and later values win")
 
 
 def _write(
