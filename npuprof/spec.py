@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Any
 
-from npuprof import catalog, keys, store
+from npuprof import catalog, keys, store, targets
 from npuprof.catalog import products, releases
 from npuprof.document import command_line, parse, read
 from npuprof.errors import NpuprofError
@@ -185,7 +185,7 @@ def _is_path(spec: str) -> bool:
 
 
 def context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
-    """Return a context from what a user wrote. Raises NpuprofError for an unknown release or product."""
+    """Return a context from what a user wrote. Raises NpuprofError for an unknown release, product or target."""
     problems: list[Finding] = []
     release = releases.find(cann) if cann else None
     if cann and release is None:
@@ -198,6 +198,9 @@ def context(cann: str | None = None, product: str | None = None, target: str | N
     if product and family is None:
         hint = did_you_mean(product, products.names(), f"known are {', '.join(products.names())}")
         problems.append(Finding("NP403", "error", f"unknown product {product!r}", "", hint))
+    if target and target not in targets.NAMES:
+        hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
+        problems.append(Finding("NP902", "error", f"unknown target {target!r}", "", hint))
     if problems:
         raise NpuprofError(problems)
     return Context(release, family, target)

@@ -188,3 +188,9 @@ def test_json_answers_carry_the_same_fields(library: npuprof.Library, run: Any) 
     (finding,) = answer["findings"]
     assert finding.keys() >= {"code", "severity", "message", "path", "line", "column", "key", "hint"}
     assert answer["schema"] == "npuprof.findings/1"
+
+
+def test_a_target_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("[options]\n")
+    with pytest.raises(npuprof.NpuprofError, match=r"unknown target 'sesion'.*did you mean 'session'"):
+        npuprof.open_store(str(tmp_path)).resolve("a", target="sesion")
