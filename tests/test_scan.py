@@ -339,3 +339,17 @@ def test_a_file_name_that_is_no_text_stops_nothing(
     for made in tmp_path.glob("out/**/*.toml"):
         assert 'description = "imported from \\\\udcff.py"' in made.read_text()
         assert __main__.main(["check", str(made)]) == 0
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'self.parameter_map["foo"] = 3\n',
+        'net.parameter_map["conv1"] = weights\n',
+        'parameter_map = {}\nparameter_map["precision_mode"] = "x"\n',
+    ],
+)
+def test_a_table_that_is_merely_called_parameter_map_is_none_of_ours(lines: str) -> None:
+    assert imported(lines).found == ()
+    assert told(f'{P}["foo_bar_none"] = 3\n') == [("NP201", 1)]
+    assert told('op.parameter_map["use_off_line"] = True\n') == [("NP803", 1)]

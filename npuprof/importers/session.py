@@ -6,6 +6,7 @@ import ast
 import re
 from typing import Any
 
+from npuprof import catalog
 from npuprof.importers._found import Branch
 from npuprof.importers._literals import short
 from npuprof.importers._scopes import Scope
@@ -75,10 +76,23 @@ def _assigned(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branc
         _set(walk, target, entry, value, "", scope, branches)
         return
     if isinstance(target, ast.Subscript) and (root := _map(walk, target.value, scope)):
-        _set(walk, target, (target, root, None), value, "", scope, branches)
+        if not _other(walk, target, root, scope):
+            _set(walk, target, (target, root, None), value, "", scope, branches)
         return
     if isinstance(target, (ast.Name, ast.Attribute)):
         _object(walk, target, value, scope, branches)
+
+
+def _other(walk: Walk, target: ast.Subscript, root: str, scope: Scope) -> bool:
+    """Return whether an item without a field belongs to a table of the script that is merely called parameter_map."""
+    if (scope.name, root) in walk.current:
+        return False
+    name, why, _ = walk.evaluate(target.slice, scope)
+    if not why and (not isinstance(name, str) or catalog.option(name) is None):
+        return True
+    found = scope.find(root) if root == "parameter_map" else None
+    made = [binding.node for binding in found[1]] if found else []
+    return any(isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and short(node.func) == "dict") for node in made)
 
 
 def _object(walk: Walk, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
