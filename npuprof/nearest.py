@@ -7,14 +7,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def nearest(word: str, names: Iterable[str], count: int = 3) -> list[str]:
-    """Return up to ``count`` of ``names`` that look like ``word``, nearest first; case counts for little."""
+def nearest(word: str, names: Iterable[str], count: int = 3, likeness: float = 0.72) -> list[str]:
+    """Return up to ``count`` of ``names`` that look like ``word``, nearest first; case counts for little.
+
+    ``likeness``, up to 1, says how near is near: as ``difflib.SequenceMatcher.ratio`` counts.
+    """
     import difflib
 
     lowered: dict[str, str] = {}
     for name in names:
         lowered.setdefault(name.lower(), name)
-    return [lowered[match] for match in difflib.get_close_matches(word.lower(), lowered, count, 0.72)]
+    return [lowered[match] for match in difflib.get_close_matches(word.lower(), lowered, count, likeness)]
 
 
 def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:

@@ -398,3 +398,11 @@ def test_a_value_is_called_repeated_only_where_it_changes_nothing_anywhere(files
         (tmp_path / f"{name}.toml").write_text(text)
     config = npuprof.open_store(tmp_path).resolve("a")
     assert [finding.code for finding in npuprof.check(config)].count("NP701") == count
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("HCCL_ALGOO", True), ("HCCL_EXEC_TIME_OUT", True), ("JOB_NAME", False), ("MY_DATA_DIR", False)]
+)
+def test_only_what_is_nearly_a_known_variable_is_called_misspelt(name, near):
+    config = npuprof.loads(f'env.{name} = "x"')
+    assert ("NP206" in [finding.code for finding in npuprof.check(config)]) is near

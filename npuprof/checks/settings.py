@@ -314,7 +314,7 @@ def _variable(name: str, value: Any) -> list[Fault]:
 
 @cache
 def _near_variables(name: str) -> list[str]:
-    return nearest(name, catalog.names("env"), 1)
+    return nearest(name, catalog.names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
 
 
 def _number(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
