@@ -6,7 +6,7 @@ Rules between options are data (``catalog/rules.toml``), the pages of all other 
 
 from __future__ import annotations
 
-from npuprof.checks import elsewhere, rules, scope, screen, settings, sharing
+from npuprof.checks import rules, scope, screen, settings, sharing
 from npuprof.checks.view import View
 
 TYPE_CHECKING = False
@@ -30,6 +30,8 @@ def check(config: Config, notes: bool = True, everywhere: bool = True) -> list[F
     view = View(config)
     found: list[Finding] = []
     if notes or not screen.clean(view):
+        from npuprof.checks import elsewhere  # most profiles need none of it
+
         apart = elsewhere.singled_out(config)
         found += _of_settings(View(config, apart) if apart else view)
         for family in apart:
@@ -37,6 +39,8 @@ def check(config: Config, notes: bool = True, everywhere: bool = True) -> list[F
             found += [finding for finding in _of_settings(View(there)) if finding not in found] if there else []
     found += [finding for family in _OF_PROFILES for finding in family(view)]
     if everywhere and config.lineage and config.lineage[-1].overrides:
+        from npuprof.checks import elsewhere
+
         for there, index in elsewhere.left_out(config):
             more = [finding for finding in _of_settings(View(there)) if elsewhere.of_override(finding, there, index)]
             found += [finding for finding in more if finding not in found]

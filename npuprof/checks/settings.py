@@ -185,17 +185,16 @@ def _range(option: Option, value: Any) -> list[Fault]:
 def _text(option: Option, value: str) -> list[Fault]:
     if "\0" in value:
         return [Fault("NP203", "error", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
+    if option.kind.startswith("path"):
+        if value:
+            return []
+        hint = f"write a path, or unset {option.name}"
+        return [Fault("NP203", "error", f"{option.name} is empty", "An empty path names nothing.", hint)]
     structure = None
     if option.structure:
         from npuprof.structures import STRUCTURES
 
         structure = STRUCTURES[option.structure]
-    if option.kind.startswith("path"):
-        if not value:
-            return [
-                Fault("NP203", "error", f"{option.name} is empty", "An empty path names nothing.", f"write a path, or unset {option.name}")
-            ]
-        return []
     parsed = structure.parse(value) if structure else None
     if parsed is not None and structure is not None:
         return [_deeper(option, fault) for fault in structure.faults(parsed)] or _unusual(option, parsed)
@@ -226,12 +225,14 @@ def _unusual(option: Option, names: Any) -> list[Fault]:
         return [Fault("NP205", "warning", f"{option.name} has no ratio", why, f"write the ratio as well, for example {ratio}")]
     if option.kind != "list" or not option.pattern:
         return []
+    odd = [(index, name) for index, name in enumerate(names) if not re.fullmatch(option.pattern, str(name))]
+    if not odd:
+        return []
     why = "No documented name looks like that, and an unknown name is passed over without a message."
     hint = f"write names like {catalog.text('options', option.name)['example']}"
     return [
         Fault("NP205", "warning", f"{option.name}: {shown(name)} does not look like a name that is listed there", why, hint, (index,))
-        for index, name in enumerate(names)
-        if not re.fullmatch(option.pattern, str(name))
+        for index, name in odd
     ]
 
 
