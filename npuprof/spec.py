@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 #: One of the specs joined by ``+``; a revision in quotes may hold any.
-_PART = re.compile(r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)""")
+_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
 
 
 class Workspace:
@@ -84,7 +84,7 @@ class Workspace:
 
         A revision may hold a ``+`` itself: in quotes, or where what follows is no preset and git knows the whole.
         """
-        parts = _PART.findall(spec)
+        parts = re.findall(_PART, spec)
         place = 0
         while place + 1 < len(parts):
             _, at, revision = parts[place].partition("@")

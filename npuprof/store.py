@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from typing import Any
 
@@ -30,12 +29,13 @@ if TYPE_CHECKING:
             """Return one profile, read once. Raises NpuprofError."""
 
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
 def is_name(name: str) -> bool:
     """Return whether a text can be the name of a profile."""
-    return bool(_NAME.fullmatch(name)) and not name.endswith(".toml")
+    parts = name.split("/")
+    return all(part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in parts) and not name.endswith(".toml")
 
 
 class Folder:

@@ -252,6 +252,7 @@ def advice() -> tuple[dict[str, Any], ...]:
     return tuple(part("rules")["advice"])
 
 
+@cache
 def twins() -> dict[str, tuple[str, ...]]:
     """Return, for each option, the environment variables that mean the same."""
     found: dict[str, tuple[str, ...]] = part("rules")["twins"]
