@@ -34,7 +34,7 @@ def pages() -> dict[str, Page]:
             _files(record.get("bad", {})), _files(record.get("good", {})),
             record.get("ask", {}), record.get("ask", {}), tuple(record.get("source", ())),
         )  # fmt: skip
-    for code, record in part("rules")["texts"].items():
+    for code, record in part("rule_texts")["rules"].items():
         found[code] = Page(
             code, record["what"], record["severity"], record["why"], record["hint"],
             _files(record["bad"]), _files(record["good"]),

@@ -60,7 +60,7 @@ def test_a_single_spec_with_a_plus_in_its_branch_is_compared_and_an_unknown_one_
 
 def test_a_spec_is_taken_apart_as_it_was_where_nothing_is_quoted() -> None:
     for text in ("a", "a+b", "a++b", "+a", "a+", "+", "a@1+b", "a@1+b@2"):
-        assert spec._PART.findall(text) == text.split("+")
+        assert re.findall(spec._PART, text) == text.split("+")
 
 
 def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Callable[..., Any]) -> None:

@@ -163,7 +163,7 @@ class Rule(Record):
 
 
 def part(name: str) -> Any:
-    """Return one part of the built form: a section, ``texts``, ``rules``, ``pages``, ``releases``, ``products``."""
+    """Return one part of the built form: a section, ``texts``, ``rules``, ``rule_texts``, ``pages``, ``releases``, ``products``."""
     try:
         return import_module(f"npuprof.catalog._built.{name}").DATA
     except ModuleNotFoundError:
@@ -249,7 +249,7 @@ def rules_by_key() -> dict[str, tuple[Rule, ...]]:
 
 def advice() -> tuple[dict[str, Any], ...]:
     """Return the advice that no check can give: ``options``, ``when``, ``text``, ``source``."""
-    return tuple(part("rules")["advice"])
+    return tuple(part("rule_texts")["advice"])
 
 
 @cache

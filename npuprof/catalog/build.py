@@ -56,7 +56,7 @@ def data() -> dict[str, Any]:
     parts["products"] = _toml("products.toml")
     parts["pages"] = _toml("pages.toml")
     parts["migrations"] = _migrations(_toml("migrations.toml"))
-    parts["rules"] = _rules(_toml("rules.toml"), options, sections["env"])
+    parts["rules"], parts["rule_texts"] = _rules(_toml("rules.toml"), options, sections["env"])
     return parts
 
 
@@ -102,7 +102,8 @@ def _states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
     return "".join(letters)
 
 
-def _rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+def _rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the checks read of the rules, and apart from it what only people read."""
     rules, texts = [], {}
     for record in source["rule"]:
         when = condition.parse(record["when"])
@@ -120,7 +121,7 @@ def _rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str,
     for name, record in variables.items():
         if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values")):
             twins.setdefault(record["session_option"], []).append(name)
-    return {"rules": tuple(rules), "texts": texts, "advice": advice, "twins": _frozen(twins)}
+    return {"rules": tuple(rules), "twins": _frozen(twins)}, {"rules": texts, "advice": advice}
 
 
 def _required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
