@@ -82,6 +82,7 @@ def place(text: str) -> tuple[str, tuple[str | int, ...]] | None:
     return parsed[0], (*parsed[1], *map(int, re.findall(r"\d+", elements[0])))
 
 
+@cache
 def section_and_name(key: str) -> tuple[str, str]:
     """Return the section and the plain name of a full key."""
     segments = split(key) or (key,)

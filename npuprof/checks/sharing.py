@@ -94,23 +94,27 @@ def dead(view: View) -> Iterator[Finding]:
         return
     lineage = view.config.lineage
     before = view.resolver.fold(lineage[:-1], view.scenario)
-    if not profile.overrides and not any(step.op == "unset" or step.key in before for step in profile.steps):
-        return
-    # Where an override of an ancestor sets the same key, a value that looks repeated wins over it elsewhere.
-    moving = {step.key for member in lineage[:-1] for override in member.overrides for step in override.steps}
-    current = dict(before)
+    current = before
     for step in profile.steps:
-        if step.op == "set" and step.key in current and step.key not in moving:
-            yield from _repeated(view, profile, step, current[step.key])
+        if step.op == "set" and step.key in current:
+            found = list(_repeated(view, profile, step, current[step.key]))
+            if found and step.key not in _moving(lineage):
+                yield from found
         if step.op == "unset" and (step.key not in current or not values.find(step.key, current[step.key], step.tail)[0]):
             what = f"unset {keys.show(step.key, step.tail)} clears nothing"
             why = "Nothing that the profile extends sets it."
             hint = did_you_mean(step.key, before, "remove it from unset")
             yield view.finding(Fault("NP702", "warning", what, why, hint), step.key, profile.origin(*step.path))
         if step.op == "unset":
+            current = dict(current)
             _forget(current, step)
     if profile.overrides:
-        yield from _idle_overrides(view, profile, moving)
+        yield from _idle_overrides(view, profile, _moving(lineage))
+
+
+def _moving(lineage: tuple[Profile, ...]) -> set[str]:
+    """Return the keys that overrides of ancestors set: a value that looks repeated wins over them elsewhere."""
+    return {step.key for member in lineage[:-1] for override in member.overrides for step in override.steps}
 
 
 def _idle_overrides(view: View, profile: Profile, moving: set[str]) -> Iterator[Finding]:
