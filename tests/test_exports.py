@@ -368,6 +368,25 @@ def test_a_config_map_carries_the_sidecar_files(store: Any, run: Any) -> None:
     assert "/etc/npuprof" in result.err
 
 
+def test_kubernetes_takes_both_forms_by_its_published_schema(store: Any, run: Any) -> None:
+    import kubernetes_validate
+    import yaml
+
+    store(
+        {"team/Mixed": '[options]\nhccl_timeout = 600\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-list.to-add = ["Cast"]\n'}
+    )
+    release = kubernetes_validate.latest_version()
+    for document in yaml.safe_load_all(run("env", "team/Mixed", "--format", "k8s-configmap").out):
+        kubernetes_validate.validate(document, release, strict=True)
+    block = yaml.safe_load(run("env", "team/Mixed", "--format", "k8s-env").out)
+    container = {"name": "train", "image": "image", **block}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"}, "spec": {"containers": [container]}}
+    kubernetes_validate.validate(pod, release, strict=True)
+    container["env"][0]["value"] = 600
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(pod, release, strict=True)
+
+
 def test_diff_tells_what_would_change(store: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     store({"leaf": '[options]\naoe_mode = "2"\nhccl_timeout = 600\n'})
     monkeypatch.setenv("NPUPROF_HCCL_TIMEOUT", "1800")
