@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from building import REPOSITORY, build_store
 from hypothesis import HealthCheck, settings
+from repositories import ENVIRONMENT, Repo
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -111,3 +112,13 @@ def tensorflow() -> Any:
 def shipped() -> Path:
     """The presets of this repository."""
     return REPOSITORY / "profiles"
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """Make an empty repository with a fixed author, and work in it."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repo(tmp_path / "repo")
+    monkeypatch.chdir(made.folder)
+    return made

@@ -11,18 +11,9 @@ import pytest
 from building import toml
 from hypothesis import given
 from hypothesis import strategies as st
-from repositories import ENVIRONMENT, Repo
+from repositories import Repo
 
 import npuprof
-
-
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "repo")
-    monkeypatch.chdir(made.folder)
-    return made
 
 
 def changes(before: dict[str, Any], after: dict[str, Any], section: str = "options") -> list[tuple[Any, ...]]:

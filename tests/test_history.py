@@ -18,15 +18,6 @@ LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\niterati
 
 
 @pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "repo")
-    monkeypatch.chdir(made.folder)
-    return made
-
-
-@pytest.fixture
 def two(repo: Repo) -> Repo:
     repo.commit({"base": BASE.format(1800), "leaf": LEAF.format(10)}, "first")
     repo.release("leaf", "1.0.0")

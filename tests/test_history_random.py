@@ -5,26 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
-from repositories import ENVIRONMENT, Repo
+from repositories import Repo
 
 import npuprof
 
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "4")))
 NAMES = ["base", "mid", "side", "leaf"]
 KEYS = ["hccl_timeout", "graph_run_mode", "dynamic_dims"]
-
-
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "repo")
-    monkeypatch.chdir(made.folder)
-    return made
 
 
 def text(dice: random.Random, name: str, names: list[str]) -> str:

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
-from repositories import ENVIRONMENT, Repo
+from repositories import Repo
 
 import npuprof
 
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ngraph_run_mode = {}\n'
-
-
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "repo")
-    monkeypatch.chdir(made.folder)
-    return made
 
 
 def logged(run: Any, *words: str) -> list[dict[str, Any]]:

@@ -16,13 +16,9 @@ LEAF = '[profile]\ndescription = "{}"\nextends = ["base"]\nscenario = "training"
 
 
 @pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "repo")
-    monkeypatch.chdir(made.folder)
-    made.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format("x")}, "start")
-    return made
+def repo(repo: Repo) -> Repo:
+    repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format("x")}, "start")
+    return repo
 
 
 def state(repo: Repo) -> tuple[str, ...]:

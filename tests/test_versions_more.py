@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from repositories import ENVIRONMENT, Repo
+from repositories import Repo
 
 from npuprof import spec
 from npuprof.errors import NpuprofError
@@ -21,13 +21,9 @@ LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n'
 
 
 @pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "repo")
-    monkeypatch.chdir(made.folder)
-    made.commit({"base": BASE.format(1800), "leaf": LEAF}, "first")
-    return made
+def repo(repo: Repo) -> Repo:
+    repo.commit({"base": BASE.format(1800), "leaf": LEAF}, "first")
+    return repo
 
 
 @pytest.mark.parametrize("asked", ["leaf@fix+more", 'leaf@"fix+more"', "leaf@'fix+more'", "base+leaf@fix+more", "leaf@'fix+more'+extra"])

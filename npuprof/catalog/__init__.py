@@ -215,6 +215,13 @@ def order(section: str) -> dict[str, int]:
     return {name: index for index, name in enumerate(_records(section))}
 
 
+@cache
+def by_spelling(surface: str) -> dict[str, str]:
+    """Return, for each name that options have on another surface, the option it stands for."""
+    found = {name: option(name) for name in names()}
+    return {record.spelling[surface]: name for name, record in found.items() if record and surface in record.spelling}
+
+
 def text(section: str, name: str) -> dict[str, Any]:
     """Return the prose and the sources of a record: summary, doc, value_docs, source, ..."""
     texts: dict[str, dict[str, Any]] = part("texts")[section]

@@ -10,6 +10,7 @@ from npuprof import checks, report, spec
 from npuprof.commands.flags import Form
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
+from npuprof.store import bad_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,4 @@ def _closing(findings: Sequence[Finding], number: int, notes: bool) -> str:
 
 def _strays(workspace: spec.Workspace) -> Iterator[Finding]:
     for stray in workspace.store.strays():
-        why = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
-        where = (os.path.join(workspace.store.label, stray), 0, 0)
-        yield Finding("NP004", "error", f"{stray!r} cannot be the name of a profile", why, "rename the file", where=where)
+        yield bad_name(stray)._replace(hint="rename the file", where=(os.path.join(workspace.store.label, stray), 0, 0))

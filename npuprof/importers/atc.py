@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from npuprof import catalog
@@ -11,21 +10,10 @@ from npuprof.importers._words import Word
 from npuprof.keys import full
 
 
-@cache
-def spellings() -> dict[str, str]:
-    """Return the option for each flag that has one, dashes included."""
-    found = {}
-    for name in catalog.names():
-        option = catalog.option(name)
-        if option and "atc" in option.spelling:
-            found[option.spelling["atc"]] = name
-    return found
-
-
 def flag(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> Found:
     """Return one flag of a command line as a setting."""
     plain = name.removeprefix("--")
-    option = spellings().get(name)
+    option = catalog.by_spelling("atc").get(name)
     if plain == "soc_version":
         option = None
     key = option or full("atc", plain)

@@ -27,20 +27,9 @@ def aliases(text: str) -> list[str]:
 
 
 @cache
-def spellings() -> dict[str, str]:
-    """Return the option for each dotted path below ``global_options()``."""
-    found = {}
-    for name in catalog.names():
-        option = catalog.option(name)
-        if option and "global_options" in option.spelling:
-            found[option.spelling["global_options"]] = name
-    return found
-
-
-@cache
 def groups() -> frozenset[str]:
     """Return the dotted paths that hold options, and are none."""
-    parts = [path.split(".") for path in spellings()]
+    parts = [path.split(".") for path in catalog.by_spelling("global_options")]
     return frozenset(".".join(part[:n]) for part in parts for n in range(1, len(part)))
 
 
@@ -49,10 +38,9 @@ def handle(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: 
     if not isinstance(statement, ast.Assign) or "global_options" not in walk.script.text:
         return
     for target in statement.targets:
-        if (source := _path(walk, statement.value, scope)) is not None and isinstance(target, (ast.Name, ast.Attribute)):
+        if _path(walk, statement.value, scope) is not None and isinstance(target, (ast.Name, ast.Attribute)):
             walk.aliases[scope.name, f"options {ast.unparse(target)}"] = statement.value
             walk.facts.setdefault("options", True)
-            assert source is not None
             continue
         path = _path(walk, target, scope)
         if path:
@@ -64,7 +52,7 @@ def _assigned(walk: Walk, target: ast.expr, path: str, value: ast.expr, scope: S
     if path in groups():
         walk.note("groups", (target.lineno, walk.script.column(target.lineno, target.col_offset), path))
         return
-    option = spellings().get(path)
+    option = catalog.by_spelling("global_options").get(path)
     got, reason, default = walk.evaluate(value, scope)
     kind = "" if reason else type(got).__name__
     if not reason and got is None:

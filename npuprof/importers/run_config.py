@@ -57,24 +57,13 @@ ALWAYS: dict[str, Any] = {
 
 
 @cache
-def spellings() -> dict[str, str]:
-    """Return the option for each dotted argument name."""
-    found = {}
-    for name in catalog.names():
-        option = catalog.option(name)
-        if option and "run_config" in option.spelling:
-            found[option.spelling["run_config"]] = name
-    return found
-
-
-@cache
 def arguments(cls: str) -> tuple[str, ...]:
     """Return the names of the arguments a class takes."""
     prefix = CLASSES[cls][0]
     if not prefix:
-        plain = [name for name in spellings() if "." not in name]
+        plain = [name for name in catalog.by_spelling("run_config") if "." not in name]
         return (*plain, *catalog.names("estimator"), *OBJECTS)
-    inner = [name.removeprefix(f"{prefix}.") for name in spellings() if name.startswith(f"{prefix}.")]
+    inner = [name.removeprefix(f"{prefix}.") for name in catalog.by_spelling("run_config") if name.startswith(f"{prefix}.")]
     return tuple(dict.fromkeys((*CLASSES[cls][1], *(name for name in inner if "." not in name), *(OBJECTS if "." not in prefix else ()))))
 
 
@@ -175,7 +164,7 @@ def _argument(
             return
     prefix = CLASSES[cls][0]
     dotted = f"{prefix}.{name}" if prefix else name
-    option = spellings().get(dotted)
+    option = catalog.by_spelling("run_config").get(dotted)
     key = option or (full("estimator", name) if not prefix and catalog.argument(name) else dotted)
     got, reason, default = walk.evaluate(value, scope)
     kind = "" if reason else type(got).__name__

@@ -8,7 +8,7 @@ from npuprof import catalog
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, left_out
 from npuprof.renderers.python import literal
-from npuprof.renderers.session import imports
+from npuprof.renderers.session import FIND, OFF, imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,14 +37,7 @@ def session_config(config=None, environ=None):
         config = tf.compat.v1.ConfigProto()
     if environ is None:
         environ = os.environ
-    rewrite_options = config.graph_options.rewrite_options
-    for custom_op in rewrite_options.custom_optimizers:
-        if custom_op.name == "NpuOptimizer":
-            break
-    else:
-        custom_op = rewrite_options.custom_optimizers.add()
-        custom_op.name = "NpuOptimizer"
-    for name in sorted(environ):
+{find}    for name in sorted(environ):
         if not name.startswith("NPUPROF_") or name in OWN:
             continue
         if name not in KNOWN:
@@ -64,9 +57,7 @@ def session_config(config=None, environ=None):
             custom_op.parameter_map[key].i = int(text)
         except ValueError:
             raise ValueError(name + "=" + repr(text) + ": write a whole number")
-    rewrite_options.remapping = RewriterConfig.OFF
-    rewrite_options.memory_optimization = RewriterConfig.OFF
-    return config
+{off}    return config
 '''
 
 
@@ -75,7 +66,7 @@ def _body() -> str:
     fields = {name: option.field for name in catalog.names() if (option := catalog.option(name)) and option.field}
     rows = "".join(f"    {literal(name)}: {literal(field)},\n" for name, field in fields.items())
     own = "{" + ", ".join(literal(f"NPUPROF_{name}") for name in _OWN) + "}"
-    return _BODY.format(imports=imports(("os", "warnings")), fields=rows, own=own)
+    return _BODY.format(imports=imports(("os", "warnings")), fields=rows, own=own, find=FIND, off=OFF)
 
 
 def loader(config: Config, inline: bool) -> Rendered:

@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 
 _TF = "import tensorflow as tf\n"
 _REWRITER = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig\n"
-_HEAD = '''\
-def session_config(config=None):
-    """{doc}"""
-    if config is None:
-        config = tf.compat.v1.ConfigProto()
+#: Rendered lines that find the NpuOptimizer of a ``config`` or add it, and that switch off what must not rewrite it.
+FIND = """\
     rewrite_options = config.graph_options.rewrite_options
     for custom_op in rewrite_options.custom_optimizers:
         if custom_op.name == "NpuOptimizer":
@@ -33,12 +30,18 @@ def session_config(config=None):
     else:
         custom_op = rewrite_options.custom_optimizers.add()
         custom_op.name = "NpuOptimizer"
-'''
-_TAIL = """\
+"""
+OFF = """\
     rewrite_options.remapping = RewriterConfig.OFF
     rewrite_options.memory_optimization = RewriterConfig.OFF
-    return {result}
 """
+_HEAD = '''\
+def session_config(config=None):
+    """{doc}"""
+    if config is None:
+        config = tf.compat.v1.ConfigProto()
+'''
+_TAIL = "    return {result}\n"
 _INLINE_HEAD = """\
 custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
 custom_op.name = "NpuOptimizer"
@@ -110,7 +113,7 @@ def imports(standard: Iterable[str] = (), bridge: tuple[str, ...] = ()) -> str:
 def builder(doc: str, lines: str, remarks: Iterable[str] = (), result: str = "config") -> str:
     """Return the source of ``session_config(config=None)`` around parameter-map lines."""
     comments = "".join(f"    # {remark}\n" for remark in remarks)
-    return _HEAD.format(doc=doc) + lines + comments + _TAIL.format(result=result)
+    return _HEAD.format(doc=doc) + FIND + lines + comments + OFF + _TAIL.format(result=result)
 
 
 def bare(lines: str, remarks: Iterable[str] = (), files: bool = False) -> str:

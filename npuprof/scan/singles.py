@@ -13,7 +13,6 @@ from npuprof.checks import settings
 from npuprof.checks.view import Fault
 from npuprof.importers._found import Found
 from npuprof.importers.env import ours
-from npuprof.importers.global_options import spellings as tf2
 from npuprof.importers.run_config import CLASSES, arguments
 from npuprof.keys import shown
 from npuprof.model import Context
@@ -191,10 +190,10 @@ def _argument(found: Found) -> list[Fault]:
 
 
 def _option(found: Found) -> list[Fault]:
-    if found.name not in tf2():
-        hint = did_you_mean(found.name, tf2(), "npuprof options lists all")
+    if found.name not in catalog.by_spelling("global_options"):
+        hint = did_you_mean(found.name, catalog.by_spelling("global_options"), "npuprof options lists all")
         option = catalog.option(found.name)
-        if option is not None and not nearest(found.name, tf2(), 1):
+        if option is not None and not nearest(found.name, catalog.by_spelling("global_options"), 1):
             hint = "it is an option of TensorFlow 1 only"
         why = "global_options() raises ValueError for a name it does not have."
         return [Fault("NP812", "error", f"global_options() has no option {found.name!r}", why, hint)]
