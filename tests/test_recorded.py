@@ -1,0 +1,48 @@
+"""Whole command lines, over every verb: what is printed and written stays what was recorded, to the byte."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from recorded import record
+
+SCENARIOS = record.scenarios()
+#: Verbs that become another program, or hand on bytes that are no text.
+APART = {"run", "git"}
+
+
+@pytest.fixture
+def command(run: Any, monkeypatch: pytest.MonkeyPatch) -> record.Command:
+    """Run npuprof in this process, which is faster, where that is the same."""
+
+    def called(words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path) -> record.Result:
+        if APART.intersection(words[:1]) or "_NPUPROF_COMPLETE" in environ:
+            return record.work_tree(words, stdin, environ, folder)
+        monkeypatch.chdir(folder)
+        with mock.patch.dict(os.environ, environ, clear=True):
+            done = run(*words, stdin=stdin)
+        return record.Result(done.code, done.out.encode(), done.err.encode())
+
+    return called
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=[f"{scenario.room}: {scenario.name}" for scenario in SCENARIOS])
+def test_a_scenario_goes_as_it_was_recorded(scenario: record.Scenario, tmp_path: Path, command: record.Command) -> None:
+    before = scenario.recording.read_bytes().decode() if scenario.recording.exists() else ""
+    now = record.play(scenario, tmp_path / "recorded", command)
+    if now != before:
+        accept = f"python tests/recorded/record.py --accept {shlex.quote(scenario.name)}"
+        rows = difflib.unified_diff(before.split("\n"), now.split("\n"), "recorded", "now", lineterm="", n=5)
+        pytest.fail("\n".join([*rows, "", f"where that is meant to be: {accept}"]), pytrace=False)
+
+
+def test_every_recording_belongs_to_a_scenario_and_names_are_unique() -> None:
+    assert sorted(record.RECORDINGS.rglob("*.txt")) == sorted(scenario.recording for scenario in SCENARIOS)
+    assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)
