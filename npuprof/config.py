@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from npuprof import catalog, keys, values
+from npuprof import catalog, values
+from npuprof.document import keys
 from npuprof.model import SECTIONS, Context, Event, Origin, Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from npuprof.profile import Profile
+    from npuprof.document.profile import Profile
     from npuprof.resolve import Resolver
 
 

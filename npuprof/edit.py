@@ -10,7 +10,8 @@ import tomllib
 from copy import deepcopy
 from typing import Any
 
-from npuprof import keys, layout, values
+from npuprof import layout, values
+from npuprof.document import keys
 from npuprof.errors import NpuprofError
 from npuprof.inline import revalue
 from npuprof.layout import Statement, dotted, starts

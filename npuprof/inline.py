@@ -5,7 +5,8 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from npuprof import keys, values
+from npuprof import values
+from npuprof.document import keys
 from npuprof.layout import Statement
 from npuprof.model import Path
 from npuprof.tree import MISSING, assign

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import keys
-from npuprof.positions import Positions
+from npuprof.document import keys
+from npuprof.document.positions import Positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import keys, values
+from npuprof import values
+from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
 from npuprof.record import Record
 from npuprof.tree import MISSING, assign, at

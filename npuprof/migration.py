@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import condition, edit, keys, layout, values
+from npuprof import condition, edit, layout, values
 from npuprof.catalog import part, releases
-from npuprof.keys import shown
+from npuprof.document import keys
+from npuprof.document.keys import shown
 from npuprof.model import Finding, Path
 from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.config import Config
+    from npuprof.document.profile import Profile
     from npuprof.model import Origin
-    from npuprof.profile import Profile
 
 
 class Step(Record):

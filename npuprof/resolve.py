@@ -14,9 +14,9 @@ from npuprof import values
 from npuprof.catalog import products, releases
 from npuprof.config import Config
 from npuprof.document import command_line
+from npuprof.document.profile import Override, Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Context, Event, Finding, Step
-from npuprof.profile import Override, Profile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _no_order(profile: Profile, queues: list[list[Profile]]) -> Finding:
 
 
 def _not_a_list(profile: Profile, step: Step, path: Any) -> Finding:
-    from npuprof import keys
+    from npuprof.document import keys
 
     shown = keys.show(step.key, path)
     return Finding(

@@ -7,13 +7,13 @@ import re
 import sys
 from typing import Any
 
-from npuprof import catalog, keys, store, targets
+from npuprof import catalog, store, targets
 from npuprof.catalog import products, releases
-from npuprof.document import command_line, parse, read
+from npuprof.document import command_line, keys, parse, read
+from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Context, Finding, Origin, Step
 from npuprof.nearest import did_you_mean
-from npuprof.profile import Profile
 from npuprof.resolve import Resolver
 
 TYPE_CHECKING = False

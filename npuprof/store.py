@@ -7,10 +7,10 @@ import stat
 from typing import Any
 
 from npuprof import document
+from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Origin
 from npuprof.nearest import did_you_mean
-from npuprof.profile import Profile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

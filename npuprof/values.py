@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, keys
+from npuprof import catalog
+from npuprof.document import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import checks, keys
+from npuprof import checks
 from npuprof.config import Config
+from npuprof.document import keys
 from npuprof.model import Finding
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from npuprof import keys
+from npuprof.document import keys
 from npuprof.edit import Change, edited
 from npuprof.tree import MISSING, assign, at
 

@@ -9,9 +9,9 @@ import pytest
 from importing import HEAD, imported, one, settings, write
 
 from npuprof import __main__, document
+from npuprof.document.profile import Profile
 from npuprof.importers.family import family
 from npuprof.importers.preset import drafts, text
-from npuprof.profile import Profile
 
 SCRIPTS = Path(__file__).parent / "scripts"
 CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".sh"))

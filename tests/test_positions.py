@@ -13,8 +13,9 @@ from building import documents, toml_values
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from npuprof import keys, values
-from npuprof.positions import Positions
+from npuprof import values
+from npuprof.document import keys
+from npuprof.document.positions import Positions
 
 Q3 = '"""'
 A3 = "'''"

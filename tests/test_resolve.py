@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import catalog, keys, spec, values
+from npuprof import catalog, spec, values
+from npuprof.document import keys
 from npuprof.structures import STRUCTURES
 
 CASES = [

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npuprof import catalog, profile
+from npuprof import catalog
 from npuprof.checks.settings import faults
+from npuprof.document import profile
 from npuprof.schema import SHAPES, schema
 from npuprof.structures import STRUCTURES
 

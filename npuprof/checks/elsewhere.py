@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuprof.config import Config
+    from npuprof.document.profile import Override
     from npuprof.model import Finding
-    from npuprof.profile import Override
 
 
 def singled_out(config: Config) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from npuprof import catalog, condition, keys, values
+from npuprof import catalog, condition, values
 from npuprof.catalog import Rule
 from npuprof.checks.view import Fault, View
+from npuprof.document import keys
 from npuprof.model import SECTIONS
 
 TYPE_CHECKING = False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from npuprof import catalog, keys, targets
+from npuprof import catalog, targets
 from npuprof.catalog import Option, products, releases
 from npuprof.checks.view import Fault, View
-from npuprof.keys import shown
+from npuprof.document import keys
+from npuprof.document.keys import shown
 from npuprof.model import Path
 from npuprof.nearest import did_you_mean
 

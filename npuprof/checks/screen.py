@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuprof.profile import Profile
+    from npuprof.document.profile import Profile
 
 #: What the rules that count look at, and what is judged by its neighbours; a profile with any of these is not screened.
 _COUNTED = frozenset(("dynamic_dims", "input_shape", "estimator.save_checkpoints_steps", "enable_data_pre_proc"))

@@ -6,10 +6,11 @@ import re
 from functools import cache, partial
 from typing import Any
 
-from npuprof import catalog, keys
+from npuprof import catalog
 from npuprof.catalog import Option, releases
 from npuprof.checks.view import Fault, View
-from npuprof.keys import shown
+from npuprof.document import keys
+from npuprof.document.keys import shown
 from npuprof.nearest import did_you_mean, nearest
 
 TYPE_CHECKING = False

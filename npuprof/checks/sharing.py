@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from npuprof import catalog, keys, values
+from npuprof import catalog, values
 from npuprof.checks.view import Fault, View
-from npuprof.keys import shown
+from npuprof.document import keys
+from npuprof.document.keys import shown
 from npuprof.model import Step
 from npuprof.nearest import did_you_mean
 from npuprof.resolve import take
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from npuprof.document.profile import Profile
     from npuprof.model import Finding
-    from npuprof.profile import Profile
 
 
 def frozen_findings(view: View) -> Iterator[Finding]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import keys, layout, spec, values
+from npuprof import layout, spec, values
+from npuprof.document import keys
+from npuprof.document.profile import Profile
 from npuprof.edit import Change
 from npuprof.errors import NpuprofError
 from npuprof.model import SECTIONS, Finding, Path
 from npuprof.nearest import did_you_mean
-from npuprof.profile import Profile
 from npuprof.tree import MISSING, assign, at
 
 TYPE_CHECKING = False

@@ -8,10 +8,10 @@ from typing import Any
 
 from npuprof import checks, document, edit, output, report, spec, store
 from npuprof.commands.assignments import assignment, inherits, nothing, removal, spelled
+from npuprof.document.profile import Profile
 from npuprof.edit import Change
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
-from npuprof.profile import Profile
 from npuprof.record import Record
 from npuprof.tree import MISSING, at
 

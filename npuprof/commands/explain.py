@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, keys, output, values
+from npuprof import catalog, output, values
 from npuprof.commands import origins
 from npuprof.commands.flags import one_of
+from npuprof.document import keys
+from npuprof.document.keys import shown
 from npuprof.errors import NpuprofError
-from npuprof.keys import shown
 from npuprof.model import Finding, Origin, Path
 from npuprof.nearest import did_you_mean
 from npuprof.report import dump, visible

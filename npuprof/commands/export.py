@@ -218,7 +218,7 @@ def _env_file(form: str | None, given: dict[str, Any]) -> int:
 
 
 def _env_diff(form: str | None, changes: list[tuple[str, str, str | None, str | None]], path: str | None) -> int:
-    from npuprof.keys import quote
+    from npuprof.document.keys import quote
     from npuprof.report import dump, visible
 
     def shown(text: str) -> str:

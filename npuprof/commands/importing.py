@@ -6,8 +6,9 @@ import os
 import sys
 from typing import Any
 
-from npuprof import keys, output, report
+from npuprof import output, report
 from npuprof.commands.flags import one_of
+from npuprof.document import keys
 from npuprof.errors import NpuprofError
 from npuprof.importers import Found, Imported, read, wanted
 from npuprof.importers.family import Family, family

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, condition, keys, output, spec, values
+from npuprof import catalog, condition, output, spec, values
 from npuprof.commands.flags import one_of
+from npuprof.document import keys
 from npuprof.errors import NpuprofError
 from npuprof.model import SECTIONS, Finding
 from npuprof.nearest import did_you_mean
@@ -14,7 +15,7 @@ from npuprof.report import dump, findings_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.config import Config
-    from npuprof.profile import Profile
+    from npuprof.document.profile import Profile
     from npuprof.store import Folder
 
 

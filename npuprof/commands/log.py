@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof import history, keys, output, spec, values
+from npuprof import history, output, spec, values
 from npuprof.commands.flags import one_of
+from npuprof.document import keys
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Path
 from npuprof.report import as_dict as finding_dict

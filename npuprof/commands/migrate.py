@@ -9,9 +9,9 @@ from typing import Any
 from npuprof import changes, checks, document, migration, output, report, spec
 from npuprof.commands.edit import _BOM, _locked, _read, _target
 from npuprof.commands.flags import one_of
+from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
-from npuprof.profile import Profile
 from npuprof.store import Folder
 
 TYPE_CHECKING = False

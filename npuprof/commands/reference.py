@@ -7,8 +7,8 @@ from typing import Any
 from npuprof import catalog, output, pages
 from npuprof.catalog import releases
 from npuprof.commands.flags import one_of
+from npuprof.document.keys import shown
 from npuprof.errors import NpuprofError
-from npuprof.keys import shown
 from npuprof.model import Finding
 from npuprof.nearest import did_you_mean
 from npuprof.report import dump

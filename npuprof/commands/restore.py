@@ -8,9 +8,9 @@ from npuprof import history, output, spec, survey
 from npuprof.commands.log import one_preset
 from npuprof.config import digest
 from npuprof.document import read
+from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
-from npuprof.profile import Profile
 from npuprof.report import findings_text
 from npuprof.review import plain
 

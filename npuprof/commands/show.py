@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from npuprof import keys, output, spec, values
+from npuprof import output, spec, values
 from npuprof.commands import origins
 from npuprof.commands.flags import one_of
-from npuprof.keys import shown
+from npuprof.document import keys
+from npuprof.document.keys import shown
 from npuprof.model import SECTIONS, Path
 from npuprof.renderers.plain import as_dict
 from npuprof.report import dump, paint, visible

@@ -14,7 +14,7 @@ from npuprof.model import Finding, Origin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.profile import Profile
+    from npuprof.document.profile import Profile
 
 
 def of(home: Any) -> Repository:

@@ -6,11 +6,11 @@ import posixpath
 from typing import Any
 
 from npuprof import document
+from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.history.repository import short
 from npuprof.model import Finding, Origin
 from npuprof.nearest import did_you_mean
-from npuprof.profile import Profile
 from npuprof.store import is_name
 
 TYPE_CHECKING = False

@@ -6,13 +6,14 @@ from itertools import islice
 from typing import Any
 
 from npuprof import changes as diff
-from npuprof import document, keys, values
+from npuprof import document, values
 from npuprof.config import Config
+from npuprof.document import keys
+from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.history.commits import Commit, FileChange, commits
 from npuprof.history.quick import difference, headers
 from npuprof.model import Context, Finding, Origin, Path
-from npuprof.profile import Profile
 from npuprof.record import Record
 from npuprof.resolve import Resolver
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
+from npuprof.document.keys import segment
 from npuprof.importers._found import Found
 from npuprof.importers._literals import Unknown, fold
 from npuprof.importers._scopes import Scope
 from npuprof.importers._source import Script, parse
-from npuprof.keys import segment
 
 _LINE = re.compile(r"^[ \t]*#[# \t]*(?=\S)(.*\bparameter_map\s*\[.*)$", re.MULTILINE)
 

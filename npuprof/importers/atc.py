@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
+from npuprof.document.keys import full
 from npuprof.importers._found import Branch, Found
 from npuprof.importers._words import Word
-from npuprof.keys import full
 
 
 def flag(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> Found:

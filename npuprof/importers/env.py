@@ -7,12 +7,12 @@ import re
 from functools import cache
 
 from npuprof import catalog
+from npuprof.document.keys import full
 from npuprof.importers._found import Branch
 from npuprof.importers._literals import short
 from npuprof.importers._loops import view
 from npuprof.importers._scopes import Scope
 from npuprof.importers._walk import Walk
-from npuprof.keys import full
 
 HOT = ("environ", "putenv")
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from npuprof import catalog, keys, values
+from npuprof import catalog, values
 from npuprof.config import digest
-from npuprof.document import read
+from npuprof.document import keys, read
+from npuprof.document.profile import Profile
 from npuprof.importers import preset
 from npuprof.importers.preset import Draft
-from npuprof.profile import Profile
 from npuprof.resolve import Resolver
 
 TYPE_CHECKING = False

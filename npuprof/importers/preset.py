@@ -7,9 +7,10 @@ import posixpath
 import re
 from typing import Any
 
-from npuprof import catalog, keys
+from npuprof import catalog
+from npuprof.document import keys
+from npuprof.document.keys import segment, shown, toml
 from npuprof.importers._found import UNSET, Found, Imported, Site
-from npuprof.keys import segment, shown, toml
 from npuprof.model import SECTIONS
 from npuprof.values import same, structure_of
 

@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 from npuprof import catalog
+from npuprof.document.keys import segment
 from npuprof.importers._found import Branch
 from npuprof.importers._literals import short
 from npuprof.importers._scopes import Scope
 from npuprof.importers._walk import Walk
-from npuprof.keys import segment
 from npuprof.nearest import nearest
 
 TYPE_CHECKING = False

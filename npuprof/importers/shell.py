@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from npuprof import catalog
+from npuprof.document.keys import full
 from npuprof.importers import atc, env
 from npuprof.importers._found import Branch, Found, Imported, Site
 from npuprof.importers._words import Command, Word, commands
-from npuprof.keys import full
 from npuprof.model import Finding
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")

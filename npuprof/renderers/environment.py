@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, keys
+from npuprof import catalog
+from npuprof.document import keys
 from npuprof.errors import NpuprofError
 from npuprof.launch import FACTS
 from npuprof.model import Finding

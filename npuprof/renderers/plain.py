@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import keys
+from npuprof.document import keys
 from npuprof.model import SECTIONS
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, section

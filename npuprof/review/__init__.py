@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import keys
 from npuprof.changes import Change
+from npuprof.document import keys
 from npuprof.record import Record
 from npuprof.report import counted
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import changes as diff
-from npuprof import keys, values
+from npuprof import values
+from npuprof.document import keys
 from npuprof.report import dump, visible
 
 TYPE_CHECKING = False

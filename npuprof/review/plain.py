@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof import keys
+from npuprof.document import keys
 from npuprof.report import paint, visible
 from npuprof.review import cause, closing, folds, headline, mark, sentence, verdicts
 

@@ -8,11 +8,11 @@ from typing import Any
 from npuprof import catalog
 from npuprof.checks import rules, scope
 from npuprof.checks.view import Fault
+from npuprof.document.keys import shown
 from npuprof.importers import Found, Imported, Site
 from npuprof.importers._found import UNSET
 from npuprof.importers.run_config import ALWAYS
 from npuprof.importers.session import HELPERS
-from npuprof.keys import shown
 from npuprof.model import Context, Finding
 from npuprof.nearest import nearest
 from npuprof.scan.singles import faults

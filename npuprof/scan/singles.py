@@ -7,14 +7,15 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
 
-from npuprof import catalog, keys
+from npuprof import catalog
 from npuprof.catalog import Option, releases
 from npuprof.checks import settings
 from npuprof.checks.view import Fault
+from npuprof.document import keys
+from npuprof.document.keys import shown
 from npuprof.importers._found import Found
 from npuprof.importers.env import ours
 from npuprof.importers.run_config import CLASSES, arguments
-from npuprof.keys import shown
 from npuprof.model import Context
 from npuprof.nearest import did_you_mean, nearest
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuprof.positions import Positions
+    from npuprof.document.positions import Positions
 
 _DEEPEST = 100
 _CONFLICT = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
@@ -38,7 +38,7 @@ class Document:
         if not self.text:
             return 0, 0
         if self._positions is None:
-            from npuprof.positions import Positions
+            from npuprof.document.positions import Positions
 
             self._positions = Positions(self.text)
         return self._positions.find(path)
@@ -62,7 +62,7 @@ def read(name: str, source: str, raw: bytes | str, revision: str | None = None) 
     except RecursionError:
         raise NpuprofError([_nested(source)]) from None
     if text.count("[") + text.count("{") + text.count(".") > _DEEPEST and (deep := _deep(data)):
-        from npuprof.positions import Positions
+        from npuprof.document.positions import Positions
 
         raise NpuprofError([_nested(source, *Positions(text).find(deep[:2]))])
     return Document(name, source, text, data, revision)
