@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, values
+from npuprof import catalog
+from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Origin, Path
 from npuprof.record import Record

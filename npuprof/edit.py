@@ -10,7 +10,8 @@ import tomllib
 from copy import deepcopy
 from typing import Any
 
-from npuprof import layout, values
+from npuprof import layout
+from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.errors import NpuprofError
 from npuprof.inline import revalue

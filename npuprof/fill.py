@@ -61,7 +61,7 @@ def cache(config: Config) -> str:
 
 def facts(environ: Mapping[str, str]) -> Callable[[str], str | None]:
     """Return a function that tells what the launcher knows of this process, from variables and the rank table."""
-    from npuprof.launch import fact
+    from npuprof.catalog.launchers import fact
 
     def tell(name: str) -> str | None:
         told = fact(name, environ)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from npuprof import values
+from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.layout import Statement
 from npuprof.model import Path

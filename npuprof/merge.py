@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import values
+from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
 from npuprof.record import Record

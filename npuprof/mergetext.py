@@ -5,7 +5,8 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from npuprof import edit, layout, values
+from npuprof import edit, layout
+from npuprof.catalog import values
 from npuprof.edit import Change
 from npuprof.merge import Merge, Step
 from npuprof.record import Record

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import condition, edit, layout, values
-from npuprof.catalog import part, releases
+from npuprof import edit, layout
+from npuprof.catalog import condition, part, releases, values
 from npuprof.document import keys
 from npuprof.document.keys import shown
 from npuprof.model import Finding, Path

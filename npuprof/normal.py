@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, values
+from npuprof import catalog
+from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.model import SECTIONS
 

@@ -135,7 +135,8 @@ def _escape(text: str, property_: bool = False) -> str:
 
 
 def _sarif(findings: Sequence[Finding]) -> str:
-    from npuprof import __version__, pages
+    from npuprof import __version__
+    from npuprof.catalog import pages
 
     codes = sorted({finding.code for finding in findings})
     described = []

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import values
-from npuprof.catalog import products, releases
+from npuprof.catalog import products, releases, values
 from npuprof.config import Config
 from npuprof.document import command_line
 from npuprof.document.profile import Override, Profile

@@ -7,8 +7,8 @@ import re
 import sys
 from typing import Any
 
-from npuprof import catalog, store, targets
-from npuprof.catalog import products, releases
+from npuprof import catalog, store
+from npuprof.catalog import products, releases, targets
 from npuprof.document import command_line, keys, parse, read
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from npuprof import values
+from npuprof.catalog import values
 from npuprof.model import Path
 
 #: No value: what a change gives to a key that is to go, and what a missing key has.

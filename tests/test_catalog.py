@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from building import REPOSITORY
 
-from npuprof import catalog, condition
-from npuprof.catalog import build, products, releases
+from npuprof import catalog
+from npuprof.catalog import build, condition, products, releases
+from npuprof.catalog.launchers import FACTS
+from npuprof.catalog.structures import STRUCTURES
 from npuprof.checks.settings import faults
-from npuprof.launch import FACTS
 from npuprof.model import SCENARIOS
-from npuprof.structures import STRUCTURES
 
 SOURCE = REPOSITORY / "npuprof/catalog"
 OPTIONS = catalog.names()

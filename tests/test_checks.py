@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import catalog, checks, pages, spec
-from npuprof.catalog import products, releases
+from npuprof import catalog, checks, spec
+from npuprof.catalog import pages, products, releases
 from npuprof.errors import NpuprofError
 from npuprof.model import SEVERITIES, Finding
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof import layout, values
+from npuprof import layout
+from npuprof.catalog import values
 from npuprof.edit import Change, edited
 from npuprof.errors import NpuprofError
 from npuprof.tree import MISSING, assign, same

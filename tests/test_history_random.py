@@ -94,8 +94,8 @@ def seen(store: Any, spec: str, key: str | None) -> Any:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_log_lists_what_resolving_each_commit_says(repo: Repo, run, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    import npuprof.catalog.values
     import npuprof.history.commits
-    import npuprof.values
 
     monkeypatch.setattr(npuprof.history.commits, "_mostly", lambda repository, tip: seed % 2 == 0)  # both ways of asking git
 
@@ -121,7 +121,7 @@ def _nothing(now: Any, before: list[Any]) -> bool:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_diff_names_what_resolving_both_sides_says(repo: Repo, run, seed: int) -> None:
-    import npuprof.values
+    import npuprof.catalog.values
 
     dice = random.Random(1000 + seed)
     grow(repo, dice, 20)

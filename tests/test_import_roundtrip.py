@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import npuprof
 from npuprof import catalog, renderers
+from npuprof.catalog.values import equal
 from npuprof.document.keys import toml
 from npuprof.errors import NpuprofError
 from npuprof.importers import read
 from npuprof.importers.preset import drafts
-from npuprof.values import equal
 
 TARGETS = tuple(name for name in renderers.MODULES if name not in ("toml", "json", "env-loader", "init-resource", "initialize-system"))
 STORE = npuprof.open_store(os.path.join(os.path.dirname(__file__), "..", "profiles"))

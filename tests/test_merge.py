@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof import values
+from npuprof.catalog import values
 from npuprof.merge import sequence, union
 from npuprof.mergetext import marked, merged, sides
 from npuprof.tree import MISSING, at, same

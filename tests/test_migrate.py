@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from importing import write
 
-from npuprof import __main__, catalog, condition
-from npuprof.catalog import part, releases
+from npuprof import __main__, catalog
+from npuprof.catalog import condition, part, releases
 from npuprof.migration import renamed, steps
 
 ROWS = part("migrations")

@@ -13,7 +13,7 @@ from building import documents, toml_values
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from npuprof import values
+from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.positions import Positions
 

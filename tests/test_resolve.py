@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import catalog, spec, values
+from npuprof import catalog, spec
+from npuprof.catalog import values
+from npuprof.catalog.structures import STRUCTURES
 from npuprof.document import keys
-from npuprof.structures import STRUCTURES
 
 CASES = [
     pytest.param(case, id=f"{path.stem}: {case['name']}")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from building import build_store
 
-from npuprof.launch import FACTS, fact
+from npuprof.catalog.launchers import FACTS, fact
 
 SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
 NPUPROF = [sys.executable, "-m", "npuprof"]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from importing import HEAD, TAIL, findings, imported, told, write
 
-from npuprof import __main__, catalog, pages
+from npuprof import __main__, catalog
+from npuprof.catalog import pages
 from npuprof.model import Finding
 
 P = "custom_op.parameter_map"

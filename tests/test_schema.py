@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npuprof import catalog
+from npuprof.catalog.schema import SHAPES, schema
+from npuprof.catalog.structures import STRUCTURES
 from npuprof.checks.settings import faults
 from npuprof.document import profile
-from npuprof.schema import SHAPES, schema
-from npuprof.structures import STRUCTURES
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = schema()

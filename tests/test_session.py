@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import catalog, spec, values
-from npuprof.structures import STRUCTURES
+from npuprof import catalog, spec
+from npuprof.catalog import values
+from npuprof.catalog.structures import STRUCTURES
 
 READ = [name for name in catalog.names() if (option := catalog.option(name)) and option.field]
 

@@ -11,7 +11,7 @@ from building import codes, toml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof.sidecars import SIDECARS, mixlist_outcome
+from npuprof.catalog.sidecars import SIDECARS, mixlist_outcome
 
 ROLES = [(f"{name}-list", action) for name in ("black", "white", "gray") for action in ("to-add", "to-remove")]
 #: What the parser accepts for one operator, role by role.

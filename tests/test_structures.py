@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof import catalog
-from npuprof.structures import STRUCTURES
+from npuprof.catalog.structures import STRUCTURES
 
 #: Texts from the manuals and their structured form; each is written back to the byte.
 DOCUMENTED: list[tuple[str, str, Any]] = [

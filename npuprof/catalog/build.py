@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the package
     sys.path.insert(0, str(HERE.parent.parent))
 
-from npuprof import condition  # noqa: E402
+from npuprof.catalog import condition  # noqa: E402
 from npuprof.catalog.releases import key  # noqa: E402
 from npuprof.model import SECTIONS  # noqa: E402
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from npuprof import catalog, condition, values
-from npuprof.catalog import Rule
+from npuprof import catalog
+from npuprof.catalog import Rule, condition, values
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.model import SECTIONS

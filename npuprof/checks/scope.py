@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from npuprof import catalog, targets
-from npuprof.catalog import Option, products, releases
+from npuprof import catalog
+from npuprof.catalog import Option, products, releases, targets
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import shown

@@ -193,7 +193,7 @@ def _text(option: Option, value: str) -> list[Fault]:
         return [Fault("NP203", "error", f"{option.name} is empty", "An empty path names nothing.", hint)]
     structure = None
     if option.structure:
-        from npuprof.structures import STRUCTURES
+        from npuprof.catalog.structures import STRUCTURES
 
         structure = STRUCTURES[option.structure]
     parsed = structure.parse(value) if structure else None
@@ -213,7 +213,7 @@ def _text(option: Option, value: str) -> list[Fault]:
 
 
 def _structure(option: Option, value: Any) -> list[Fault]:
-    from npuprof.structures import STRUCTURES
+    from npuprof.catalog.structures import STRUCTURES
 
     return [_deeper(option, fault) for fault in STRUCTURES[option.structure].faults(value)] or _unusual(option, value)
 
@@ -340,7 +340,7 @@ def _number(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
 
 
 def _launcher(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
-    from npuprof.launch import FACTS
+    from npuprof.catalog.launchers import FACTS
 
     if set(value) != {"launcher"}:
         return [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from npuprof import catalog, values
+from npuprof import catalog
+from npuprof.catalog import values
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import shown

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from npuprof import catalog, values
-from npuprof.catalog import products, releases
+from npuprof import catalog
+from npuprof.catalog import products, releases, values
 from npuprof.document import keys
 from npuprof.model import Finding, Origin, Path
 from npuprof.record import Record

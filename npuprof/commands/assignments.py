@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import layout, spec, values
+from npuprof import layout, spec
+from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.edit import Change

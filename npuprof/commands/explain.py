@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, output, values
+from npuprof import catalog, output
+from npuprof.catalog import values
+from npuprof.catalog.sidecars import SIDECARS, mixlist_outcomes, outcome_words
 from npuprof.commands import origins
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
@@ -13,7 +15,6 @@ from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Origin, Path
 from npuprof.nearest import did_you_mean
 from npuprof.report import dump, visible
-from npuprof.sidecars import SIDECARS, mixlist_outcomes, outcome_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from npuprof import output, report, store
+from npuprof.catalog.schema import schema
 from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
-from npuprof.schema import schema
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"

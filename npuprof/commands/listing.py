@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, condition, output, spec, values
+from npuprof import catalog, output, spec
+from npuprof.catalog import condition, values
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
 from npuprof.errors import NpuprofError

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof import history, output, spec, values
+from npuprof import history, output, spec
+from npuprof.catalog import values
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
 from npuprof.errors import NpuprofError

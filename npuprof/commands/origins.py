@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import values
+from npuprof.catalog import values
 from npuprof.model import Origin, Path
 
 TYPE_CHECKING = False

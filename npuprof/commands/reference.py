@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, output, pages
-from npuprof.catalog import releases
+from npuprof import catalog, output
+from npuprof.catalog import pages, releases
 from npuprof.commands.flags import one_of
 from npuprof.document.keys import shown
 from npuprof.errors import NpuprofError
@@ -145,7 +145,7 @@ def _facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[str, s
 
 def _option_facts(fact: Any, option: catalog.Option, text: dict[str, Any]) -> None:
     if option.structure:
-        from npuprof.structures import STRUCTURES
+        from npuprof.catalog.structures import STRUCTURES
 
         fact("also written", STRUCTURES[option.structure].shape)
     fact("pattern", option.pattern)

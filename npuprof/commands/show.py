@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from npuprof import output, spec, values
+from npuprof import output, spec
+from npuprof.catalog import values
 from npuprof.commands import origins
 from npuprof.commands.flags import one_of
 from npuprof.document import keys

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import document, values
+from npuprof import document
+from npuprof.catalog import values
 from npuprof.errors import NpuprofError
 from npuprof.history.commits import Commit, commits
 from npuprof.model import Origin, Path

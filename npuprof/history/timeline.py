@@ -6,7 +6,8 @@ from itertools import islice
 from typing import Any
 
 from npuprof import changes as diff
-from npuprof import document, values
+from npuprof import document
+from npuprof.catalog import values
 from npuprof.config import Config
 from npuprof.document import keys
 from npuprof.document.profile import Profile

@@ -9,7 +9,8 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from npuprof import catalog, values
+from npuprof import catalog
+from npuprof.catalog import values
 from npuprof.config import digest
 from npuprof.document import keys, read
 from npuprof.document.profile import Profile

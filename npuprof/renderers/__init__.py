@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from npuprof.catalog.targets import MODULES as MODULES
 from npuprof.record import Record
-from npuprof.targets import MODULES as MODULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, values
+from npuprof import catalog
+from npuprof.catalog import values
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.renderers.stamp import stamped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.catalog.structures import Structure
     from npuprof.config import Config
-    from npuprof.structures import Structure
 
 #: The targets that a spelling in the catalogue serves.
 SURFACES: dict[str, tuple[str, ...]] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
 from npuprof.errors import NpuprofError
-from npuprof.launch import FACTS
 from npuprof.model import Finding
 from npuprof.renderers.common import sidecars, unfit, wire
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import changes as diff
-from npuprof import values
+from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.report import dump, visible
 

@@ -13,8 +13,8 @@ from npuprof.document import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.catalog.structures import Structure
     from npuprof.model import Origin, Path
-    from npuprof.structures import Structure
 
 
 class Leaf:
@@ -40,7 +40,7 @@ def structure_of(key: str) -> Structure | None:
     option = catalog.option(key)
     if option is None or not option.structure:
         return None
-    from npuprof.structures import STRUCTURES
+    from npuprof.catalog.structures import STRUCTURES
 
     return STRUCTURES[option.structure]
 

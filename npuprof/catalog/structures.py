@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from npuprof import sidecars
+from npuprof.catalog import sidecars
 from npuprof.model import Path
 from npuprof.record import Record
 

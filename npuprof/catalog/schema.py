@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, sidecars
-from npuprof.catalog import products, releases
-from npuprof.launch import FACTS
+from npuprof import catalog
+from npuprof.catalog import products, releases, sidecars
+from npuprof.catalog.launchers import FACTS
 from npuprof.model import SCENARIOS
 
 Schema = dict[str, Any]
