@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuprof.config import Config
     from npuprof.document import Document
+    from npuprof.resolve.config import Config
 
 #: Keys of ``[profile]`` that decide what a preset is for; the others are text for people.
 META = ("scenario", "cann", "products")

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 _OFF = 2  # RewriterConfig.OFF
 

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 _BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")

@@ -6,11 +6,11 @@ from typing import Any
 
 from npuprof import renderers, spec
 from npuprof.checks import check as _check
-from npuprof.config import Config
 from npuprof.document import read
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
+from npuprof.resolve.config import Config
 from npuprof.store import Folder
 
 TYPE_CHECKING = False

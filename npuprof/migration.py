@@ -17,9 +17,9 @@ from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
     from npuprof.document.profile import Profile
     from npuprof.model import Origin
+    from npuprof.resolve.config import Config
 
 
 class Step(Record):

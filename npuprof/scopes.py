@@ -10,7 +10,7 @@ from npuprof.resolve import Resolver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 _MOST = 24  # contexts looked at for one preset
 

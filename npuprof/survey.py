@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuprof.changes import Change
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
     from npuprof.store import Folder
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import npuprof
 from npuprof import checks
-from npuprof.config import Config
 from npuprof.document import keys
 from npuprof.model import Finding
+from npuprof.resolve.config import Config
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -15,8 +15,8 @@ from recorders import LEAVES, RefusedError, adapter, execute, parameter_map, wri
 import npuprof
 from npuprof import catalog, renderers
 from npuprof.catalog import Option
-from npuprof.config import Config
 from npuprof.renderers.common import wire
+from npuprof.resolve.config import Config
 
 PYTHON = [name for name in npuprof.TARGETS if name not in ("atc", "toml", "json")]
 #: The targets whose ``session_config`` sets every option.

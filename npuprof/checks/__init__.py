@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from npuprof.config import Config
     from npuprof.model import Finding
+    from npuprof.resolve.config import Config
 
 #: The families that look at settings and nothing else; ``screen`` knows where they have nothing to say.
 _OF_SETTINGS = (settings.findings, rules.findings, scope.findings, sharing.frozen_findings)

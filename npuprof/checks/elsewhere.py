@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuprof.config import Config
     from npuprof.document.profile import Override
     from npuprof.model import Finding
+    from npuprof.resolve.config import Config
 
 
 def singled_out(config: Config) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 
 class Fault(Record):

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 
 def check_presets(

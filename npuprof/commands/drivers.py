@@ -20,9 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.config import Config
     from npuprof.mergetext import Merged
     from npuprof.model import Origin
+    from npuprof.resolve.config import Config
 
 _FALLBACK = (NpuprofError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, ValueError, LookupError, TypeError, AttributeError)
 

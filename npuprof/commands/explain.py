@@ -19,7 +19,7 @@ from npuprof.report import dump, visible
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.show import Asked
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 
 def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:

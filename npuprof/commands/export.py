@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from npuprof.config import Config
     from npuprof.renderers.files import Format
     from npuprof.renderers.shell import Shell
+    from npuprof.resolve.config import Config
 
 
 def resolved(given: dict[str, Any], target: str | None, unset: list[str]) -> Config:

@@ -15,8 +15,8 @@ from npuprof.report import dump, findings_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
     from npuprof.document.profile import Profile
+    from npuprof.resolve.config import Config
     from npuprof.store import Folder
 
 

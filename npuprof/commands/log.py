@@ -18,9 +18,9 @@ from npuprof.store import is_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
     from npuprof.history.commits import Commit
     from npuprof.history.timeline import Step
+    from npuprof.resolve.config import Config
 
 _NOBODY: dict[str, Any] = {"commit": None, "author": None, "email": None, "date": None, "subject": None}
 

@@ -16,8 +16,8 @@ from npuprof.store import Folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
     from npuprof.migration import Migration
+    from npuprof.resolve.config import Config
 
 
 def migrate_preset(spec_: str, cann: str, product: str | None, format_: str, dry_run: bool, store: str | None, color: str) -> int:

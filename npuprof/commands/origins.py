@@ -9,8 +9,8 @@ from npuprof.model import Origin, Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
     from npuprof.model import Step
+    from npuprof.resolve.config import Config
 
 
 def losers(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuprof.changes import Change
-    from npuprof.config import Config
     from npuprof.history import Repository, Version
+    from npuprof.resolve.config import Config
     from npuprof.survey import Pair
 
 _NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)

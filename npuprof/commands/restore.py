@@ -6,17 +6,17 @@ import os
 
 from npuprof import history, output, spec, survey
 from npuprof.commands.log import one_preset
-from npuprof.config import digest
 from npuprof.document import read
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.report import findings_text
+from npuprof.resolve.config import digest
 from npuprof.review import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 
 def restore_preset(

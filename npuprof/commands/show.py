@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 
 class Asked(NamedTuple):

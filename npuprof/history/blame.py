@@ -13,8 +13,8 @@ from npuprof.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
     from npuprof.history.repository import Repository
+    from npuprof.resolve.config import Config
 
     #: A value on its way back: its number, its path in the file, and the file's data as last seen.
     Pending = tuple[int, Path, dict[str, Any]]

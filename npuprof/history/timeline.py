@@ -8,7 +8,6 @@ from typing import Any
 from npuprof import changes as diff
 from npuprof import document
 from npuprof.catalog import values
-from npuprof.config import Config
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
@@ -17,6 +16,7 @@ from npuprof.history.quick import difference, headers
 from npuprof.model import Context, Finding, Origin, Path
 from npuprof.record import Record
 from npuprof.resolve import Resolver
+from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.config import digest
 from npuprof.document import keys, read
 from npuprof.document.profile import Profile
 from npuprof.importers import preset
 from npuprof.importers.preset import Draft
 from npuprof.resolve import Resolver
+from npuprof.resolve.config import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

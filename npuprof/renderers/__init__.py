@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from npuprof.config import Config
     from npuprof.model import Finding
+    from npuprof.resolve.config import Config
 
 
 class Rendered(Record):

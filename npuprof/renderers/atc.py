@@ -17,7 +17,7 @@ from npuprof.renderers.shell import posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 _ADVICE = (
     "It is a switch for trying things out: the lists behind it change with the CANN package. What has been found to "

@@ -13,7 +13,7 @@ from npuprof.renderers.stamp import stamped
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.catalog.structures import Structure
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 #: The targets that a spelling in the catalogue serves.
 SURFACES: dict[str, tuple[str, ...]] = {

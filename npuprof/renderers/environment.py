@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 #: The longest ``NAME=value`` with which Linux still starts a program, in bytes.
 LONGEST = 131_071

@@ -17,7 +17,7 @@ from npuprof.renderers.session import parameters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 _CLASSES = {
     "profiling_config": "ProfilingConfig",

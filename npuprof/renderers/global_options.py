@@ -15,7 +15,7 @@ from npuprof.renderers.quirks import finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 _MODULE = '''\
 

@@ -12,7 +12,7 @@ from npuprof.renderers.session import FIND, OFF, imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 #: Variables of npuprof's own.
 _OWN = ("DEBUG", "DIGEST", "PROFILE", "STORE")

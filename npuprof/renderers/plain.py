@@ -12,13 +12,13 @@ from npuprof.report import dump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 
 def as_dict(config: Config) -> dict[str, Any]:
     """Return a config as the fields of its JSON form."""
     return {
-        "schema": "npuprof.config/1",
+        "schema": "npuprof.resolve.config/1",
         "name": config.name,
         "description": config.description or None,
         "scenario": config.scenario,

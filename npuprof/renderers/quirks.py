@@ -6,7 +6,7 @@ from npuprof.model import Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 #: Where the loop on the device needs other lines of the script as well.
 _LOOPS = {

@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from npuprof.config import Config
     from npuprof.model import Finding
+    from npuprof.resolve.config import Config
 
 _TF = "import tensorflow as tf\n"
 _REWRITER = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from npuprof.config import _sha256
 from npuprof.record import Record
+from npuprof.resolve.config import _sha256
 
 _MARK = "# text: sha256:"
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.config import Config
+    from npuprof.resolve.config import Config
 
 #: A row: key, value of each config (absent: no entry), whether all are the same.
 Row = tuple[str, dict[int, Any], bool]

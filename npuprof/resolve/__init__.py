@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.catalog import products, releases, values
-from npuprof.config import Config
 from npuprof.document import command_line
 from npuprof.document.profile import Override, Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Context, Event, Finding, Step
+from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
