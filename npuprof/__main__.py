@@ -57,8 +57,8 @@ def _run(words: list[str]) -> int:
 def _tell(error: Exception) -> None:
     from contextlib import suppress
 
-    from npuprof.output import colour
     from npuprof.report import findings_text
+    from npuprof.report.output import colour
 
     with suppress(OSError):  # the error may be that it cannot be written to
         sys.stdout.flush()

@@ -83,7 +83,7 @@ _LARGEST_TABLE = 64 * 1024 * 1024
 
 def write_sidecars(config: Config, folder: str) -> None:
     """Write the sidecar files of a config into a folder. Raises NpuprofError."""
-    from npuprof.output import make_folder, write_all
+    from npuprof.report.output import make_folder, write_all
 
     files = dict(sidecars(config).values())
     if files:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from building import REPOSITORY, build_store, toml
 
-from npuprof import output
+from npuprof.report import output
 
 Run = Callable[..., Any]
 GOOD = "[options]\nhcom_parallel = true\n"

@@ -128,7 +128,7 @@ def test_colour_is_for_terminals_and_for_who_asks(run: Any, monkeypatch: pytest.
     assert "\x1b[" in run("check", "--color", "always").out
     assert "\x1b[" in run("show", "leaf", "--origin", "--color", "always").out
     assert "\x1b[" not in run("check", "--color", "always", "--format", "json").out
-    from npuprof.output import colour
+    from npuprof.report.output import colour
 
     class Terminal:
         def isatty(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from npuprof import output
+from npuprof.report import output
 
 BASE = """\
 [profile]

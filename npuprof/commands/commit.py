@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 
-from npuprof import checks, history, output, spec, survey
+from npuprof import checks, history, spec, survey
 from npuprof.errors import NpuprofError
 from npuprof.history import Revision, writing
 from npuprof.model import Context, Finding
-from npuprof.report import counted
+from npuprof.report import counted, output
 from npuprof.review import folds, plain, sentence
 
 TYPE_CHECKING = False

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from npuprof import output, spec
+from npuprof import spec
 from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.record import Record
+from npuprof.report import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ import re
 import sys
 import tomllib
 
-from npuprof import catalog, checks, edit, output
+from npuprof import catalog, checks, edit
 from npuprof.document import Document, keys, read
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Path
+from npuprof.report import output
 from npuprof.resolve import Resolver
 from npuprof.store import Folder, is_name
 from npuprof.tree import MISSING, same

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, output
+from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.sidecars import SIDECARS, mixlist_outcomes, outcome_words
 from npuprof.commands import origins
@@ -14,7 +14,7 @@ from npuprof.document.keys import shown
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Origin, Path
 from npuprof.nearest import did_you_mean
-from npuprof.report import dump, visible
+from npuprof.report import dump, output, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

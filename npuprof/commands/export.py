@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof import output, renderers, spec
+from npuprof import renderers, spec
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.nearest import did_you_mean
+from npuprof.report import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from npuprof import output, report
+from npuprof import report
 from npuprof.errors import NpuprofError
 from npuprof.model import SEVERITIES, Finding
 from npuprof.record import Record
+from npuprof.report import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from npuprof import output, store
+from npuprof import store
 from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.history.git import Git
 from npuprof.model import Finding
-from npuprof.report import dump
+from npuprof.report import dump, output
 
 _NOTE = "# npuprof git install: presets are compared and merged by key"
 _USE = "diff=npuprof merge=npuprof"

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from npuprof import output, report
+from npuprof import report
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
 from npuprof.errors import NpuprofError
@@ -14,6 +14,7 @@ from npuprof.importers import Found, Imported, read, wanted
 from npuprof.importers.family import Family, family
 from npuprof.importers.preset import Draft, drafts, text
 from npuprof.model import Finding
+from npuprof.report import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
-from npuprof import output, report, store
+from npuprof import report, store
 from npuprof.catalog.schema import schema
 from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
+from npuprof.report import output
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"

@@ -6,11 +6,12 @@ import ast
 import os
 import re
 
-from npuprof import inject, output, report
+from npuprof import inject, report
 from npuprof.errors import NpuprofError
 from npuprof.importers._source import Script
 from npuprof.inject import Block, Injector, Refreshed
 from npuprof.model import Finding
+from npuprof.report import output
 
 #: Names that rendered lines use and a script has to have.
 _NEEDED = ("tf", "RewriterConfig", "NPURunConfig", "npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "npu", "os")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, output, spec
+from npuprof import catalog, spec
 from npuprof.catalog import condition, values
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
 from npuprof.errors import NpuprofError
 from npuprof.model import SECTIONS, Finding
 from npuprof.nearest import did_you_mean
-from npuprof.report import dump, findings_text
+from npuprof.report import dump, findings_text, output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof import history, output, spec
+from npuprof import history, spec
 from npuprof.catalog import values
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Path
 from npuprof.report import as_dict as finding_dict
-from npuprof.report import dump, paint, visible
+from npuprof.report import dump, output, paint, visible
 from npuprof.review import data, plain
 from npuprof.store import is_name
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import checks, output, report, spec
+from npuprof import checks, report, spec
 from npuprof.commands.flags import Form
 from npuprof.errors import NpuprofError
 from npuprof.model import Context, Finding
 from npuprof.record import Record
+from npuprof.report import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

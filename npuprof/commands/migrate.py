@@ -6,12 +6,13 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from npuprof import changes, checks, document, migration, output, report, spec
+from npuprof import changes, checks, document, migration, report, spec
 from npuprof.commands.edit import _BOM, _locked, _read, _target
 from npuprof.commands.flags import one_of
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
+from npuprof.report import output
 from npuprof.store import Folder
 
 TYPE_CHECKING = False

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, output
+from npuprof import catalog
 from npuprof.catalog import pages, releases
 from npuprof.commands.flags import one_of
 from npuprof.document.keys import shown
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.nearest import did_you_mean
-from npuprof.report import dump
+from npuprof.report import dump, output
 
 _SECTIONS = {"options": "", "env": "env.", "estimator": "estimator.", "atc": "--"}
 _FIELDS = {"b": "bool", "i": "int", "s": "bytes"}

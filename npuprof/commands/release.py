@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from npuprof import checks, history, output, spec, survey
+from npuprof import checks, history, spec, survey
 from npuprof.commands.log import one_preset
 from npuprof.errors import NpuprofError
 from npuprof.history import writing
 from npuprof.model import Finding
 from npuprof.record import Record
+from npuprof.report import output
 from npuprof.review import plain, sentence
 
 TYPE_CHECKING = False

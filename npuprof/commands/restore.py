@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from npuprof import history, output, spec, survey
+from npuprof import history, spec, survey
 from npuprof.commands.log import one_preset
 from npuprof.document import read
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
-from npuprof.report import findings_text
+from npuprof.report import findings_text, output
 from npuprof.resolve.config import digest
 from npuprof.review import plain
 

@@ -6,10 +6,10 @@ import os
 import sys
 from typing import Any
 
-from npuprof import output
 from npuprof.commands.export import resolved
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
+from npuprof.report import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
