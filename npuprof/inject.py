@@ -10,11 +10,12 @@ import os
 import re
 from typing import Any
 
-from npuprof import renderers, spec
+from npuprof import renderers
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.record import Record
 from npuprof.renderers.stamp import State, compare, stamped
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

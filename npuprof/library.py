@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import renderers, spec
+from npuprof import renderers
 from npuprof.checks import check as _check
 from npuprof.document import read
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.resolve.config import Config
-from npuprof.store import Folder
+from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ import re
 from typing import Any
 
 from npuprof import changes as diff
-from npuprof import checks, spec
+from npuprof import checks
 from npuprof.errors import NpuprofError
-from npuprof.history.revision import Revision
 from npuprof.model import Context, Finding
 from npuprof.record import Record
-from npuprof.store import is_name
+from npuprof.store import is_name, spec
+from npuprof.store.revision import Revision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import catalog, checks, spec
+from npuprof import catalog, checks
 from npuprof.catalog import pages, products, releases
 from npuprof.errors import NpuprofError
 from npuprof.model import SEVERITIES, Finding
+from npuprof.store import spec
 
 
 def used_in(*paths: str) -> set[str]:

@@ -11,7 +11,7 @@ import pytest
 from repositories import ENVIRONMENT, Repo
 
 import npuprof
-from npuprof import spec
+from npuprof.store import spec
 
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
@@ -253,7 +253,7 @@ def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path,
 def test_a_preset_without_a_revision_reads_no_git(two: Repo) -> None:
     code = (
         "import sys; from npuprof.__main__ import main; main(['render', 'leaf']);"
-        "sys.exit(any(name.startswith(('npuprof.history', 'subprocess', 'git')) for name in sys.modules))"
+        "sys.exit(any(name.startswith(('npuprof.store.revisions', 'subprocess', 'git')) for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
@@ -266,10 +266,10 @@ def test_a_lightweight_tag_is_no_release(two: Repo, run) -> None:
 
 
 def test_a_store_seen_at_a_revision_is_a_store(two: Repo) -> None:
-    from npuprof import history
+    from npuprof.store import revisions
 
     workspace = spec.Workspace()
-    then = history.at(workspace.store, two.git("rev-parse", "HEAD~3"))
+    then = revisions.at(workspace.store, two.git("rev-parse", "HEAD~3"))
     assert then.names() == ["base", "leaf"]
     assert then.strays() == []
     assert then.profile("leaf").extends == ("base",)

@@ -95,9 +95,9 @@ def seen(store: Any, spec: str, key: str | None) -> Any:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_log_lists_what_resolving_each_commit_says(repo: Repo, run, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     import npuprof.catalog.values
-    import npuprof.history.commits
+    import npuprof.store.commits
 
-    monkeypatch.setattr(npuprof.history.commits, "_mostly", lambda repository, tip: seed % 2 == 0)  # both ways of asking git
+    monkeypatch.setattr(npuprof.store.commits, "_mostly", lambda repository, tip: seed % 2 == 0)  # both ways of asking git
 
     dice = random.Random(seed)
     grow(repo, dice, 30)

@@ -46,13 +46,14 @@ def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
     names = ("hcom_parallel", "mix_compile_mode", "enable_data_pre_proc", "enable_small_channel_of_mine", "use_off_line")
     for name in ("one", "two"):
         repo.write({name: one + "".join(f"{key} = true\n" for key in names)})
-    from npuprof import history, spec, survey
+    from npuprof import survey
     from npuprof.commands.commit import headline
     from npuprof.model import Context
+    from npuprof.store import revisions, spec
 
     workspace = spec.Workspace()
-    head = history.of(workspace.store).git.read(["HEAD"])[0]
-    found = survey.survey(history.at(workspace.store, head[0]), workspace.store, ("HEAD", "work tree"), Context())
+    head = revisions.of(workspace.store).git.read(["HEAD"])[0]
+    found = survey.survey(revisions.at(workspace.store, head[0]), workspace.store, ("HEAD", "work tree"), Context())
     assert headline(found, [], "") == "Change 5 settings in 2 presets"
 
 

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import catalog, spec
+from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.structures import STRUCTURES
 from npuprof.document import keys
+from npuprof.store import spec
 
 CASES = [
     pytest.param(case, id=f"{path.stem}: {case['name']}")

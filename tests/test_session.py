@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
-from npuprof import catalog, spec
+from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.structures import STRUCTURES
+from npuprof.store import spec
 
 READ = [name for name in catalog.names() if (option := catalog.option(name)) and option.field]
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from repositories import Repo
 
-from npuprof import spec
 from npuprof.errors import NpuprofError
-from npuprof.history.commits import _date
-from npuprof.history.git import Git
+from npuprof.store import spec
+from npuprof.store.commits import _date
+from npuprof.store.git import Git
 
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n'

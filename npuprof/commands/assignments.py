@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import layout, spec
+from npuprof import layout
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
@@ -12,6 +12,7 @@ from npuprof.edit import Change
 from npuprof.errors import NpuprofError
 from npuprof.model import SECTIONS, Finding, Path
 from npuprof.nearest import did_you_mean
+from npuprof.store import spec
 from npuprof.tree import MISSING, assign, at
 
 TYPE_CHECKING = False

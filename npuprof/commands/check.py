@@ -6,11 +6,11 @@ import gc
 import os
 from contextlib import suppress
 
-from npuprof import checks, report, spec
+from npuprof import checks, report
 from npuprof.commands.flags import Form
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
-from npuprof.store import bad_name
+from npuprof.store import bad_name, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

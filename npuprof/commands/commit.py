@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 
-from npuprof import checks, history, spec, survey
+from npuprof import checks, survey
 from npuprof.errors import NpuprofError
-from npuprof.history import Revision, writing
+from npuprof.history import writing
 from npuprof.model import Context, Finding
 from npuprof.report import counted, output
 from npuprof.review import folds, plain, sentence
+from npuprof.store import revisions, spec
+from npuprof.store.revisions import Revision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def commit_presets(names: Sequence[str], subject: str | None, dry_run: bool, sto
     gc.freeze()
     gc.disable()
     workspace = spec.Workspace(store)
-    repository = history.of(workspace.store)
+    repository = revisions.of(workspace.store)
     changed, untracked = writing.status(repository)
     if names:
         wanted = {repository.source(_known(workspace, repository, name)) for name in names}
@@ -37,7 +39,7 @@ def commit_presets(names: Sequence[str], subject: str | None, dry_run: bool, sto
         return 1
     _sound(workspace)
     head = repository.git.read(["HEAD"])[0]
-    before = history.at(workspace.store, head[0]) if head else Revision(repository, "", {})
+    before = revisions.at(workspace.store, head[0]) if head else Revision(repository, "", {})
     found = survey.survey(before, workspace.store, ("HEAD", "work tree"), Context())
     if names:
         found = found._replace(pairs=tuple(pair for pair in found.pairs if pair.touched))
@@ -50,7 +52,7 @@ def commit_presets(names: Sequence[str], subject: str | None, dry_run: bool, sto
     return 0
 
 
-def _known(workspace: spec.Workspace, repository: history.Repository, name: str) -> str:
+def _known(workspace: spec.Workspace, repository: revisions.Repository, name: str) -> str:
     plain_name = workspace.profile(name).name if name.endswith(".toml") else name
     head = repository.git.read(["HEAD"])[0]
     if plain_name not in workspace.store.names() and not (head and plain_name in repository.files(head[0])):

@@ -5,19 +5,19 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from npuprof import spec
 from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.record import Record
 from npuprof.report import output
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.history import Revision
     from npuprof.store import Folder
+    from npuprof.store.revisions import Revision
     from npuprof.survey import Survey
 
 FORMATS = ("text", "markdown", "html", "json")
@@ -95,10 +95,11 @@ def _matrix(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
 
 
 def _revisions(workspace: spec.Workspace, rev: str, names: Sequence[str], form: Form) -> Survey:
-    from npuprof import history, survey
+    from npuprof import survey
+    from npuprof.store import revisions
 
     store = workspace.store
-    repository = history.of(store)
+    repository = revisions.of(store)
     left, dots, right = _span(rev)
     before = repository.commit(left or "HEAD")
     after: Revision | Folder = store
@@ -107,10 +108,10 @@ def _revisions(workspace: spec.Workspace, rev: str, names: Sequence[str], form: 
         tip = repository.commit(right or "HEAD")
         if dots == "...":
             before = repository.base(before, tip)
-        after, shown = history.at(store, tip), _label(right or "HEAD", tip)
+        after, shown = revisions.at(store, tip), _label(right or "HEAD", tip)
     elif not dots:
         tip = ""
-    start = history.at(store, before)
+    start = revisions.at(store, before)
     if not start.files and not (after.names()):
         what = f"there are no profiles in {start.label}, nor in {after.label}"
         raise NpuprofError([Finding("NP023", "error", what, "", "name the store with --store")])

@@ -238,7 +238,7 @@ def _config(folder: Folder, name: str, text: str) -> Config:
 
     def lookup(reference: str, referrer: Profile | None, index: int) -> Profile:
         if "@" in reference or ":" in reference:
-            from npuprof.spec import Workspace
+            from npuprof.store.spec import Workspace
 
             workspace = Workspace()
             workspace.keep(folder)
@@ -263,7 +263,7 @@ def _mark(finding: Finding) -> tuple[str, str, str]:
 
 def _merge_file(ours: str, base: str, theirs: str, size: int) -> tuple[int, bytes | None]:
     """Return git's own merge of three files, and how many conflicts are in it; None where it has no answer."""
-    from npuprof.history.git import Git
+    from npuprof.store.git import Git
 
     names = [word for label in ("ours", "base", "theirs") for word in ("-L", label)]
     files = [os.path.abspath(name) for name in (ours, base, theirs)]

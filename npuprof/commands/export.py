@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof import renderers, spec
+from npuprof import renderers
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.nearest import did_you_mean
 from npuprof.report import output
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import sys
 from npuprof import store
 from npuprof.commands.flags import one_of
 from npuprof.errors import NpuprofError
-from npuprof.history.git import Git
 from npuprof.model import Finding
 from npuprof.report import dump, output
+from npuprof.store.git import Git
 
 _NOTE = "# npuprof git install: presets are compared and merged by key"
 _USE = "diff=npuprof merge=npuprof"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import catalog, spec
+from npuprof import catalog
 from npuprof.catalog import condition, values
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
@@ -12,6 +12,7 @@ from npuprof.errors import NpuprofError
 from npuprof.model import SECTIONS, Finding
 from npuprof.nearest import did_you_mean
 from npuprof.report import dump, findings_text, output
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ def _newest(store: Folder) -> dict[str, str]:
 
     if store.label == "builtin:" or not tagged(store.root):
         return {}
-    from npuprof import history
+    from npuprof.store import revisions
 
     try:
-        return {version.name: version.text for version in history.of(store).versions()}  # the newest of each comes last
+        return {version.name: version.text for version in revisions.of(store).versions()}  # the newest of each comes last
     except NpuprofError:
         return {}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof import history, spec
 from npuprof.catalog import values
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
@@ -14,13 +13,13 @@ from npuprof.model import Finding, Path
 from npuprof.report import as_dict as finding_dict
 from npuprof.report import dump, output, paint, visible
 from npuprof.review import data, plain
-from npuprof.store import is_name
+from npuprof.store import is_name, revisions, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.history.commits import Commit
     from npuprof.history.timeline import Step
     from npuprof.resolve.config import Config
+    from npuprof.store.commits import Commit
 
 _NOBODY: dict[str, Any] = {"commit": None, "author": None, "email": None, "date": None, "subject": None}
 
@@ -30,17 +29,17 @@ def log_preset(
     number: int | None, format_: str, path: str | None, color: str,
 ) -> int:  # fmt: skip
     """Print the commits that changed what a preset resolves to, or one value of it, newest first."""
-    from npuprof.history.commits import load
     from npuprof.history.timeline import Timeline
+    from npuprof.store.commits import load
 
     one_of("--format", format_, ("text", "json"))
     one_of("--color", color, ("auto", "always", "never"))
     full, tail = _key(key)
     workspace = spec.Workspace(store, spec.context(cann, product))
     name, revision = one_preset(workspace, name, "log")
-    repository = history.of(workspace.store)
+    repository = revisions.of(workspace.store)
     tip = repository.find(name, revision)[0] if revision else repository.commit("HEAD")
-    repository = history.at_repository(repository, tip).repository  # the store may have been another folder then
+    repository = revisions.at_repository(repository, tip).repository  # the store may have been another folder then
     steps: list[Step] = []
     timeline = Timeline(repository, tip, name, workspace.resolver.context)
     for step in timeline.steps(full, tail):
@@ -85,7 +84,7 @@ def one_preset(workspace: spec.Workspace, asked: str, verb: str) -> tuple[str, s
     return name, revision
 
 
-def _never(repository: history.Repository, name: str, tip: str) -> Finding:
+def _never(repository: revisions.Repository, name: str, tip: str) -> Finding:
     from npuprof.nearest import did_you_mean
 
     known = sorted(repository.files(tip))
@@ -132,18 +131,18 @@ def last_change(asked: str, store: str | None, config: Config, key: str, tail: P
 
     None where there is nothing to tell: no repository, no git, a preset that has no history.
     """
-    from npuprof.history.git import top
     from npuprof.history.timeline import Timeline
+    from npuprof.store.git import top
 
     workspace = spec.Workspace(store, config.context)
     try:
         if not top(os.path.abspath(workspace.store.root)):
             return None
         name, revision = one_preset(workspace, asked, "explain")
-        repository = history.of(workspace.store)
+        repository = revisions.of(workspace.store)
         tip = repository.find(name, revision)[0] if revision else repository.commit("HEAD")
         if not revision:
-            committed = workspace.resolver.config(history.at(workspace.store, tip).profile(name))
+            committed = workspace.resolver.config(revisions.at(workspace.store, tip).profile(name))
             sides = [values.find(key, side.settings[key], tail) if key in side.settings else (False, None) for side in (committed, config)]
             if sides[0][0] != sides[1][0] or not values.same(sides[0][1], sides[1][1]):
                 return _NOBODY
@@ -156,12 +155,12 @@ def last_change(asked: str, store: str | None, config: Config, key: str, tail: P
 def blame_preset(asked: str, store: str | None, cann: str | None, product: str | None, format_: str, path: str | None, color: str) -> int:
     """Print a preset resolved, each value with the commit, author and date that wrote it, and its place."""
     from npuprof.history.blame import blame
-    from npuprof.history.commits import load
+    from npuprof.store.commits import load
 
     one_of("--format", format_, ("text", "json"))
     one_of("--color", color, ("auto", "always", "never"))
     workspace = spec.Workspace(store, spec.context(cann, product))
-    repository = history.of(workspace.store)
+    repository = revisions.of(workspace.store)
     config = workspace.config(asked)
     lines = blame(repository, config)
     load(repository, {line.commit.id: line.commit for line in lines if line.commit}.values())
@@ -202,7 +201,7 @@ def list_versions(store: str | None, format_: str, path: str | None) -> int:
     """Print the released versions of every preset."""
     one_of("--format", format_, ("text", "json"))
     workspace = spec.Workspace(store)
-    repository = history.of(workspace.store)
+    repository = revisions.of(workspace.store)
     versions = [version for version in repository.versions() if is_name(version.name)]
     if format_ == "json":
         rows = [_version(version) for version in versions]
@@ -218,7 +217,7 @@ def list_versions(store: str | None, format_: str, path: str | None) -> int:
     return 0
 
 
-def _version(version: history.Version) -> dict[str, Any]:
+def _version(version: revisions.Version) -> dict[str, Any]:
     return {
         "name": version.name,
         "version": version.text,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import checks, report, spec
+from npuprof import checks, report
 from npuprof.commands.flags import Form
 from npuprof.errors import NpuprofError
 from npuprof.model import Context, Finding
 from npuprof.record import Record
 from npuprof.report import output
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from npuprof import changes, checks, document, migration, report, spec
+from npuprof import changes, checks, document, migration, report
 from npuprof.commands.edit import _BOM, _locked, _read, _target
 from npuprof.commands.flags import one_of
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.report import output
-from npuprof.store import Folder
+from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npuprof import checks, history, spec, survey
+from npuprof import checks, survey
 from npuprof.commands.log import one_preset
 from npuprof.errors import NpuprofError
 from npuprof.history import writing
@@ -12,14 +12,15 @@ from npuprof.model import Finding
 from npuprof.record import Record
 from npuprof.report import output
 from npuprof.review import plain, sentence
+from npuprof.store import revisions, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuprof.changes import Change
-    from npuprof.history import Repository, Version
     from npuprof.resolve.config import Config
+    from npuprof.store.revisions import Repository, Version
     from npuprof.survey import Pair
 
 _NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
@@ -44,7 +45,7 @@ def release_preset(asked: str, version: str | None, dry_run: bool, store: str | 
     if revision:
         what = f"cannot release {asked!r}"
         raise NpuprofError([Finding("NP026", "error", what, "A release is made of the last commit.", f"npuprof release {name}")])
-    repository = history.of(workspace.store)
+    repository = revisions.of(workspace.store)
     config = workspace.config(name)
     errors = [finding for finding in checks.check(config) if finding.severity == "error"]
     if errors:
@@ -91,7 +92,7 @@ def _number(version: str) -> tuple[int, int, int]:
 def _committed(workspace: spec.Workspace, config: Config, head: str) -> None:
     """Raise NpuprofError where a file that takes part is not in the last commit as it is in the work tree."""
     tree = survey.WorkTree(workspace.store)
-    files = history.of(workspace.store).files(head)
+    files = revisions.of(workspace.store).files(head)
     dirty = [
         profile.name
         for profile in config.lineage
@@ -111,7 +112,7 @@ def propose(
     major, minor, patch = last.number
     start = repository.commit(last.commit)
     try:
-        before = workspace.resolver.config(history.at(workspace.store, start).profile(config.name))
+        before = workspace.resolver.config(revisions.at(workspace.store, start).profile(config.name))
     except NpuprofError as error:
         return None, Proposal((major + 1, 0, 0), "major", (f"{last.text} cannot be resolved: {error.findings[0].message}",))
     pair = survey.pair(before, config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from npuprof import history, spec, survey
+from npuprof import survey
 from npuprof.commands.log import one_preset
 from npuprof.document import read
 from npuprof.document.profile import Profile
@@ -13,6 +13,7 @@ from npuprof.model import Finding
 from npuprof.report import findings_text, output
 from npuprof.resolve.config import digest
 from npuprof.review import plain
+from npuprof.store import revisions, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ def restore_preset(
     home = workspace.store
     if home.label == "builtin:":
         raise NpuprofError([Finding("NP027", "error", "the shipped presets cannot be written", "", "work in a store of your own")])
-    repository = history.of(home)
+    repository = revisions.of(home)
     commit, _ = repository.find(name, revision)
-    then = history.at(home, commit)
+    then = revisions.at(home, commit)
     profile = then.profile(name)
     now = _now(workspace, name)
     if resolved:
@@ -81,7 +82,7 @@ def flat(config: Config) -> str:
     return text
 
 
-def _file(repository: history.Repository, commit: str, name: str, raw: bytes) -> bytes:
+def _file(repository: revisions.Repository, commit: str, name: str, raw: bytes) -> bytes:
     """Return a file as git would check it out: with the line endings of this work tree."""
     if repository.files(commit)[name][0] == "120000":
         return raw

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 
-from npuprof import report, spec
+from npuprof import report
 from npuprof.commands.flags import Form
 from npuprof.importers import read, wanted
 from npuprof.model import Context, Finding
 from npuprof.report import output
 from npuprof.scan import lint
 from npuprof.scan.files import gather
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from npuprof import spec
 from npuprof.catalog import values
 from npuprof.commands import origins
 from npuprof.commands.flags import one_of
@@ -13,6 +12,7 @@ from npuprof.document.keys import shown
 from npuprof.model import SECTIONS, Path
 from npuprof.renderers.plain import as_dict
 from npuprof.report import dump, output, paint, visible
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import Any
 from npuprof import document
 from npuprof.catalog import values
 from npuprof.errors import NpuprofError
-from npuprof.history.commits import Commit, commits
 from npuprof.model import Origin, Path
 from npuprof.record import Record
+from npuprof.store.commits import Commit, commits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.history.repository import Repository
     from npuprof.resolve.config import Config
+    from npuprof.store.repository import Repository
 
     #: A value on its way back: its number, its path in the file, and the file's data as last seen.
     Pending = tuple[int, Path, dict[str, Any]]
@@ -35,7 +35,7 @@ def blame(repository: Repository, config: Config) -> list[Line]:
 
     A value counts as written when it changed, not when its line was moved or formatted; renames are followed.
     """
-    from npuprof import history
+    from npuprof.store import revisions
 
     lines = [line for key in config.ordered() for line in _lines(config, key)]
     starts: dict[str, list[int]] = {}
@@ -50,7 +50,7 @@ def blame(repository: Repository, config: Config) -> list[Line]:
         starts.setdefault(start, []).append(number)
     found: dict[int, Commit] = {}
     for start, numbers in starts.items():
-        then = history.at_repository(repository, start).repository  # the store may have been another folder then
+        then = revisions.at_repository(repository, start).repository  # the store may have been another folder then
         found.update(_Walk(then).back(start, numbers, lines))
     return [line._replace(commit=found.get(number)) for number, line in enumerate(lines)]
 

@@ -11,19 +11,19 @@ from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
-from npuprof.history.commits import Commit, FileChange, commits
 from npuprof.history.quick import difference, headers
 from npuprof.model import Context, Finding, Origin, Path
 from npuprof.record import Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
+from npuprof.store.commits import Commit, FileChange, commits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from npuprof.changes import Change
-    from npuprof.history.repository import Entry, Repository
+    from npuprof.store.repository import Entry, Repository
 
 #: What a preset was at a commit: resolved, not resolvable (the findings), or not there.
 Result = "Config | NpuprofError | None"
@@ -182,9 +182,9 @@ class Timeline:
         asked = referrer.origin("profile", "extends", index) if referrer else None
         home = referrer.home if referrer else None
         if "@" in reference:
-            from npuprof import history
+            from npuprof.store import revisions
 
-            return history.profile(home or history.at_repository(self._repository, self._tip), reference, asked)[0]
+            return revisions.profile(home or revisions.at_repository(self._repository, self._tip), reference, asked)[0]
         if home is not None:
             pinned: Profile = home.profile(reference, asked)
             return pinned
@@ -200,7 +200,7 @@ class Timeline:
         if found is None:
             if len(self._profiles) > _KEPT:
                 self._profiles.clear()
-            from npuprof.history.revision import Revision
+            from npuprof.store.revision import Revision
 
             try:
                 raw = self._text(oid) if mode != "120000" else Revision(self._repository, self._tip, self._files).text(name)

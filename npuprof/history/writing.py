@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from npuprof.errors import NpuprofError
-from npuprof.history.git import environment, refusal
 from npuprof.model import Finding
 from npuprof.store import is_name
+from npuprof.store.git import environment, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from npuprof.history.repository import Repository
+    from npuprof.store.repository import Repository
 
 
 def status(repository: Repository) -> tuple[list[str], list[str]]:

@@ -12,8 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from npuprof import renderers, spec
+from npuprof import renderers
 from npuprof.errors import NpuprofError
+from npuprof.store import spec
 
 NUMBER = 1_000
 

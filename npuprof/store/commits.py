@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from npuprof.history.repository import Entry, Repository
+    from npuprof.store.repository import Entry, Repository
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d+) ([+-]\d{4})$", re.MULTILINE)
 _CODED = re.compile(rb"^encoding (\S+)$", re.MULTILINE)

@@ -6,16 +6,16 @@ import os
 import re
 
 from npuprof.errors import NpuprofError
-from npuprof.history.git import Git, top
 from npuprof.model import Finding, Origin
 from npuprof.nearest import did_you_mean
 from npuprof.record import Record
+from npuprof.store.git import Git, top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from npuprof.history.revision import Revision
+    from npuprof.store.revision import Revision
 
 _VERSION = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", re.ASCII)
 _TAG = re.compile(r"refs/tags/(.+)/v(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)

@@ -8,16 +8,16 @@ from typing import Any
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
-from npuprof.history.repository import short
 from npuprof.model import Finding, Origin
 from npuprof.nearest import did_you_mean
 from npuprof.store import is_name
+from npuprof.store.repository import short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from npuprof.history.repository import Entry, Repository
+    from npuprof.store.repository import Entry, Repository
 
 
 class Revision:

@@ -49,9 +49,9 @@ class Workspace:
         asked = referrer.origin("profile", "extends", index) if referrer else None
         home = referrer.home if referrer is not None and referrer.home is not None else self.store
         if "@" in reference and not isinstance(home, _Parts):
-            from npuprof import history
+            from npuprof.store import revisions
 
-            return history.profile(home, reference, asked)[0]
+            return revisions.profile(home, reference, asked)[0]
         found: Profile = home.profile(reference, asked)
         return found
 
@@ -89,10 +89,10 @@ class Workspace:
         while place + 1 < len(parts):
             _, at, revision = parts[place].partition("@")
             if at and parts[place + 1].partition("@")[0] not in self.store.names():
-                from npuprof import history
+                from npuprof.store import revisions
 
                 for end in range(len(parts), place + 1, -1):
-                    if history.of(self.store).has("+".join([revision, *parts[place + 1 : end]])):
+                    if revisions.of(self.store).has("+".join([revision, *parts[place + 1 : end]])):
                         parts[place:end] = ["+".join(parts[place:end])]
                         break
             place += 1
@@ -100,14 +100,14 @@ class Workspace:
 
     def _revision(self, spec: str) -> Profile:
         """Return the profile that ``NAME@REV`` names, its parents at that revision too."""
-        from npuprof import history
+        from npuprof.store import revisions
 
         name, _, revision = spec.partition("@")
         if not name:
             raise NpuprofError([store.bad_name(name)])
         if _is_path(name):
             name = self._inside(name) or name
-        found, shown = history.profile(self.store, f"{name}@{revision}")
+        found, shown = revisions.profile(self.store, f"{name}@{revision}")
         self._names[found.key] = shown
         return found
 
