@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof.document import keys
 from npuprof.edit import Change, edited
-from npuprof.tree import MISSING, assign, at
+from npuprof.edit.tree import MISSING, assign, at
 
 NAMES = ["a", "b", "c", "d", "e f", "g"]
 INNER = ["k1", "k2", "k-3", "k 4"]

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof import layout
 from npuprof.catalog import values
-from npuprof.edit import Change, edited
+from npuprof.edit import Change, edited, layout
+from npuprof.edit.tree import MISSING, assign, same
 from npuprof.errors import NpuprofError
-from npuprof.tree import MISSING, assign, same
 
 BASE = """\
 # for everybody

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from repositories import ENVIRONMENT, Repo
 
-from npuprof.mergetext import sides
+from npuprof.edit.mergetext import sides
 
 BASE = """\
 [profile]

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof.catalog import values
-from npuprof.merge import sequence, union
-from npuprof.mergetext import marked, merged, sides
-from npuprof.tree import MISSING, at, same
+from npuprof.edit.merge import sequence, union
+from npuprof.edit.mergetext import marked, merged, sides
+from npuprof.edit.tree import MISSING, at, same
 
 BASE = """\
 [profile]

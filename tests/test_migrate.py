@@ -10,7 +10,7 @@ from importing import write
 
 from npuprof import __main__, catalog
 from npuprof.catalog import condition, part, releases
-from npuprof.migration import renamed, steps
+from npuprof.edit.migration import renamed, steps
 
 ROWS = part("migrations")
 

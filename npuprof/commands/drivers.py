@@ -10,18 +10,18 @@ import tomllib
 from npuprof import catalog, checks, edit
 from npuprof.document import Document, keys, read
 from npuprof.document.profile import Profile
+from npuprof.edit.tree import MISSING, same
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Path
 from npuprof.report import output
 from npuprof.resolve import Resolver
 from npuprof.store import Folder, is_name
-from npuprof.tree import MISSING, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.mergetext import Merged
+    from npuprof.edit.mergetext import Merged
     from npuprof.model import Origin
     from npuprof.resolve.config import Config
 
@@ -41,8 +41,8 @@ def textconv(path: str) -> int:
 
 def _normal(path: str, raw: bytes) -> bytes:
     """Return the normal form of a file; of one with conflicts, that of both sides with the conflicts marked."""
-    from npuprof.mergetext import marked, sides
-    from npuprof.normal import normal
+    from npuprof.edit.mergetext import marked, sides
+    from npuprof.edit.normal import normal
 
     pair = sides(raw.decode())
     if pair is None:
@@ -117,7 +117,7 @@ def merge_driver(base: str, ours: str, theirs: str, path: str, size: int) -> int
 
 def _base(path: str, raw: bytes) -> str:
     """Return the text of the base; of one that git merged itself, and left conflicts in, what its sides agree on."""
-    from npuprof.mergetext import agreed, sides
+    from npuprof.edit.mergetext import agreed, sides
 
     pair = sides(raw.decode())
     return agreed(*(_text(path, side.encode()) for side in pair)) if pair else _text(path, raw)
@@ -129,7 +129,7 @@ def _text(path: str, raw: bytes) -> str:
 
 
 def _merged(texts: Sequence[str], files: Sequence[str], path: str, size: int) -> Merged:
-    from npuprof.mergetext import merged
+    from npuprof.edit.mergetext import merged
 
     base, ours, theirs = texts
     result = merged(base, ours, theirs, size=size)
@@ -177,14 +177,14 @@ def _unfit(result: Merged, texts: Sequence[str], path: str) -> list[Path]:
 
 
 def _concerns(path: Path, concerned: set[str]) -> bool:
-    from npuprof.merge import setting
+    from npuprof.edit.merge import setting
 
     return any(setting(path[:end]) in concerned for end in range(2, len(path) + 1) if setting(path[:end]))
 
 
 def _any_order(result: Merged, texts: Sequence[str], folder: Folder, name: str) -> bool:
     """Return whether parents that both sides added give the same preset whichever come first."""
-    from npuprof.merge import sequence
+    from npuprof.edit.merge import sequence
 
     below, mine, other = (tomllib.loads(text).get("profile", {}).get("extends", []) for text in texts)
     swapped, _ = sequence(below, other, mine)

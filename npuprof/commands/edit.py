@@ -7,15 +7,15 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from npuprof import checks, document, edit, report, store
-from npuprof.commands.assignments import assignment, inherits, nothing, removal, spelled
 from npuprof.document.profile import Profile
 from npuprof.edit import Change
+from npuprof.edit.assignments import assignment, inherits, nothing, removal, spelled
+from npuprof.edit.tree import MISSING, at
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.record import Record
 from npuprof.report import output
 from npuprof.store import spec
-from npuprof.tree import MISSING, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from npuprof import changes, checks, document, migration, report
+from npuprof import changes, checks, document, report
 from npuprof.commands.edit import _BOM, _locked, _read, _target
 from npuprof.commands.flags import one_of
 from npuprof.document.profile import Profile
+from npuprof.edit import migration
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.report import output
@@ -17,7 +18,7 @@ from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.migration import Migration
+    from npuprof.edit.migration import Migration
     from npuprof.resolve.config import Config
 
 

@@ -10,15 +10,15 @@ import tomllib
 from copy import deepcopy
 from typing import Any
 
-from npuprof import layout
 from npuprof.catalog import values
 from npuprof.document import keys
+from npuprof.edit import layout
+from npuprof.edit.inline import revalue
+from npuprof.edit.layout import Statement, dotted, starts
+from npuprof.edit.tree import MISSING, assign, at, same
 from npuprof.errors import NpuprofError
-from npuprof.inline import revalue
-from npuprof.layout import Statement, dotted, starts
 from npuprof.model import Finding, Path
 from npuprof.record import Record
-from npuprof.tree import MISSING, assign, at, same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

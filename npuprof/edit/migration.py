@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import edit, layout
+from npuprof import edit
 from npuprof.catalog import condition, part, releases, values
 from npuprof.document import keys
 from npuprof.document.keys import shown
+from npuprof.edit import layout
 from npuprof.model import Finding, Path
 from npuprof.record import Record
 

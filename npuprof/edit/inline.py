@@ -7,9 +7,9 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.layout import Statement
+from npuprof.edit.layout import Statement
+from npuprof.edit.tree import MISSING, assign
 from npuprof.model import Path
-from npuprof.tree import MISSING, assign
 
 
 def revalue(row: Statement, tail: Path, value: Any) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
+from npuprof.edit.tree import MISSING, assign, at
 from npuprof.model import SECTIONS, Path
 from npuprof.record import Record
-from npuprof.tree import MISSING, assign, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import layout
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.edit import Change
+from npuprof.edit import Change, layout
+from npuprof.edit.tree import MISSING, assign, at
 from npuprof.errors import NpuprofError
 from npuprof.model import SECTIONS, Finding, Path
 from npuprof.nearest import did_you_mean
 from npuprof.store import spec
-from npuprof.tree import MISSING, assign, at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

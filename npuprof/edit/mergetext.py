@@ -5,12 +5,12 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from npuprof import edit, layout
+from npuprof import edit
 from npuprof.catalog import values
-from npuprof.edit import Change
-from npuprof.merge import Merge, Step
+from npuprof.edit import Change, layout
+from npuprof.edit.merge import Merge, Step
+from npuprof.edit.tree import MISSING
 from npuprof.record import Record
-from npuprof.tree import MISSING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
