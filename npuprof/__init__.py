@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.changes import Change
+    from npuprof.compare.changes import Change
     from npuprof.errors import NpuprofError
     from npuprof.library import TARGETS, Library, apply, check, diff, loads, open_store, render
     from npuprof.model import Finding, Origin

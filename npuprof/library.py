@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from npuprof.changes import Change
+    from npuprof.compare.changes import Change
 
 #: The names that ``render`` takes.
 TARGETS: tuple[str, ...] = tuple(renderers.MODULES)
@@ -83,7 +83,7 @@ def diff(before: Config, after: Config) -> list[Change]:
 
     Values are compared in their structured form and typed: ``true`` is not ``1``, ``2`` is not ``2.0``.
     """
-    from npuprof.changes import compare
+    from npuprof.compare.changes import compare
 
     return compare(before, after)
 

@@ -46,8 +46,8 @@ def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
     names = ("hcom_parallel", "mix_compile_mode", "enable_data_pre_proc", "enable_small_channel_of_mine", "use_off_line")
     for name in ("one", "two"):
         repo.write({name: one + "".join(f"{key} = true\n" for key in names)})
-    from npuprof import survey
     from npuprof.commands.commit import headline
+    from npuprof.compare import survey
     from npuprof.model import Context
     from npuprof.store import revisions, spec
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 
-from npuprof import checks, survey
+from npuprof import checks
+from npuprof.compare import plain, survey
+from npuprof.compare.folds import folds, sentence
 from npuprof.errors import NpuprofError
 from npuprof.history import writing
 from npuprof.model import Context, Finding
 from npuprof.report import counted, output
-from npuprof.review import folds, plain, sentence
 from npuprof.store import revisions, spec
 from npuprof.store.revisions import Revision
 

@@ -16,9 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from npuprof.compare.survey import Survey
     from npuprof.store import Folder
     from npuprof.store.revisions import Revision
-    from npuprof.survey import Survey
 
 FORMATS = ("text", "markdown", "html", "json")
 
@@ -55,11 +55,11 @@ def diff_presets(specs: Sequence[str], rev: str | None, store: str | None, cann:
 
 
 def _two(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
-    from npuprof import survey
+    from npuprof.compare import survey
 
     left, right = specs if len(specs) == 2 else _sides(workspace, specs[0])
     if form.raw:
-        from npuprof.changes import documents
+        from npuprof.compare.changes import documents
 
         before, after = workspace.profile(left), workspace.profile(right)
         changes = tuple(documents(before.document, after.document))
@@ -79,7 +79,7 @@ def _sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
 
 
 def _matrix(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
-    from npuprof.review import matrix
+    from npuprof.compare import matrix
 
     configs = [workspace.config(one) for one in specs]
     table = matrix.rows(configs, form.all)
@@ -95,7 +95,7 @@ def _matrix(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
 
 
 def _revisions(workspace: spec.Workspace, rev: str, names: Sequence[str], form: Form) -> Survey:
-    from npuprof import survey
+    from npuprof.compare import survey
     from npuprof.store import revisions
 
     store = workspace.store
@@ -141,18 +141,18 @@ def _form(found: Survey, form: Form, single: bool, coloured: bool) -> Any:
     if form.name_only:
         return "".join(f"{pair.name}\n" for pair in found.touched)
     if form.format == "json":
-        from npuprof.review import data
+        from npuprof.compare import data
 
         return data.answer(found, form.all, single)
     if form.format == "markdown":
-        from npuprof.review import markdown
+        from npuprof.compare import markdown
 
         return markdown.page(found)
     if form.format == "html":
-        from npuprof.review import html
+        from npuprof.compare import html
 
         return html.page(found)
-    from npuprof.review import plain
+    from npuprof.compare import plain
 
     if form.stat:
         return plain.stat(found)

@@ -71,8 +71,8 @@ def diff_driver(words: Sequence[str]) -> int:
 
 def _changes(path: str, before: bytes | None, named: str, after: bytes | None) -> str:
     """Return the changes between two files as they are written, or nothing where only their text differs."""
-    from npuprof import changes
-    from npuprof.review.plain import lines
+    from npuprof.compare import changes
+    from npuprof.compare.plain import lines
 
     old: Document | None = None if before is None else read(path, path, before)
     new: Document | None = None if after is None else read(named, named, after)

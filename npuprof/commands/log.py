@@ -7,12 +7,12 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.commands.flags import one_of
+from npuprof.compare import data, plain
 from npuprof.document import keys
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding, Path
 from npuprof.report import as_dict as finding_dict
 from npuprof.report import dump, output, paint, visible
-from npuprof.review import data, plain
 from npuprof.store import is_name, revisions, spec
 
 TYPE_CHECKING = False

@@ -6,9 +6,10 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from npuprof import changes, checks, document, report
+from npuprof import checks, document, report
 from npuprof.commands.edit import _BOM, _locked, _read, _target
 from npuprof.commands.flags import one_of
+from npuprof.compare import changes
 from npuprof.document.profile import Profile
 from npuprof.edit import migration
 from npuprof.errors import NpuprofError
@@ -93,7 +94,7 @@ def _left(moved: Migration, after: Config, before: Config) -> list[Finding]:
 
 
 def _show(moved: Migration, before: Config, after: Config, left: list[Finding], release: str, coloured: bool) -> None:
-    from npuprof.review import plain
+    from npuprof.compare import plain
 
     lines: list[str] = []
     for change in changes.compare(before, after):
@@ -107,7 +108,7 @@ def _show(moved: Migration, before: Config, after: Config, left: list[Finding], 
 
 
 def _json(moved: Migration, before: Config, after: Config, left: list[Finding], release: str) -> str:
-    from npuprof.review.data import change_dict
+    from npuprof.compare.data import change_dict
 
     return report.dump({
         "schema": "npuprof.migrate/1",

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import re
 
-from npuprof import checks, survey
+from npuprof import checks
 from npuprof.commands.log import one_preset
+from npuprof.compare import plain, survey
+from npuprof.compare.folds import sentence
 from npuprof.errors import NpuprofError
 from npuprof.history import writing
 from npuprof.model import Finding
 from npuprof.record import Record
 from npuprof.report import output
-from npuprof.review import plain, sentence
 from npuprof.store import revisions, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.changes import Change
+    from npuprof.compare.changes import Change
+    from npuprof.compare.survey import Pair
     from npuprof.resolve.config import Config
     from npuprof.store.revisions import Repository, Version
-    from npuprof.survey import Pair
 
 _NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 
-from npuprof import survey
 from npuprof.commands.log import one_preset
+from npuprof.compare import plain, survey
 from npuprof.document import read
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
 from npuprof.model import Finding
 from npuprof.report import findings_text, output
 from npuprof.resolve.config import digest
-from npuprof.review import plain
 from npuprof.store import revisions, spec
 
 TYPE_CHECKING = False

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from npuprof import changes as diff
 from npuprof import document
 from npuprof.catalog import values
+from npuprof.compare import changes as diff
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.errors import NpuprofError
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from npuprof.changes import Change
+    from npuprof.compare.changes import Change
     from npuprof.store.repository import Entry, Repository
 
 #: What a preset was at a commit: resolved, not resolvable (the findings), or not there.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from html import escape
 
+from npuprof.compare.folds import cause, closing, folds, headline, mark, sentence, verdicts
 from npuprof.report import visible
-from npuprof.review import cause, closing, folds, headline, mark, sentence, verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.changes import Change
-    from npuprof.survey import Survey
+    from npuprof.compare.changes import Change
+    from npuprof.compare.survey import Survey
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.catalog import products, releases
-from npuprof.changes import Change, compare
+from npuprof.compare.changes import Change, compare
 from npuprof.errors import NpuprofError
 from npuprof.model import Context
 from npuprof.resolve import Resolver

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import changes as diff
 from npuprof.catalog import values
+from npuprof.compare import changes as diff
 from npuprof.document import keys
 from npuprof.report import dump, visible
 
@@ -63,7 +63,7 @@ def _cells(configs: Sequence[Config], table: list[Row]) -> list[list[str]]:
 
 def markdown(configs: Sequence[Config], table: list[Row]) -> str:
     """Return rows as a markdown table."""
-    from npuprof.review.markdown import LIMIT, code
+    from npuprof.compare.markdown import LIMIT, code
 
     head = f"| key | {' | '.join(code(config.name) for config in configs)} |\n|---|{'---|' * len(configs)}\n"
     body = [f"| {' | '.join(code(cell) if cell != '-' else '' for cell in row)} |\n" for row in _cells(configs, table)]

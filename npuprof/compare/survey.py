@@ -6,8 +6,8 @@ import os
 import re
 from typing import Any
 
-from npuprof import changes as diff
 from npuprof import checks
+from npuprof.compare import changes as diff
 from npuprof.errors import NpuprofError
 from npuprof.model import Context, Finding
 from npuprof.record import Record
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.changes import Change
+    from npuprof.compare.changes import Change
     from npuprof.resolve.config import Config
     from npuprof.store import Folder
 
@@ -133,7 +133,7 @@ def survey(
 
 
 def _compare(before: Config, after: Config) -> list[Change]:
-    from npuprof.scopes import scoped
+    from npuprof.compare.scopes import scoped
 
     found = diff.compare(before, after)
     return [*found, *scoped(before, after, found)]
@@ -296,7 +296,7 @@ def _resolved(old: _Side, new: _Side, name: str, was: str) -> Pair:
 
 
 def _alone(config: Config, kind: str) -> list[Change]:
-    from npuprof.changes import Change, facts
+    from npuprof.compare.changes import Change, facts
 
     found = []
     for key, value in config.ordered().items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.changes import Change
+from npuprof.compare.changes import Change
 from npuprof.document import keys
 from npuprof.record import Record
 from npuprof.report import counted
@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from npuprof.compare.survey import Pair, Survey
     from npuprof.model import Origin
-    from npuprof.survey import Pair, Survey
 
 
 class Fold(Record):

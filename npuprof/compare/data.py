@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof.compare.folds import folds
 from npuprof.report import as_dict as finding_dict
 from npuprof.report import dump
-from npuprof.review import folds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.changes import Change
+    from npuprof.compare.changes import Change
+    from npuprof.compare.survey import Pair, Survey
     from npuprof.model import Origin
-    from npuprof.survey import Pair, Survey
 
 
 def answer(survey: Survey, everything: bool = False, single: bool = False) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from npuprof.compare.folds import cause, closing, folds, headline, mark, sentence, verdicts
 from npuprof.document import keys
 from npuprof.report import paint, visible
-from npuprof.review import cause, closing, folds, headline, mark, sentence, verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.changes import Change
-    from npuprof.survey import Pair, Survey
+    from npuprof.compare.changes import Change
+    from npuprof.compare.survey import Pair, Survey
 
 _COLOURS = {"+": "32", "-": "31", "~": "33"}
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
+from npuprof.compare.folds import cause, closing, folds, headline, mark, sentence, verdicts
 from npuprof.report import visible
-from npuprof.review import cause, closing, folds, headline, mark, sentence, verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.changes import Change
-    from npuprof.survey import Pair, Survey
+    from npuprof.compare.changes import Change
+    from npuprof.compare.survey import Pair, Survey
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
 LIMIT = 60_000

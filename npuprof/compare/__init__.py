@@ -1,0 +1,1 @@
+"""Two configs or two revisions, compared and told."""
