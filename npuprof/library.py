@@ -107,7 +107,7 @@ def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
     Needs no TensorFlow import of its own. ``folder`` is where sidecar files are written, if there are any.
     Raises NpuprofError for options that cannot be carried.
     """
-    from npuprof.fill import apply as fill
+    from npuprof.renderers.process import apply as fill
 
     return fill(config, config_proto, folder)
 

@@ -146,9 +146,9 @@ def env(**given: Any) -> int:
     form = given["format"]
     if form is not None or given["diff"]:
         return _env_file(form, given)
-    from npuprof.fill import cache, facts, write_sidecars
     from npuprof.renderers import shell as shells
     from npuprof.renderers.environment import variables
+    from npuprof.renderers.process import cache, facts, write_sidecars
 
     shell = _shell(given["shell"] or "bash")
     config = resolved(given, "env", [])
@@ -180,10 +180,10 @@ def _refuse(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
 
 
 def _env_file(form: str | None, given: dict[str, Any]) -> int:
-    from npuprof.fill import cache, facts, write_sidecars
     from npuprof.renderers import files
     from npuprof.renderers.common import sidecars
     from npuprof.renderers.environment import variables
+    from npuprof.renderers.process import cache, facts, write_sidecars
 
     if form is not None:
         one_of("format", form, files.FORMATS)

@@ -25,8 +25,8 @@ def run(command: Sequence[str], **given: Any) -> int:
     Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
     Raises NpuprofError.
     """
-    from npuprof.fill import cache, facts, write_sidecars
     from npuprof.renderers.environment import variables
+    from npuprof.renderers.process import cache, facts, write_sidecars
 
     if not command:
         raise NpuprofError([Finding("NP914", "error", "no command to run", "", "write it after --: npuprof run NAME -- python train.py")])
