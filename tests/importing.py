@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from npuprof.importers import Found, Imported, read
 from npuprof.model import Context, Finding
-from npuprof.scan import lint
+from npuprof.scripts.lint import lint
+from npuprof.scripts.reading import Found, Imported, read
 
 if TYPE_CHECKING:
     from pathlib import Path

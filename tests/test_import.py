@@ -10,8 +10,8 @@ from importing import HEAD, imported, one, settings, write
 
 from npuprof import __main__, document
 from npuprof.document.profile import Profile
-from npuprof.importers.family import family
-from npuprof.importers.preset import drafts, text
+from npuprof.scripts.family import family
+from npuprof.scripts.preset import drafts, text
 
 SCRIPTS = Path(__file__).parent / "scripts"
 CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".sh"))

@@ -15,8 +15,8 @@ from npuprof import catalog, renderers
 from npuprof.catalog.values import equal
 from npuprof.document.keys import toml
 from npuprof.errors import NpuprofError
-from npuprof.importers import read
-from npuprof.importers.preset import drafts
+from npuprof.scripts.preset import drafts
+from npuprof.scripts.reading import read
 
 TARGETS = tuple(name for name in renderers.MODULES if name not in ("toml", "json", "env-loader", "init-resource", "initialize-system"))
 STORE = npuprof.open_store(os.path.join(os.path.dirname(__file__), "..", "profiles"))

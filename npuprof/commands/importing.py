@@ -10,11 +10,11 @@ from npuprof import report
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
 from npuprof.errors import NpuprofError
-from npuprof.importers import Found, Imported, read, wanted
-from npuprof.importers.family import Family, family
-from npuprof.importers.preset import Draft, drafts, text
 from npuprof.model import Finding
 from npuprof.report import output
+from npuprof.scripts.family import Family, family
+from npuprof.scripts.preset import Draft, drafts, text
+from npuprof.scripts.reading import Found, Imported, read, wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def import_files(files: Sequence[str], format_: str, base: str | None, name: str
 
 
 def _read(paths: list[str], problems: list[Finding]) -> tuple[list[Imported], int]:
-    from npuprof.scan.files import gather
+    from npuprof.scripts.files import gather
 
     found: list[Imported] = []
     unread = 0

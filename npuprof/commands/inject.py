@@ -6,12 +6,13 @@ import ast
 import os
 import re
 
-from npuprof import inject, report
+from npuprof import report
 from npuprof.errors import NpuprofError
-from npuprof.importers._source import Script
-from npuprof.inject import Block, Injector, Refreshed
 from npuprof.model import Finding
 from npuprof.report import output
+from npuprof.scripts import blocks
+from npuprof.scripts.blocks import Block, Injector, Refreshed
+from npuprof.scripts.reading.source import Script
 
 #: Names that rendered lines use and a script has to have.
 _NEEDED = ("tf", "RewriterConfig", "NPURunConfig", "npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "npu", "os")
@@ -42,7 +43,7 @@ def inject_block(
         return _refresh([file], injector, True, force, dry_run, only=spec_)
     data = output.content(file)
     given = {name: value for name, value in (("cann", cann), ("product", product)) if value}
-    marked = inject.blocks(file, data)
+    marked = blocks.blocks(file, data)
     found = [block for block in marked if block.spec == spec_ or _empty(block, spec_)]
     if line is None and found:
         given |= {"target": target} if target else {}
@@ -55,7 +56,7 @@ def inject_block(
         raise _nowhere(
             file, what, "A block inside another could never be refreshed.", "name a line outside, or leave out --line to refresh"
         )
-    given |= {"target": target or ("env" if inject.shell_of(file, data) else "session"), **place.facts}
+    given |= {"target": target or ("env" if blocks.shell_of(file, data) else "session"), **place.facts}
     given |= _shell(file, data, given)
     new, block = _opened(data, place)
     change = injector.refreshed(block._replace(facts={}), given, spec_)
@@ -79,7 +80,7 @@ def _empty(block: Block, spec_: str) -> bool:
 
 
 def _paths(path: str) -> list[str]:
-    from npuprof.scan.files import gather
+    from npuprof.scripts.files import gather
 
     problems: list[Finding] = []
     return list(gather([path], problems))
@@ -88,7 +89,7 @@ def _paths(path: str) -> list[str]:
 def _shell(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
     if facts.get("target") != "env":
         return {}
-    return {"shell": facts.get("shell") or inject.shell_of(file, data) or "bash"}
+    return {"shell": facts.get("shell") or blocks.shell_of(file, data) or "bash"}
 
 
 def _refresh(paths: list[str], injector: Injector, check: bool, force: bool, dry_run: bool, only: str | None = None) -> int:
@@ -99,13 +100,13 @@ def _refresh(paths: list[str], injector: Injector, check: bool, force: bool, dry
     for path in paths:
         try:
             data = output.content(path)
-            found = [block for block in inject.blocks(path, data) if only in (None, block.spec)]
+            found = [block for block in blocks.blocks(path, data) if only in (None, block.spec)]
             changes = []
             for block in found:
                 count += 1
                 facts = _shell(path, data, block.facts) if block.facts else _first(path, data)
                 changes.append(injector.refreshed(block, facts))
-                told += inject.judged(path, block, changes[-1].state)
+                told += blocks.judged(path, block, changes[-1].state)
         except NpuprofError as error:
             problems += error.findings
             continue
@@ -121,7 +122,7 @@ def _refresh(paths: list[str], injector: Injector, check: bool, force: bool, dry
 
 
 def _first(path: str, data: bytes) -> dict[str, str]:
-    target = "env" if inject.shell_of(path, data) else "session"
+    target = "env" if blocks.shell_of(path, data) else "session"
     return {"target": target, **_shell(path, data, {"target": target})}
 
 
@@ -136,7 +137,7 @@ class _Place:
 
 def _place(file: str, data: bytes, line: int | None, target: str | None, spec_: str) -> _Place:
     lines = data.split(b"\n")
-    shell = inject.shell_of(file, data)
+    shell = blocks.shell_of(file, data)
     if line is not None:
         if not 1 <= line <= len(lines):
             raise _nowhere(file, f"{file} has {report.counted(len(lines), 'line')}, and none is {line}", "", "name a line of the file")
@@ -152,7 +153,7 @@ def _place(file: str, data: bytes, line: int | None, target: str | None, spec_: 
     if script.tree is None:
         raise NpuprofError(script.problems)
     made = _configs(script.tree)
-    if target not in (None, *inject._RENAMED):
+    if target not in (None, *blocks._RENAMED):
         raise _nowhere(file, "where should the block go?", f"Nothing in the script tells it for {target}.", "name the line with --line")
     if len(made) != 1:
         what = "the script makes no tf.ConfigProto" if not made else f"the script makes {len(made)} of them"
@@ -205,7 +206,7 @@ def _opened(data: bytes, place: _Place) -> tuple[bytes, Block]:
 
 def _needs(file: str, data: bytes, change: Refreshed) -> None:
     """Say which names the block uses that the script does not seem to have."""
-    if inject.shell_of(file, data):
+    if blocks.shell_of(file, data):
         return
     body = "\n".join(line for line in change.text.split("\n") if not line.startswith("#"))
     text = data.decode(errors="replace")
@@ -239,9 +240,9 @@ def _write(
     for path, (data, changes) in files.items():
         due = [change for change in changes if not change.state.current]
         if not force:
-            refused += [one for change in due for one in inject.judged(path, change.block, change.state) if one.code == "NP811"]
+            refused += [one for change in due for one in blocks.judged(path, change.block, change.state) if one.code == "NP811"]
         names = {change.block.first: name for change in due if name}
-        new = inject.written(data, due, names)
+        new = blocks.written(data, due, names)
         before = data if old is None else old
         if new != before:
             _encodable(path, data, due)

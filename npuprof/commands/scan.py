@@ -7,11 +7,11 @@ import time
 
 from npuprof import report
 from npuprof.commands.flags import Form
-from npuprof.importers import read, wanted
 from npuprof.model import Context, Finding
 from npuprof.report import output
-from npuprof.scan import lint
-from npuprof.scan.files import gather
+from npuprof.scripts.files import gather
+from npuprof.scripts.lint import lint
+from npuprof.scripts.reading import read, wanted
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ def scan_paths(
     findings: list[Finding] = []
     unread = 0
     count = 0
-    from npuprof.inject import stale
+    from npuprof.scripts.blocks import stale
 
     blocks: Callable[[str, bytes], list[Finding]] = stale(store)
     for file, data in _files(list(paths) or ["."], findings):

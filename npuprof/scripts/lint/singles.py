@@ -13,11 +13,11 @@ from npuprof.checks import settings
 from npuprof.checks.view import Fault
 from npuprof.document import keys
 from npuprof.document.keys import shown
-from npuprof.importers._found import Found
-from npuprof.importers.env import ours
-from npuprof.importers.run_config import CLASSES, arguments
 from npuprof.model import Context
 from npuprof.nearest import did_you_mean, nearest
+from npuprof.scripts.reading.env import ours
+from npuprof.scripts.reading.found import Found
+from npuprof.scripts.reading.run_config import CLASSES, arguments
 
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
 UNREAD = {

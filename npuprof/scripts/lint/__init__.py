@@ -9,14 +9,14 @@ from npuprof import catalog
 from npuprof.checks import rules, scope
 from npuprof.checks.view import Fault
 from npuprof.document.keys import shown
-from npuprof.importers import Found, Imported, Site
-from npuprof.importers._found import UNSET
-from npuprof.importers.run_config import ALWAYS
-from npuprof.importers.session import HELPERS
 from npuprof.model import Context, Finding
 from npuprof.nearest import nearest
-from npuprof.scan.singles import faults
-from npuprof.scan.worlds import EVERYWHERE, World, worlds
+from npuprof.scripts.lint.singles import faults
+from npuprof.scripts.lint.worlds import EVERYWHERE, World, worlds
+from npuprof.scripts.reading import Found, Imported, Site
+from npuprof.scripts.reading.found import UNSET
+from npuprof.scripts.reading.run_config import ALWAYS
+from npuprof.scripts.reading.session import HELPERS
 
 #: What makes a session; the config of one that another file makes may be changed there.
 _SESSIONS = ("Session(", "managed_session(")

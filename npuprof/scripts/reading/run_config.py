@@ -8,11 +8,11 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import full
-from npuprof.importers._found import UNSET, Branch
-from npuprof.importers._literals import short
-from npuprof.importers._loops import view
-from npuprof.importers._scopes import Scope
-from npuprof.importers._walk import Walk
+from npuprof.scripts.reading.found import UNSET, Branch
+from npuprof.scripts.reading.literals import short
+from npuprof.scripts.reading.loops import view
+from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.walk import Walk
 
 #: The argument of NPURunConfig (or of another class here) that takes an object of each class, and the order of
 #: the class's own arguments.

@@ -11,8 +11,8 @@ from npuprof import catalog
 from npuprof.catalog.values import same, structure_of
 from npuprof.document import keys
 from npuprof.document.keys import segment, shown, toml
-from npuprof.importers._found import UNSET, Found, Imported, Site
 from npuprof.model import SECTIONS
+from npuprof.scripts.reading.found import UNSET, Found, Imported, Site
 
 
 class Note:

@@ -6,8 +6,8 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import full
-from npuprof.importers._found import Branch, Found
-from npuprof.importers._words import Word
+from npuprof.scripts.reading.found import Branch, Found
+from npuprof.scripts.reading.words import Word
 
 
 def flag(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> Found:

@@ -6,8 +6,8 @@ import ast
 import posixpath
 from typing import Any
 
-from npuprof.importers._scopes import Scope
-from npuprof.importers._terms import Unknown, narrow, short
+from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.terms import Unknown, narrow, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

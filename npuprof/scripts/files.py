@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.importers.files import PYTHON, SHELL
 from npuprof.model import Finding
+from npuprof.scripts.reading.files import PYTHON, SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import ast
 import re
 
 from npuprof.document.keys import segment
-from npuprof.importers._found import Found
-from npuprof.importers._literals import Unknown, fold
-from npuprof.importers._scopes import Scope
-from npuprof.importers._source import Script, parse
+from npuprof.scripts.reading.found import Found
+from npuprof.scripts.reading.literals import Unknown, fold
+from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.source import Script, parse
 
 _LINE = re.compile(r"^[ \t]*#[# \t]*(?=\S)(.*\bparameter_map\s*\[.*)$", re.MULTILINE)
 
@@ -48,7 +48,7 @@ def _read(text: str) -> tuple[str, str, object, str] | None:
         return None
     if not isinstance(place.value, ast.Attribute) or place.value.attr != "parameter_map":
         return None
-    from npuprof.importers.session import stored
+    from npuprof.scripts.reading.session import stored
 
     try:
         value, reason = stored(fold(body[0].value, Scope(ast.Module([], []))), target.attr)

@@ -10,9 +10,9 @@ import ast
 import operator
 from typing import Any
 
-from npuprof.importers._functions import METHODS, call
-from npuprof.importers._scopes import Binding, Scope
-from npuprof.importers._terms import LONGEST, Unknown, bounded, narrow, short
+from npuprof.scripts.reading.functions import METHODS, call
+from npuprof.scripts.reading.scopes import Binding, Scope
+from npuprof.scripts.reading.terms import LONGEST, Unknown, bounded, narrow, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import re
 from functools import cache
 
 from npuprof import catalog
-from npuprof.importers._found import UNSET, Branch
-from npuprof.importers._scopes import Scope
-from npuprof.importers._walk import Walk
-from npuprof.importers.run_config import converted
+from npuprof.scripts.reading.found import UNSET, Branch
+from npuprof.scripts.reading.run_config import converted
+from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.walk import Walk
 
 HOT = ("global_options",)
 _ALIAS = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]+\.)?global_options\(\)", re.MULTILINE)

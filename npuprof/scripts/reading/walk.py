@@ -11,12 +11,12 @@ import re
 from bisect import bisect_left
 from typing import Any
 
-from npuprof.importers._calls import all_calls, arguments, declared, default, merged, parameter
-from npuprof.importers._found import Branch, Found, Site
-from npuprof.importers._literals import Unknown, fold, short
-from npuprof.importers._loops import items
-from npuprof.importers._scopes import Function, Scope, blocks
-from npuprof.importers._source import Script
+from npuprof.scripts.reading.calls import all_calls, arguments, declared, default, merged, parameter
+from npuprof.scripts.reading.found import Branch, Found, Site
+from npuprof.scripts.reading.literals import Unknown, fold, short
+from npuprof.scripts.reading.loops import items
+from npuprof.scripts.reading.scopes import Function, Scope, blocks
+from npuprof.scripts.reading.source import Script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.document.keys import full
-from npuprof.importers._found import Branch
-from npuprof.importers._literals import short
-from npuprof.importers._loops import view
-from npuprof.importers._scopes import Scope
-from npuprof.importers._walk import Walk
+from npuprof.scripts.reading.found import Branch
+from npuprof.scripts.reading.literals import short
+from npuprof.scripts.reading.loops import view
+from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.walk import Walk
 
 HOT = ("environ", "putenv")
 

@@ -7,11 +7,11 @@ import os
 import re
 from itertools import accumulate
 
-from npuprof.importers import env, global_options, run_config, session, shell
-from npuprof.importers._comments import commented
-from npuprof.importers._found import Imported
-from npuprof.importers._source import Script
-from npuprof.importers._walk import Walk
+from npuprof.scripts.reading import env, global_options, run_config, session, shell
+from npuprof.scripts.reading.comments import commented
+from npuprof.scripts.reading.found import Imported
+from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.walk import Walk
 
 PYTHON = (".py", ".pyw", ".pyi")
 SHELL = (".sh", ".bash", ".ksh", ".zsh", ".env", ".dotenv")

@@ -6,10 +6,10 @@ import re
 
 from npuprof import catalog
 from npuprof.document.keys import full
-from npuprof.importers import atc, env
-from npuprof.importers._found import Branch, Found, Imported, Site
-from npuprof.importers._words import Command, Word, commands
 from npuprof.model import Finding
+from npuprof.scripts.reading import atc, env
+from npuprof.scripts.reading.found import Branch, Found, Imported, Site
+from npuprof.scripts.reading.words import Command, Word, commands
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 _ATC = re.compile(rb"\batc\b")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.importers._scopes import Scope
+from npuprof.scripts.reading.scopes import Scope
 
 _MOST_ITEMS = 300
 

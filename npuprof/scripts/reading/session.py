@@ -8,11 +8,11 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import segment
-from npuprof.importers._found import Branch
-from npuprof.importers._literals import short
-from npuprof.importers._scopes import Scope
-from npuprof.importers._walk import Walk
 from npuprof.nearest import nearest
+from npuprof.scripts.reading.found import Branch
+from npuprof.scripts.reading.literals import short
+from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.walk import Walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

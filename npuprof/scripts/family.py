@@ -13,10 +13,10 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys, read
 from npuprof.document.profile import Profile
-from npuprof.importers import preset
-from npuprof.importers.preset import Draft
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import digest
+from npuprof.scripts import preset
+from npuprof.scripts.preset import Draft
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from npuprof.importers._found import Found
-from npuprof.importers._literals import METHODS, Unknown, fold
-from npuprof.importers._loops import items
-from npuprof.importers._scopes import Function, Scope
+from npuprof.scripts.reading.found import Found
+from npuprof.scripts.reading.literals import METHODS, Unknown, fold
+from npuprof.scripts.reading.loops import items
+from npuprof.scripts.reading.scopes import Function, Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuprof.importers._walk import Walk
+    from npuprof.scripts.reading.walk import Walk
 
 
 def parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:

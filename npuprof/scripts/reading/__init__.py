@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.importers._found import Found, Imported, Site
-from npuprof.importers.files import read, wanted
+from npuprof.scripts.reading.files import read, wanted
+from npuprof.scripts.reading.found import Found, Imported, Site
 
 __all__ = ["Found", "Imported", "Site", "read", "wanted"]

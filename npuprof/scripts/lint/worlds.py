@@ -13,9 +13,9 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.checks.view import Fault, Scope, View
-from npuprof.importers._found import UNSET, Branch, Found, Site
-from npuprof.importers.run_config import ALWAYS
 from npuprof.model import Context, Finding, Origin
+from npuprof.scripts.reading.found import UNSET, Branch, Found, Site
+from npuprof.scripts.reading.run_config import ALWAYS
 
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
 OPEN = object()

@@ -1,0 +1,1 @@
+"""Existing scripts: read by their syntax, linted, given blocks."""
