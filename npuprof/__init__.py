@@ -9,9 +9,8 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.changes import Change
-    from npuprof.errors import NpuprofError
     from npuprof.library import TARGETS, Library, apply, check, diff, loads, open_store, render
-    from npuprof.model import Finding, Origin
+    from npuprof.model import Finding, NpuprofError, Origin
     from npuprof.resolve.config import Config
 
 __version__ = "0.1.0"

@@ -8,8 +8,7 @@ from npuprof import renderers
 from npuprof.checks import check as _check
 from npuprof.document import read
 from npuprof.document.profile import Profile
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 
@@ -94,7 +93,7 @@ def render(config: Config, target: str, inline: bool = False) -> str:
     Raises NpuprofError for values the target cannot carry. Sidecar files are not written: see the command.
     """
     if target not in renderers.MODULES:
-        from npuprof.nearest import did_you_mean
+        from npuprof.model import did_you_mean
 
         hint = did_you_mean(target, TARGETS, f"known are {', '.join(TARGETS)}")
         raise NpuprofError([Finding("NP902", "error", f"unknown target {target!r}", "", hint)])

@@ -1,4 +1,4 @@
-"""The nouns that cross module borders: where a value stands, who set it, and what is wrong with it.
+"""The nouns that cross module borders: where a value stands, who set it, what is wrong with it, and what was meant.
 
 They are records, not dataclasses: importing ``dataclasses`` alone costs as much as everything
 that ``npuprof render`` does after it has read its files.
@@ -6,13 +6,25 @@ that ``npuprof render`` does after it has read its files.
 
 from __future__ import annotations
 
-from typing import Any
-
-from npuprof.record import Record
+from typing import Any, Self, dataclass_transform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document import Document
+    from collections.abc import Iterable
+    from typing import Protocol
+
+    class SourceText(Protocol):
+        """A text that values come from: its name, the path to cite, the commit it was read at, what it holds."""
+
+        name: str
+        source: str
+        text: str
+        data: dict[str, Any]
+        revision: str | None
+
+        def position(self, path: Path) -> tuple[int, int]:
+            """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
+
 
 #: A key below a document or a setting: table keys as ``str``, list positions as ``int``.
 Path = tuple[Any, ...]
@@ -22,6 +34,43 @@ SCENARIOS = ("training", "online-inference", "offline-inference")
 SEVERITIES = ("error", "warning", "info")
 
 
+@dataclass_transform(frozen_default=True)
+class Record:
+    """A value with named fields, given by position or by name; class attributes are the defaults.
+
+    Two records are equal when they are of one class and all their fields are.
+    """
+
+    _fields: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = tuple(cls.__annotations__)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        self.__dict__.update(zip(self._fields, values, strict=False), **named)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._asdict() == other._asdict()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(str(value) for value in self._asdict().values())))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
+        return f"{type(self).__name__}({fields})"
+
+    def _asdict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._fields}
+
+    def _replace(self, **changes: Any) -> Self:
+        new = object.__new__(type(self))
+        new.__dict__.update({**self.__dict__, **changes})
+        return new
+
+
 class Origin(Record):
     """Who set a value: a path inside a document, and the layer of that document it belongs to.
 
@@ -29,7 +78,7 @@ class Origin(Record):
     counted from 1, in characters, and found only when somebody asks.
     """
 
-    document: Document
+    document: SourceText
     path: Path = ()
     layer: str = "values"
 
@@ -147,3 +196,45 @@ class Event(Record):
 
     step: Step
     origin: Origin
+
+
+class NpuprofError(Exception):
+    """npuprof could not answer, and the user can do something about it.
+
+    ``findings`` holds every problem met, each with its place and a repair; the text of the exception is
+    their short form. Everything else that is raised is a bug in npuprof.
+    """
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        super().__init__()
+        self._given = findings
+        self._findings: tuple[Finding, ...] | None = None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The problems; worked out when somebody asks, as their places take time to find."""
+        if self._findings is None:
+            self._findings = tuple(self._given)
+        return self._findings
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings))
+
+
+def nearest(word: str, names: Iterable[str], count: int = 3, likeness: float = 0.72) -> list[str]:
+    """Return up to ``count`` of ``names`` that look like ``word``, nearest first; case counts for little.
+
+    ``likeness``, up to 1, says how near is near: as ``difflib.SequenceMatcher.ratio`` counts.
+    """
+    import difflib
+
+    lowered: dict[str, str] = {}
+    for name in names:
+        lowered.setdefault(name.lower(), name)
+    return [lowered[match] for match in difflib.get_close_matches(word.lower(), lowered, count, likeness)]
+
+
+def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
+    """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` where nothing is near."""
+    found = nearest(word, names)
+    return f"did you mean {' or '.join(repr(name) for name in found)}?" if found else otherwise

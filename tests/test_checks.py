@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog, checks
 from npuprof.catalog import pages, products, releases
-from npuprof.errors import NpuprofError
-from npuprof.model import SEVERITIES, Finding
+from npuprof.model import SEVERITIES, Finding, NpuprofError
 from npuprof.store import spec
 
 

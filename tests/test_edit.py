@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from npuprof.catalog import values
 from npuprof.edit import Change, edited, layout
 from npuprof.edit.tree import MISSING, assign, same
-from npuprof.errors import NpuprofError
+from npuprof.model import NpuprofError
 
 BASE = """\
 # for everybody

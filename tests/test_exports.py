@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof import catalog
-from npuprof.errors import NpuprofError
+from npuprof.model import NpuprofError
 from npuprof.renderers.environment import LONGEST, variables
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS, clear, export

@@ -14,7 +14,7 @@ import npuprof
 from npuprof import catalog, renderers
 from npuprof.catalog.values import equal
 from npuprof.document.keys import toml
-from npuprof.errors import NpuprofError
+from npuprof.model import NpuprofError
 from npuprof.scripts.preset import drafts
 from npuprof.scripts.reading import read
 

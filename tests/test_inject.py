@@ -11,7 +11,7 @@ import pytest
 from importing import write
 
 from npuprof import __main__
-from npuprof.errors import NpuprofError
+from npuprof.model import NpuprofError
 from npuprof.scripts import blocks
 
 PRESET = """\

@@ -8,7 +8,7 @@ import pytest
 from building import config
 
 import npuprof
-from npuprof.errors import NpuprofError
+from npuprof.model import NpuprofError
 from npuprof.renderers.environment import variables
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS, export

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from repositories import Repo
 
-from npuprof.errors import NpuprofError
+from npuprof.model import NpuprofError
 from npuprof.store import spec
 from npuprof.store.commits import _date
 from npuprof.store.git import Git

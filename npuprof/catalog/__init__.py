@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from npuprof.record import Record
+from npuprof.model import Record
 
 
 class Option(Record):

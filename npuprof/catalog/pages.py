@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from npuprof.catalog import part
-from npuprof.record import Record
+from npuprof.model import Record
 
 
 class Page(Record):

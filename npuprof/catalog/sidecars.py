@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from npuprof.model import Path
-from npuprof.record import Record
+from npuprof.model import Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def _json_text(value: Any) -> str:
 
 
 def _keys(value: Any, known: tuple[str, ...], path: Path = ()) -> list[Fault]:
-    from npuprof.nearest import did_you_mean
+    from npuprof.model import did_you_mean
 
     if not isinstance(value, dict):
         return [(path, "not a table", f"its keys are {', '.join(known)}")]
@@ -94,7 +93,7 @@ def _keys(value: Any, known: tuple[str, ...], path: Path = ()) -> list[Fault]:
 
 
 def _texts(value: Any, path: Path, known: tuple[str, ...] = ()) -> list[Fault]:
-    from npuprof.nearest import did_you_mean
+    from npuprof.model import did_you_mean
 
     if not isinstance(value, list):
         return [(path, "not a list of names", 'write ["MatMul"]')]
@@ -182,7 +181,7 @@ def _format_modes(value: dict[str, dict[str, str]]) -> str:
 
 
 def _modes_faults(value: Any) -> list[Fault]:
-    from npuprof.nearest import did_you_mean
+    from npuprof.model import did_you_mean
 
     found = _keys(value, ("ByOpType", "ByNodeName"))
     for section, entries in value.items() if isinstance(value, dict) else ():

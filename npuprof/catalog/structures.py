@@ -10,8 +10,7 @@ import re
 from typing import Any
 
 from npuprof.catalog import sidecars
-from npuprof.model import Path
-from npuprof.record import Record
+from npuprof.model import Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import product as combinations
 
 from npuprof.catalog import products, releases
-from npuprof.errors import NpuprofError
-from npuprof.model import Context
+from npuprof.model import Context, NpuprofError
 from npuprof.resolve import Resolver, matches
 
 TYPE_CHECKING = False

@@ -9,8 +9,7 @@ from npuprof.catalog import Option, products, releases, targets
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import shown
-from npuprof.model import Path
-from npuprof.nearest import did_you_mean
+from npuprof.model import Path, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

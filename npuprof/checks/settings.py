@@ -11,7 +11,7 @@ from npuprof.catalog import Option, releases
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import shown
-from npuprof.nearest import did_you_mean, nearest
+from npuprof.model import did_you_mean, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

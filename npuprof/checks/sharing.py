@@ -7,8 +7,7 @@ from npuprof.catalog import values
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import shown
-from npuprof.model import Step
-from npuprof.nearest import did_you_mean
+from npuprof.model import Step, did_you_mean
 from npuprof.resolve import take
 
 TYPE_CHECKING = False

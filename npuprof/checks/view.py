@@ -8,8 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases, values
 from npuprof.document import keys
-from npuprof.model import Finding, Origin, Path
-from npuprof.record import Record
+from npuprof.model import Finding, Origin, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

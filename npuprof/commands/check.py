@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from npuprof import checks, report
 from npuprof.commands.flags import Form
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.store import bad_name, spec
 
 TYPE_CHECKING = False

@@ -7,9 +7,8 @@ import gc
 from npuprof import checks
 from npuprof.compare import plain, survey
 from npuprof.compare.folds import folds, sentence
-from npuprof.errors import NpuprofError
 from npuprof.history import writing
-from npuprof.model import Context, Finding
+from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import counted, output
 from npuprof.store import revisions, spec
 from npuprof.store.revisions import Revision

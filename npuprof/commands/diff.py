@@ -6,9 +6,7 @@ import gc
 from typing import Any
 
 from npuprof.commands.flags import one_of
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
-from npuprof.record import Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.store import spec
 

@@ -11,8 +11,7 @@ from npuprof import catalog, checks, edit
 from npuprof.document import Document, keys, read
 from npuprof.document.profile import Profile
 from npuprof.edit.tree import MISSING, same
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding, Path
+from npuprof.model import Finding, NpuprofError, Path
 from npuprof.report import output
 from npuprof.resolve import Resolver
 from npuprof.store import Folder, is_name

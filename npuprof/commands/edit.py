@@ -11,9 +11,7 @@ from npuprof.document.profile import Profile
 from npuprof.edit import Change
 from npuprof.edit.assignments import assignment, inherits, nothing, removal, spelled
 from npuprof.edit.tree import MISSING, at
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
-from npuprof.record import Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.store import spec
 

@@ -11,9 +11,7 @@ from npuprof.commands import origins
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
 from npuprof.document.keys import shown
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding, Origin, Path
-from npuprof.nearest import did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Path, did_you_mean
 from npuprof.report import dump, output, visible
 
 TYPE_CHECKING = False

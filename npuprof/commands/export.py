@@ -6,9 +6,7 @@ import os
 from typing import Any
 
 from npuprof import renderers
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
-from npuprof.nearest import did_you_mean
+from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report import output
 from npuprof.store import spec
 

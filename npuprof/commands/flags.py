@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 
 from npuprof import report
-from npuprof.errors import NpuprofError
-from npuprof.model import SEVERITIES, Finding
-from npuprof.record import Record
+from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
 from npuprof.report import output
 
 TYPE_CHECKING = False
@@ -62,7 +60,7 @@ class Form(Record):
 def one_of(flag: str, value: str, known: Sequence[str]) -> None:
     """Raise NpuprofError where a flag's value is none of the known ones."""
     if value not in known:
-        from npuprof.nearest import did_you_mean
+        from npuprof.model import did_you_mean
 
         hint = did_you_mean(value, known, f"known are {', '.join(known)}")
         raise NpuprofError([Finding("NP902", "error", f"{flag} {value!r} is unknown", "", hint)])

@@ -7,8 +7,7 @@ import sys
 
 from npuprof import store
 from npuprof.commands.flags import one_of
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.report import dump, output
 from npuprof.store.git import Git
 

@@ -9,8 +9,7 @@ from typing import Any
 from npuprof import report
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.scripts.family import Family, family
 from npuprof.scripts.preset import Draft, drafts, text

@@ -7,8 +7,7 @@ import os
 from npuprof import report, store
 from npuprof.catalog.schema import schema
 from npuprof.commands.flags import one_of
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 
 #: The shipped preset that a new store starts with, together with all it extends.

@@ -7,8 +7,7 @@ import os
 import re
 
 from npuprof import report
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Block, Injector, Refreshed

@@ -8,9 +8,7 @@ from npuprof import catalog
 from npuprof.catalog import condition, values
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
-from npuprof.errors import NpuprofError
-from npuprof.model import SECTIONS, Finding
-from npuprof.nearest import did_you_mean
+from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report import dump, findings_text, output
 from npuprof.store import spec
 

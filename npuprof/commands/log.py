@@ -9,8 +9,7 @@ from npuprof.catalog import values
 from npuprof.commands.flags import one_of
 from npuprof.compare import data, plain
 from npuprof.document import keys
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding, Path
+from npuprof.model import Finding, NpuprofError, Path
 from npuprof.report import as_dict as finding_dict
 from npuprof.report import dump, output, paint, visible
 from npuprof.store import is_name, revisions, spec
@@ -85,7 +84,7 @@ def one_preset(workspace: spec.Workspace, asked: str, verb: str) -> tuple[str, s
 
 
 def _never(repository: revisions.Repository, name: str, tip: str) -> Finding:
-    from npuprof.nearest import did_you_mean
+    from npuprof.model import did_you_mean
 
     known = sorted(repository.files(tip))
     return Finding(

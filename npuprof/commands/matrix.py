@@ -6,9 +6,7 @@ from typing import Any
 
 from npuprof import checks, report
 from npuprof.commands.flags import Form
-from npuprof.errors import NpuprofError
-from npuprof.model import Context, Finding
-from npuprof.record import Record
+from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.store import spec
 

@@ -12,8 +12,7 @@ from npuprof.commands.flags import one_of
 from npuprof.compare import changes
 from npuprof.document.profile import Profile
 from npuprof.edit import migration
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.store import Folder, spec
 

@@ -8,9 +8,7 @@ from npuprof import catalog
 from npuprof.catalog import pages, releases
 from npuprof.commands.flags import one_of
 from npuprof.document.keys import shown
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
-from npuprof.nearest import did_you_mean
+from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report import dump, output
 
 _SECTIONS = {"options": "", "env": "env.", "estimator": "estimator.", "atc": "--"}

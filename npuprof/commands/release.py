@@ -8,10 +8,8 @@ from npuprof import checks
 from npuprof.commands.log import one_preset
 from npuprof.compare import plain, survey
 from npuprof.compare.folds import sentence
-from npuprof.errors import NpuprofError
 from npuprof.history import writing
-from npuprof.model import Finding
-from npuprof.record import Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.store import revisions, spec
 

@@ -8,8 +8,7 @@ from npuprof.commands.log import one_preset
 from npuprof.compare import plain, survey
 from npuprof.document import read
 from npuprof.document.profile import Profile
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.report import findings_text, output
 from npuprof.resolve.config import digest
 from npuprof.store import revisions, spec

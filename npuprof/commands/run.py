@@ -7,8 +7,7 @@ import sys
 from typing import Any
 
 from npuprof.commands.export import resolved
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 
 TYPE_CHECKING = False

@@ -7,8 +7,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.model import SECTIONS, Origin, Path
-from npuprof.record import Record
+from npuprof.model import SECTIONS, Origin, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 from npuprof.compare.changes import Change
 from npuprof.document import keys
-from npuprof.record import Record
+from npuprof.model import Record
 from npuprof.report import counted
 
 TYPE_CHECKING = False

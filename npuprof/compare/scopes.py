@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from npuprof.catalog import products, releases
 from npuprof.compare.changes import Change, compare
-from npuprof.errors import NpuprofError
-from npuprof.model import Context
+from npuprof.model import Context, NpuprofError
 from npuprof.resolve import Resolver
 
 TYPE_CHECKING = False

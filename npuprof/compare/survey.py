@@ -8,9 +8,7 @@ from typing import Any
 
 from npuprof import checks
 from npuprof.compare import changes as diff
-from npuprof.errors import NpuprofError
-from npuprof.model import Context, Finding
-from npuprof.record import Record
+from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.store import is_name, spec
 from npuprof.store.revision import Revision
 
@@ -186,7 +184,7 @@ def _named(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> l
         if name in known:
             found.append(name)
         else:
-            from npuprof.nearest import did_you_mean
+            from npuprof.model import did_you_mean
 
             problems.append(Finding("NP008", "error", f"there is no profile {name!r} on either side", "", did_you_mean(name, known)))
     if problems:

@@ -6,8 +6,7 @@ import re
 import tomllib
 from typing import Any
 
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding, Path
+from npuprof.model import Finding, NpuprofError, Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.document import keys
-from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Step
-from npuprof.nearest import did_you_mean
-from npuprof.record import Record
+from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Record, Step, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

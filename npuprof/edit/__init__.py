@@ -16,9 +16,7 @@ from npuprof.edit import layout
 from npuprof.edit.inline import revalue
 from npuprof.edit.layout import Statement, dotted, starts
 from npuprof.edit.tree import MISSING, assign, at, same
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding, Path
-from npuprof.record import Record
+from npuprof.model import Finding, NpuprofError, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

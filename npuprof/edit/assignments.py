@@ -9,9 +9,7 @@ from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.edit import Change, layout
 from npuprof.edit.tree import MISSING, assign, at
-from npuprof.errors import NpuprofError
-from npuprof.model import SECTIONS, Finding, Path
-from npuprof.nearest import did_you_mean
+from npuprof.model import SECTIONS, Finding, NpuprofError, Path, did_you_mean
 from npuprof.store import spec
 
 TYPE_CHECKING = False

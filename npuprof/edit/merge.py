@@ -11,8 +11,7 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.tree import MISSING, assign, at
-from npuprof.model import SECTIONS, Path
-from npuprof.record import Record
+from npuprof.model import SECTIONS, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from npuprof.catalog import values
 from npuprof.edit import Change, layout
 from npuprof.edit.merge import Merge, Step
 from npuprof.edit.tree import MISSING
-from npuprof.record import Record
+from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from npuprof.catalog import condition, part, releases, values
 from npuprof.document import keys
 from npuprof.document.keys import shown
 from npuprof.edit import layout
-from npuprof.model import Finding, Path
-from npuprof.record import Record
+from npuprof.model import Finding, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ from typing import Any
 
 from npuprof import document
 from npuprof.catalog import values
-from npuprof.errors import NpuprofError
-from npuprof.model import Origin, Path
-from npuprof.record import Record
+from npuprof.model import NpuprofError, Origin, Path, Record
 from npuprof.store.commits import Commit, commits
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ from itertools import compress, count
 from operator import ne
 from typing import Any
 
-from npuprof.record import Record
+from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,10 +10,8 @@ from npuprof.catalog import values
 from npuprof.compare import changes as diff
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.errors import NpuprofError
 from npuprof.history.quick import difference, headers
-from npuprof.model import Context, Finding, Origin, Path
-from npuprof.record import Record
+from npuprof.model import Context, Finding, NpuprofError, Origin, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store.commits import Commit, FileChange, commits

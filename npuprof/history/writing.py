@@ -6,8 +6,7 @@ import os
 from contextlib import contextmanager
 from typing import Any
 
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.store import is_name
 from npuprof.store.git import environment, refusal
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from npuprof.catalog.targets import MODULES as MODULES
-from npuprof.record import Record
+from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

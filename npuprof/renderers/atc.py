@@ -7,8 +7,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Flag
 from npuprof.document.keys import shown
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, section, sidecars, unfit, wire
 from npuprof.renderers.environment import LONGEST

@@ -6,8 +6,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.renderers.stamp import stamped
 
 TYPE_CHECKING = False

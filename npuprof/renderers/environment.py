@@ -7,8 +7,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.renderers.common import sidecars, unfit, wire
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from npuprof.record import Record
+from npuprof.model import Record
 from npuprof.renderers.shell import SHELLS, export, posix
 
 TYPE_CHECKING = False

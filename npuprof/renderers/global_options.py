@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, section, sidecars, unfit, wire
 from npuprof.renderers.python import HERE, assignment, literal, statement

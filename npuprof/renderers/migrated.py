@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from npuprof import catalog
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
-from npuprof.record import Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, left_out, section, sidecars
 from npuprof.renderers.python import call, literal

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from npuprof import catalog
-from npuprof.errors import NpuprofError
+from npuprof.model import NpuprofError
 from npuprof.renderers.common import fits, not_carried, sidecars, unfit, wire
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option
-from npuprof.errors import NpuprofError
+from npuprof.model import NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import document, fits, left_out, not_carried, section, sidecars, unfit, wire
 from npuprof.renderers.python import HERE, literal, statement

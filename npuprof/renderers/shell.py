@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.record import Record
+from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

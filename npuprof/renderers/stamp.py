@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from npuprof.record import Record
+from npuprof.model import Record
 from npuprof.resolve.config import _sha256
 
 _MARK = "# text: sha256:"

@@ -6,8 +6,7 @@ import os
 import stat
 import sys
 
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

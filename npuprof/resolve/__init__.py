@@ -13,8 +13,7 @@ from typing import Any
 from npuprof.catalog import products, releases, values
 from npuprof.document import command_line
 from npuprof.document.profile import Override, Profile
-from npuprof.errors import NpuprofError
-from npuprof.model import Context, Event, Finding, Step
+from npuprof.model import Context, Event, Finding, NpuprofError, Step
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False

@@ -11,9 +11,7 @@ import re
 from typing import Any
 
 from npuprof import renderers
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
-from npuprof.record import Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers.stamp import State, compare, stamped
 from npuprof.store import spec
 

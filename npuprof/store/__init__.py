@@ -8,9 +8,7 @@ from typing import Any
 
 from npuprof import document
 from npuprof.document.profile import Profile
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding, Origin
-from npuprof.nearest import did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

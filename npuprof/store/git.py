@@ -8,8 +8,7 @@ import subprocess
 import threading
 from typing import IO
 
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding
+from npuprof.model import Finding, NpuprofError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

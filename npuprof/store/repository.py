@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding, Origin
-from npuprof.nearest import did_you_mean
-from npuprof.record import Record
+from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
 from npuprof.store.git import Git, top
 
 TYPE_CHECKING = False

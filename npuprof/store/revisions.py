@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.errors import NpuprofError
-from npuprof.model import Finding, Origin
+from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store.repository import Repository, Version, short
 from npuprof.store.revision import Revision
 

@@ -11,9 +11,7 @@ from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
 from npuprof.document import command_line, keys, parse, read
 from npuprof.document.profile import Profile
-from npuprof.errors import NpuprofError
-from npuprof.model import Context, Finding, Origin, Step
-from npuprof.nearest import did_you_mean
+from npuprof.model import Context, Finding, NpuprofError, Origin, Step, did_you_mean
 from npuprof.resolve import Resolver
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from npuprof import renderers
-from npuprof.errors import NpuprofError
+from npuprof.model import NpuprofError
 from npuprof.store import spec
 
 NUMBER = 1_000

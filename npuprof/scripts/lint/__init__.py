@@ -9,8 +9,7 @@ from npuprof import catalog
 from npuprof.checks import rules, scope
 from npuprof.checks.view import Fault
 from npuprof.document.keys import shown
-from npuprof.model import Context, Finding
-from npuprof.nearest import nearest
+from npuprof.model import Context, Finding, nearest
 from npuprof.scripts.lint.singles import faults
 from npuprof.scripts.lint.worlds import EVERYWHERE, World, worlds
 from npuprof.scripts.reading import Found, Imported, Site

@@ -13,8 +13,7 @@ from npuprof.checks import settings
 from npuprof.checks.view import Fault
 from npuprof.document import keys
 from npuprof.document.keys import shown
-from npuprof.model import Context
-from npuprof.nearest import did_you_mean, nearest
+from npuprof.model import Context, did_you_mean, nearest
 from npuprof.scripts.reading.env import ours
 from npuprof.scripts.reading.found import Found
 from npuprof.scripts.reading.run_config import CLASSES, arguments

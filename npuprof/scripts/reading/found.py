@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.record import Record
+from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import segment
-from npuprof.nearest import nearest
+from npuprof.model import nearest
 from npuprof.scripts.reading.found import Branch
 from npuprof.scripts.reading.literals import short
 from npuprof.scripts.reading.scopes import Scope
