@@ -18,10 +18,9 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    #: Find the profile that a reference names, seen from the profile that holds it (None: from outside).
-    Lookup = Callable[[str, "Profile | None", int], Profile]
+    from npuprof.resolve.config import Lookup
 
 _NO_ORDER = "Later parents win, and every profile wins over what it extends; here these wishes contradict each other."
 

@@ -8,14 +8,29 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.model import SECTIONS, Context, Event, Origin, Path
+from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
     from npuprof.document.profile import Profile
-    from npuprof.resolve import Resolver
+
+    #: Find the profile that a reference names, seen from the profile that holds it (None: from outside).
+    Lookup = Callable[[str, "Profile | None", int], Profile]
+
+    class Resolving(Protocol):
+        """What made a config, as far as others ask it: it folds parts of a lineage, and resolves in other contexts."""
+
+        lookup: Lookup
+        screened: dict[int, dict[Any, Any]]
+
+        def fold(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
+            """Return the settings after the steps of a lineage, or of a part of one."""
+
+        def layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
+            """Return the layers of one profile that take part, by name."""
 
 
 class Config:
@@ -34,7 +49,7 @@ class Config:
         lineage: tuple[Profile, ...],
         settings: dict[str, Any],
         tracer: Callable[[str], tuple[Any, list[Event]]],
-        resolver: Resolver | None = None,
+        resolver: Resolving | None = None,
         changed: bool = False,
     ) -> None:
         self.name = name

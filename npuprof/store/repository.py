@@ -12,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from npuprof.store.revision import Revision
-
 _VERSION = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", re.ASCII)
 _TAG = re.compile(r"refs/tags/(.+)/v(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 _FORMAT = "%00%01%(objecttype)%00%(objectname)%00%(*objectname)%00%(refname)%00%(taggerdate:iso-strict)%00%(contents)"
@@ -60,7 +58,7 @@ class Repository:
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[tuple[str, str, str]]] = {}
         self._versions: dict[str, tuple[Version, ...]] = {}
-        self.revisions: dict[str, Revision] = {}
+        self.revisions: dict[str, object] = {}  #: what has been read of it, by commit: kept for ``revisions``
 
     def commit(self, revision: str, asked: Origin | None = None) -> str:
         """Return the full id of the commit a revision names. Raises NpuprofError: unknown, ambiguous, not a commit."""

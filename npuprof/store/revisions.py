@@ -40,8 +40,8 @@ def at_repository(repository: Repository, commit: str) -> Revision:
 
     Where the store's folder was not there then, it is the folder that the store of the last commit came from.
     """
-    known = repository.revisions
-    if commit not in known:
+    known = repository.revisions.get(commit)
+    if not isinstance(known, Revision):
         made = Revision(repository, commit)
         head = None if made.files else repository.git.read(["HEAD"])[0]
         if head and head[0] != commit:
@@ -49,8 +49,8 @@ def at_repository(repository: Repository, commit: str) -> Revision:
 
             place = former(repository, commit, head[0])
             made = made if place is None else Revision(repository.moved(place), commit)
-        known[commit] = made
-    return known[commit]
+        repository.revisions[commit] = known = made
+    return known
 
 
 def profile(home: Any, reference: str, asked: Origin | None = None) -> tuple[Profile, str]:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuprof.scripts.reading.walk import Walk
+    from npuprof.scripts.reading.source import Script
 
 
 def parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
@@ -64,7 +64,7 @@ def arguments(function: Function, inside: Scope, call: ast.Call, where: Scope) -
     return bound | {keyword.arg: (keyword.value, where) for keyword in call.keywords if keyword.arg}
 
 
-def merged(walk: Walk, plain: list[Found], runs: list[tuple[ast.Call, list[Found]]]) -> list[Found]:
+def merged(script: Script, plain: list[Found], runs: list[tuple[ast.Call, list[Found]]]) -> list[Found]:
     """Return the settings of a function whose calls were tried: one for a fixed key, one a call for a computed one."""
     result: list[Found] = []
     for found in plain:
@@ -84,7 +84,7 @@ def merged(walk: Walk, plain: list[Found], runs: list[tuple[ast.Call, list[Found
         for one in run:
             if one.name and (one.line, one.column, one.name) not in fixed:
                 computed += 1
-                column = walk.script.column(call.lineno, call.col_offset)
+                column = script.column(call.lineno, call.col_offset)
                 result.append(one._replace(line=call.lineno, column=column))
     return result if computed or all(found.key for found in plain) else [*result, *(found for found in plain if not found.key)]
 

@@ -185,7 +185,7 @@ class Walk:
             runs.append((call, self.found))
             self.found = kept
         self._again -= 1
-        return merged(self, plain, runs)
+        return merged(self.script, plain, runs)
 
     def calls(self, name: str) -> list[tuple[ast.Call, Scope]]:
         """Return every call of a function of this module, with the scope it stands in."""
