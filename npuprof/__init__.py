@@ -30,7 +30,7 @@ __all__ = [
     "render",
 ]
 
-_HOMES = {"Change": "changes", "Config": "config", "NpuprofError": "errors", "Finding": "model", "Origin": "model"}
+_HOMES = {"Change": "compare.changes", "Config": "resolve.config", "NpuprofError": "model", "Finding": "model", "Origin": "model"}
 
 
 def __getattr__(name: str) -> object:

@@ -222,7 +222,7 @@ def test_a_file_that_changes_meanwhile_is_left_alone(folder: Path, run: Run, mon
         (folder / "base.toml").write_text("# somebody else\n")
         answer(words, path)
 
-    monkeypatch.setattr("npuprof.output.answer", meanwhile)
+    monkeypatch.setattr("npuprof.report.output.answer", meanwhile)
     said = run("set", "base", "hccl_timeout=1904")
     assert said.code == 2
     assert "NP922" in said.err

@@ -89,7 +89,7 @@ def seen(store: Any, spec: str, key: str | None) -> Any:
     if key is None:
         return config.digest
     value = config.options.get(key, "not set")
-    return repr(npuprof.values.canonical(key, value)) if key in config.options else value
+    return repr(npuprof.catalog.values.canonical(key, value)) if key in config.options else value
 
 
 @pytest.mark.parametrize("seed", SEEDS)

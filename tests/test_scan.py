@@ -275,7 +275,7 @@ def test_clean_scripts_leave_with_zero(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_every_code_of_the_linter_has_a_page() -> None:
-    source = "".join(path.read_text() for path in Path(catalog.__file__).parent.parent.glob("scan/*.py"))
+    source = "".join(path.read_text() for path in Path(catalog.__file__).parent.parent.glob("scripts/lint/*.py"))
     codes = {word.strip('",') for word in source.replace("(", " ").split() if word.strip('",').startswith("NP8")}
     assert codes
     assert codes <= set(pages.pages())

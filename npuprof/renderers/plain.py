@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def as_dict(config: Config) -> dict[str, Any]:
     """Return a config as the fields of its JSON form."""
     return {
-        "schema": "npuprof.resolve.config/1",
+        "schema": "npuprof.config/1",
         "name": config.name,
         "description": config.description or None,
         "scenario": config.scenario,

@@ -197,7 +197,7 @@ def tagged(root: str) -> bool:
 
 def builtin() -> Folder:
     """Return the presets that npuprof ships, read-only."""
-    package = os.path.dirname(os.path.abspath(__file__))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     shipped = os.path.join(package, "profiles")
     store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
     store.label = "builtin:"
