@@ -17,9 +17,9 @@ def main(words: Sequence[str] | None = None) -> int:
 
     given = list(sys.argv[1:] if words is None else words)
     try:
-        return _run(given)
+        return _dispatch_words(given)
     except NpuprofError as error:
-        _tell(error)
+        _print_error(error)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -40,7 +40,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 70
 
 
-def _run(words: list[str]) -> int:
+def _dispatch_words(words: list[str]) -> int:
     from npuprof import verbs
 
     hot = verbs.plain(words)
@@ -54,15 +54,15 @@ def _run(words: list[str]) -> int:
     return cli.run(words)
 
 
-def _tell(error: Exception) -> None:
+def _print_error(error: Exception) -> None:
     from contextlib import suppress
 
-    from npuprof.report import findings_text
-    from npuprof.report.output import colour
+    from npuprof.report import format_findings
+    from npuprof.report.output import is_colour_wanted
 
     with suppress(OSError):  # the error may be that it cannot be written to
         sys.stdout.flush()
-    sys.stderr.write(findings_text(getattr(error, "findings", ()), colour("auto", sys.stderr)))
+    sys.stderr.write(format_findings(getattr(error, "findings", ()), is_colour_wanted("auto", sys.stderr)))
 
 
 def script() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import renderers
-from npuprof.checks import check as _check
-from npuprof.document import read
+from npuprof.checks import check_config as _check
+from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.resolve.config import Config
@@ -49,9 +49,9 @@ class Library:
         ``cann``, ``product`` and ``target`` decide which overrides match; ``mixins``, then ``set`` and
         ``unset`` come last. Raises NpuprofError with every problem, its place and a repair.
         """
-        workspace = spec.Workspace(self._path, spec.context(cann, product, target))
-        workspace.keep(self.store)
-        return workspace.config(name, mixins, changes=spec.plain_steps(dict(set or {}), unset))
+        workspace = spec.Workspace(self._path, spec.build_context(cann, product, target))
+        workspace.use_store(self.store)
+        return workspace.resolve_spec(name, mixins, changes=spec.build_plain_steps(dict(set or {}), unset))
 
 
 def open_store(path: str | None = None) -> Library:
@@ -65,11 +65,11 @@ def open_store(path: str | None = None) -> Library:
 def loads(text: str, *, cann: str | None = None, product: str | None = None, store: Library | None = None) -> Config:
     """Return a profile given as TOML text, resolved; ``store`` is where its parents are. Raises NpuprofError."""
     home = store.store if store else None
-    workspace = spec.Workspace(None, spec.context(cann, product))
+    workspace = spec.Workspace(None, spec.build_context(cann, product))
     if home is not None:
-        workspace.keep(home)
-    profile = Profile(read("<text>", "<text>", text), key="text:", home=home)
-    return workspace.resolver.config(profile)
+        workspace.use_store(home)
+    profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=home)
+    return workspace.resolver.resolve_profile(profile)
 
 
 def check(config: Config) -> list[Finding]:
@@ -82,9 +82,9 @@ def diff(before: Config, after: Config) -> list[Change]:
 
     Values are compared in their structured form and typed: ``true`` is not ``1``, ``2`` is not ``2.0``.
     """
-    from npuprof.compare.changes import compare
+    from npuprof.compare.changes import compare_configs
 
-    return compare(before, after)
+    return compare_configs(before, after)
 
 
 def render(config: Config, target: str, inline: bool = False) -> str:
@@ -97,7 +97,7 @@ def render(config: Config, target: str, inline: bool = False) -> str:
 
         hint = did_you_mean(target, TARGETS, f"known are {', '.join(TARGETS)}")
         raise NpuprofError([Finding("NP902", "error", f"unknown target {target!r}", "", hint)])
-    return renderers.target(target).write(config, inline).text
+    return renderers.load_target(target).write(config, inline).text
 
 
 def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
@@ -106,7 +106,7 @@ def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
     Needs no TensorFlow import of its own. ``folder`` is where sidecar files are written, if there are any.
     Raises NpuprofError for options that cannot be carried.
     """
-    from npuprof.renderers.process import apply as fill
+    from npuprof.renderers.process import fill_config_proto as fill
 
     return fill(config, config_proto, folder)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         data: dict[str, Any]
         revision: str | None
 
-        def position(self, path: Path) -> tuple[int, int]:
+        def locate_path(self, path: Path) -> tuple[int, int]:
             """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
 
 
@@ -100,12 +100,12 @@ class Origin(Record):
     @property
     def line(self) -> int:
         """The line, from 1; 0 where there is no text (the command line)."""
-        return self.document.position(self.path)[0]
+        return self.document.locate_path(self.path)[0]
 
     @property
     def column(self) -> int:
         """The column, from 1; 0 where there is no text."""
-        return self.document.position(self.path)[1]
+        return self.document.locate_path(self.path)[1]
 
     def __str__(self) -> str:
         line = self.line
@@ -221,7 +221,7 @@ class NpuprofError(Exception):
         return "\n".join(map(str, self.findings))
 
 
-def nearest(word: str, names: Iterable[str], count: int = 3, likeness: float = 0.72) -> list[str]:
+def find_nearest_names(word: str, names: Iterable[str], count: int = 3, likeness: float = 0.72) -> list[str]:
     """Return up to ``count`` of ``names`` that look like ``word``, nearest first; case counts for little.
 
     ``likeness``, up to 1, says how near is near: as ``difflib.SequenceMatcher.ratio`` counts.
@@ -236,5 +236,5 @@ def nearest(word: str, names: Iterable[str], count: int = 3, likeness: float = 0
 
 def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
     """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` where nothing is near."""
-    found = nearest(word, names)
+    found = find_nearest_names(word, names)
     return f"did you mean {' or '.join(repr(name) for name in found)}?" if found else otherwise

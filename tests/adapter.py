@@ -54,7 +54,7 @@ _CLAMPED = {"input_fusion_size": (0, 33554432), "stream_sync_timeout": (-(2**31)
 
 def alone(name: str, value: Any) -> str:
     """Return what happens to a value that is stored in the field its type belongs to."""
-    option = catalog.option(name)
+    option = catalog.find_option(name)
     assert option is not None
     field = "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "s" if isinstance(value, str) else None
     if field is None:
@@ -109,7 +109,7 @@ def _acceleration(text: str) -> str:
 def values(option: Option) -> st.SearchStrategy[Any]:
     """Return values near to what an option takes, and far from it."""
     near: list[Any] = [*option.choices, *option.doubtful_values, option.minimum, option.maximum, 0, 1, -1, 2, "", "0", "1", True, False]
-    example = catalog.text("options", option.name).get("example")
+    example = catalog.find_record_texts("options", option.name).get("example")
     near += [example, str(example), f" {example}", f"{example} ", str(example).upper(), f"{example};", f"{example}|", f"{example},"]
     near += [bound + step for bound in (option.minimum, option.maximum) if bound is not None for step in (-1, 1)]
     near += [
@@ -133,10 +133,10 @@ def values(option: Option) -> st.SearchStrategy[Any]:
 def documented() -> list[tuple[str, Any]]:
     """Return every choice, bound and example of the catalogue."""
     found: list[tuple[str, Any]] = []
-    for name in catalog.names():
-        option = catalog.option(name)
+    for name in catalog.record_names():
+        option = catalog.find_option(name)
         assert option is not None
-        example = catalog.text("options", name).get("example")
+        example = catalog.find_record_texts("options", name).get("example")
         given = [*option.choices, option.minimum, option.maximum, example, *((True, False) if option.field == "b" else ())]
         found += [(name, value) for value in dict.fromkeys(given) if value is not None]
     return found

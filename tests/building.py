@@ -36,12 +36,18 @@ def toml(document: Mapping[str, Any]) -> str:
     for name, value in document.items():
         if name == "override":
             for block in value:
-                lines += ["[[override]]", *(f"{keys.segment(key)} = {keys.toml(item)}" for key, item in block.items())]
+                lines += [
+                    "[[override]]",
+                    *(f"{keys.format_key_segment(key)} = {keys.format_toml_value(item)}" for key, item in block.items()),
+                ]
         elif name == "append":
             for section, block in value.items():
-                lines += [f"[append.{section}]", *(f"{keys.segment(key)} = {keys.toml(item)}" for key, item in block.items())]
+                lines += [
+                    f"[append.{section}]",
+                    *(f"{keys.format_key_segment(key)} = {keys.format_toml_value(item)}" for key, item in block.items()),
+                ]
         else:
-            lines += [f"[{name}]", *(f"{keys.segment(key)} = {keys.toml(item)}" for key, item in value.items())]
+            lines += [f"[{name}]", *(f"{keys.format_key_segment(key)} = {keys.format_toml_value(item)}" for key, item in value.items())]
     return "\n".join([*lines, ""])
 
 
@@ -62,7 +68,7 @@ def options(**named: Any) -> Config:
 
 def findings(text: str, **asked: Any) -> list[Finding]:
     """Return what the checks find in one preset that stands alone."""
-    return checks.check(config(text, **asked))
+    return checks.check_config(config(text, **asked))
 
 
 def codes(text: str, **asked: Any) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from npuprof.model import Context, Finding
-from npuprof.scripts.lint import lint
-from npuprof.scripts.reading import Found, Imported, read
+from npuprof.scripts.lint import check_script
+from npuprof.scripts.reading import FoundSetting, ImportedFile, import_script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +25,8 @@ sess = tf.Session(config=config)
 """
 
 
-def imported(text: str | bytes, name: str = "x.py") -> Imported:
-    return read(name, text if isinstance(text, bytes) else text.encode())
+def imported(text: str | bytes, name: str = "x.py") -> ImportedFile:
+    return import_script(name, text if isinstance(text, bytes) else text.encode())
 
 
 def settings(text: str | bytes, name: str = "x.py") -> dict[str, Any]:
@@ -34,14 +34,14 @@ def settings(text: str | bytes, name: str = "x.py") -> dict[str, Any]:
     return {one.key or "?": one.value if not one.reason else f"<{one.reason}>" for one in imported(text, name).found if not one.commented}
 
 
-def one(text: str, name: str = "x.py") -> Found:
+def one(text: str, name: str = "x.py") -> FoundSetting:
     found = [found for found in imported(text, name).found if not found.commented]
     assert len(found) == 1
     return found[0]
 
 
 def findings(text: str | bytes, name: str = "x.py", **asked: str) -> list[Finding]:
-    return lint(imported(text, name), Context(**asked))
+    return check_script(imported(text, name), Context(**asked))
 
 
 def told(lines: str, **asked: str) -> list[tuple[str, int]]:

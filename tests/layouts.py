@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof.document import keys
-from npuprof.edit import Change, edited
-from npuprof.edit.tree import MISSING, assign, at
+from npuprof.edit import PathChange, apply_changes
+from npuprof.edit.tree import MISSING, assign_at_path, find_at_path
 
 NAMES = ["a", "b", "c", "d", "e f", "g"]
 INNER = ["k1", "k2", "k-3", "k 4"]
@@ -31,7 +31,7 @@ def value(dice: random.Random, depth: int = 0) -> Any:
 def written(dice: random.Random, value: Any, indent: str = "") -> str:
     """Return a value as TOML, lists now and then with a line and a comment for each element."""
     if not isinstance(value, list) or not value or dice.random() < 0.5:
-        return keys.toml(value)
+        return keys.format_toml_value(value)
     text = "[\n"
     for place, item in enumerate(value):
         if dice.random() < 0.2:
@@ -64,14 +64,15 @@ def profile(dice: random.Random) -> str:
                     tables.append((name, item))
                 else:
                     text += "".join(
-                        f"{keys.segment(name)}.{keys.segment(inner)} = {written(dice, below)}\n" for inner, below in item.items()
+                        f"{keys.format_key_segment(name)}.{keys.format_key_segment(inner)} = {written(dice, below)}\n"
+                        for inner, below in item.items()
                     )
                 continue
             text += dice.choice(["", "", "\n", f"{remark(dice)}\n"])
-            text += f"{keys.segment(name)} = {written(dice, item)}{dice.choice(['', '', '  ' + remark(dice)])}\n"
+            text += f"{keys.format_key_segment(name)} = {written(dice, item)}{dice.choice(['', '', '  ' + remark(dice)])}\n"
         for name, item in tables:
-            pairs = "".join(f"{keys.segment(inner)} = {written(dice, below)}\n" for inner, below in item.items())
-            text += f"\n[{section}.{keys.segment(name)}]\n{pairs}"
+            pairs = "".join(f"{keys.format_key_segment(inner)} = {written(dice, below)}\n" for inner, below in item.items())
+            text += f"\n[{section}.{keys.format_key_segment(name)}]\n{pairs}"
         if dice.random() < 0.8:
             text += "\n"
     for number in range(dice.randrange(3)):
@@ -91,9 +92,9 @@ def paths(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from paths(item, (*path, place))
 
 
-def changes(dice: random.Random, data: dict[str, Any], most: int = 4) -> list[Change]:
+def changes(dice: random.Random, data: dict[str, Any], most: int = 4) -> list[PathChange]:
     """Return some changes to a document and make them in ``data``."""
-    found: list[Change] = []
+    found: list[PathChange] = []
     for _ in range(dice.randrange(most)):
         known = [path for path in paths(data) if len(path) > 1 + (path[0] == "append")]
         if known and dice.random() < 0.7:
@@ -103,13 +104,13 @@ def changes(dice: random.Random, data: dict[str, Any], most: int = 4) -> list[Ch
         else:
             path = (dice.choice(["profile", "options", "env", "estimator"]), dice.choice(["a", "zz", "y y"]))
         if any(
-            not isinstance(at(data, path[:end]), dict)
+            not isinstance(find_at_path(data, path[:end]), dict)
             for end in range(1, len(path))
-            if at(data, path[:end]) is not MISSING and path[end - 1] != "override"
+            if find_at_path(data, path[:end]) is not MISSING and path[end - 1] != "override"
         ):
             continue
         new = MISSING if dice.random() < 0.25 else value(dice)
-        old = at(data, path)
+        old = find_at_path(data, path)
         if isinstance(old, list) and dice.random() < 0.8:
             new = list(old)
             for _ in range(dice.randrange(1, 3)):
@@ -120,8 +121,8 @@ def changes(dice: random.Random, data: dict[str, Any], most: int = 4) -> list[Ch
                     new.pop(dice.randrange(len(new)))
                 else:
                     new[dice.randrange(len(new))] = f"M{dice.randrange(3)}"
-        assign(data, path, new)
-        found.append(Change(path, new))
+        assign_at_path(data, path, new)
+        found.append(PathChange(path, new))
     return found
 
 
@@ -129,7 +130,7 @@ def changed(dice: random.Random, text: str) -> str:
     """Return a profile after a few changes, and now and then one more override."""
     import tomllib
 
-    text = edited(text, changes(dice, tomllib.loads(text)))
+    text = apply_changes(text, changes(dice, tomllib.loads(text)))
     if dice.random() < 0.2:
         text = (
             text.rstrip("\n") + f'\n\n[[override]]\nmatch = {{ product = "p{dice.randrange(4)}" }}\nenv = {{ B = {dice.randrange(3)} }}\n'

@@ -415,7 +415,7 @@ def test_a_write_that_fails_half_way_changes_nothing(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(output.NpuprofError, match="no space left"):
-        output.write_all({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
+        output.write_files_atomically({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
     assert sorted(os.listdir(tmp_path)) == before
     assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text() == "old"
 
@@ -424,7 +424,7 @@ def test_a_second_file_that_cannot_be_replaced_leaves_the_first_as_it_was(tmp_pa
     (tmp_path / "a").write_text("old")
     (tmp_path / "b").mkdir()
     with pytest.raises(output.NpuprofError):
-        output.write_all({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
+        output.write_files_atomically({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
     assert (tmp_path / "a").read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["a", "b", "home"]
 
@@ -443,11 +443,11 @@ def test_a_file_that_refuses_late_brings_the_earlier_ones_back(tmp_path: Path, m
 
     monkeypatch.setattr(os, "replace", busy)
     with pytest.raises(output.NpuprofError, match="busy"):
-        output.write_all({str(tmp_path / name): "new" for name in ("link", "new", "b")})
+        output.write_files_atomically({str(tmp_path / name): "new" for name in ("link", "new", "b")})
     assert sorted(os.listdir(tmp_path)) == before
     assert [(tmp_path / name).read_text() for name in ("a", "b", "link")] == ["old"] * 3
     monkeypatch.undo()
-    output.write_all({str(tmp_path / name): "new" for name in ("link", "new", "b")})
+    output.write_files_atomically({str(tmp_path / name): "new" for name in ("link", "new", "b")})
     assert sorted(os.listdir(tmp_path)) == sorted([*before, "new"])
     assert [(tmp_path / name).read_text() for name in ("a", "b", "new")] == ["new"] * 3
 
@@ -492,7 +492,7 @@ def test_an_interrupted_write_leaves_no_trace(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        output.write_all({str(tmp_path / "a"): "new"})
+        output.write_files_atomically({str(tmp_path / "a"): "new"})
     assert (tmp_path / "a").read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["a", "home"]
 
@@ -530,7 +530,7 @@ def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store
         raise ZeroDivisionError("on purpose")
 
     store({"good": GOOD})
-    monkeypatch.setattr(npuprof.resolve.Resolver, "config", broken)
+    monkeypatch.setattr(npuprof.resolve.Resolver, "resolve_profile", broken)
     result = run("show", "good")
     assert result.code == 70
     assert "a bug in npuprof" in result.err

@@ -14,21 +14,21 @@ from npuprof import catalog
 from npuprof.catalog import build, condition, products, releases
 from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.structures import STRUCTURES
-from npuprof.checks.settings import faults
+from npuprof.checks.settings import find_setting_faults
 from npuprof.model import SCENARIOS
 
 SOURCE = REPOSITORY / "npuprof/catalog"
-OPTIONS = catalog.names()
-RELEASES = releases.releases()
-FAMILIES = tuple(products.products())
-SECTIONS = {"options": catalog.option, "env": catalog.variable, "estimator": catalog.argument, "atc": catalog.flag}
-ROWS = [(section, name) for section in SECTIONS for name in catalog.names(section)]
+OPTIONS = catalog.record_names()
+RELEASES = releases.load_releases()
+FAMILIES = tuple(products.load_products())
+SECTIONS = {"options": catalog.find_option, "env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}
+ROWS = [(section, name) for section in SECTIONS for name in catalog.record_names(section)]
 LEVELS = {"", "init", "init+session", "session", "graph", "adapter", "adapter+session"}
 TYPES = {"b": bool, "i": int, "s": str}
 
 
 def option(name: str) -> catalog.Option:
-    found = catalog.option(name)
+    found = catalog.find_option(name)
     assert found is not None
     return found
 
@@ -40,8 +40,8 @@ def toml(name: str) -> dict[str, Any]:
 def test_the_catalogue_is_as_large_as_the_adapter() -> None:
     assert len(OPTIONS) >= 110
     assert len([name for name in OPTIONS if option(name).field]) >= 106
-    assert len(catalog.names("env")) > 80
-    assert len(catalog.names("atc")) > 60
+    assert len(catalog.record_names("env")) > 80
+    assert len(catalog.record_names("atc")) > 60
 
 
 def test_every_page_is_listed_and_no_name_stands_twice() -> None:
@@ -51,8 +51,8 @@ def test_every_page_is_listed_and_no_name_stands_twice() -> None:
 
 
 def test_the_built_form_agrees_with_the_source() -> None:
-    for name, value in build.data().items():
-        assert catalog.part(name) == value, f"{name}: run python -m npuprof.catalog.build"
+    for name, value in build.build_parts().items():
+        assert catalog.load_built_part(name) == value, f"{name}: run python -m npuprof.catalog.build"
 
 
 def test_the_built_form_is_literals_only() -> None:
@@ -66,7 +66,7 @@ def test_the_built_form_is_literals_only() -> None:
 
 @pytest.mark.parametrize(("section", "name"), ROWS)
 def test_every_row_says_what_it_is_and_names_its_source(section: str, name: str) -> None:
-    text = catalog.text(section, name)
+    text = catalog.find_record_texts(section, name)
     assert text["summary"].endswith((".", "?"))
     assert len(text["summary"]) < 200
     assert text["source"], "no source"
@@ -74,7 +74,7 @@ def test_every_row_says_what_it_is_and_names_its_source(section: str, name: str)
     record = SECTIONS[section](name)
     assert record is not None
     assert record.kind
-    raw = catalog.part(section)[name]
+    raw = catalog.load_built_part(section)[name]
     assert raw.keys() <= set(record._fields), f"fields nobody reads: {raw.keys() - set(record._fields)}"
     words = [text["summary"], text.get("doc", ""), text.get("doubt", "")]
     assert not any(re.search(r"\bTODO\b|\bFIXME\b", word) for word in words)
@@ -115,11 +115,11 @@ def test_the_values_a_record_names_fit_its_field(name: str) -> None:
         if type(value) is int:
             assert record.minimum is None or value >= record.minimum
             assert record.maximum is None or value <= record.maximum
-    example = catalog.text("options", name).get("example")
+    example = catalog.find_record_texts("options", name).get("example")
     if example is not None:
-        errors = [fault for fault in faults(name, example) if fault.severity == "error"]
+        errors = [fault for fault in find_setting_faults(name, example) if fault.severity == "error"]
         assert errors == [], f"the example {example!r}: {errors}"
-    spoken = set(catalog.text("options", name).get("value_docs", {}))
+    spoken = set(catalog.find_record_texts("options", name).get("value_docs", {}))
     if record.choices:
         assert spoken <= {str(value) for value in (*record.choices, *record.doubtful_values)} | set(record.choices_until), spoken
 
@@ -129,12 +129,14 @@ def test_the_releases_and_products_of_an_option_exist(name: str) -> None:
     record = option(name)
     assert len(record.states) == len(RELEASES)
     assert set(record.states) <= set("Y.?")
-    assert ("Y" in record.states) >= bool(record.field and "removed_in" not in catalog.text("options", name)), "read, but nowhere"
-    if record.field is None and "removed_in" not in catalog.text("options", name):
+    assert ("Y" in record.states) >= bool(record.field and "removed_in" not in catalog.find_record_texts("options", name)), (
+        "read, but nowhere"
+    )
+    if record.field is None and "removed_in" not in catalog.find_record_texts("options", name):
         assert "Y" not in record.states
     named = [*record.default_since, *record.choices_since.values(), *record.choices_until.values()]
     named += [release for release in (record.deprecated_since, record.no_effect_since) if release]
-    text = catalog.text("options", name)
+    text = catalog.find_record_texts("options", name)
     named += [*text.get("meanings_since", {}), *(text[key] for key in ("since", "absent_in", "removed_in") if key in text)]
     named += text.get("missing_in", ())
     assert [release for release in named if release not in RELEASES] == []
@@ -158,7 +160,7 @@ def test_no_two_options_share_a_name_on_a_surface() -> None:
 def test_the_variables_of_options_are_unique_in_any_case() -> None:
     assert [name for name, count in Counter(name.upper() for name in OPTIONS).items() if count > 1] == []
     assert not {f"NPUPROF_{name.upper()}" for name in OPTIONS} & {"NPUPROF_PROFILE", "NPUPROF_DIGEST", "NPUPROF_STORE", "NPUPROF_DEBUG"}
-    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in (*OPTIONS, *catalog.names("env")))
+    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in (*OPTIONS, *catalog.record_names("env")))
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -166,27 +168,27 @@ def test_what_an_option_names_on_other_surfaces_exists(name: str) -> None:
     record = option(name)
     if flag := record.spelling.get("atc"):
         assert flag.startswith("--")
-        found = catalog.flag(flag[2:])
+        found = catalog.find_flag(flag[2:])
         assert found is None or found.twin in ("", name), f"{flag} is the twin of {found.twin}"
     for variable in record.env:
-        assert catalog.variable(variable), f"unknown variable {variable}"
-    for twin in catalog.twins().get(name, ()):
-        found_twin = catalog.variable(twin)
+        assert catalog.find_variable(variable), f"unknown variable {variable}"
+    for twin in catalog.load_env_twins().get(name, ()):
+        found_twin = catalog.find_variable(twin)
         assert found_twin is not None
         assert found_twin.session_option == name
 
 
-@pytest.mark.parametrize("name", catalog.names("env"))
+@pytest.mark.parametrize("name", catalog.record_names("env"))
 def test_a_variable_is_whole(name: str) -> None:
-    record = catalog.variable(name)
+    record = catalog.find_variable(name)
     assert record is not None
     assert record.freeze in ("ok", "site", "launcher", "never")
     assert all(isinstance(choice, str) for choice in record.choices), "an environment holds text"
     assert set(record.products) <= set(FAMILIES)
     assert not record.launcher or record.launcher in FACTS
-    assert not record.session_option or catalog.option(record.session_option)
+    assert not record.session_option or catalog.find_option(record.session_option)
     if record.default is not None:
-        errors = [fault for fault in faults(f"env.{name}", str(record.default)) if fault.severity == "error"]
+        errors = [fault for fault in find_setting_faults(f"env.{name}", str(record.default)) if fault.severity == "error"]
         assert errors == []
     if record.replaced_by:
         assert any(SECTIONS[section](re.split(r"[ ,(]", record.replaced_by)[0]) for section in SECTIONS), record.replaced_by
@@ -196,20 +198,20 @@ def test_a_variable_is_whole(name: str) -> None:
         assert set(record.twin_values) <= spoken | {str(choice) for choice in known.choices}
 
 
-@pytest.mark.parametrize("name", catalog.names("atc"))
+@pytest.mark.parametrize("name", catalog.record_names("atc"))
 def test_a_flag_is_whole(name: str) -> None:
-    record = catalog.flag(name)
+    record = catalog.find_flag(name)
     assert record is not None
     assert set(record.products) | set(record.products_not) <= set(FAMILIES)
-    assert not record.twin or catalog.option(record.twin), record.twin
+    assert not record.twin or catalog.find_option(record.twin), record.twin
     assert record.default is None or not record.choices or record.default in record.choices
     if record.pattern:
         re.compile(record.pattern)
     if record.replacement:
-        assert catalog.flag(record.replacement.removeprefix("--")) or catalog.option(record.replacement), record.replacement
+        assert catalog.find_flag(record.replacement.removeprefix("--")) or catalog.find_option(record.replacement), record.replacement
     for other in (*record.requires, *record.conflicts):
         words = re.findall(r"--([a-z][\w]*)", other) or [re.split(r"[ =]", other)[0]]
-        assert any(catalog.flag(word) or catalog.option(word) for word in words), other
+        assert any(catalog.find_flag(word) or catalog.find_option(word) for word in words), other
 
 
 def test_releases_are_in_their_order() -> None:
@@ -218,8 +220,8 @@ def test_releases_are_in_their_order() -> None:
     assert dates == sorted(dates) or len(dates) < len(rows)
     assert len(set(RELEASES)) == len(RELEASES)
     assert all(row["source"] and row["confidence"] for row in rows)
-    assert all(releases.key(name) for name in RELEASES)
-    assert [name for name in RELEASES if releases.find(name) != name] == []
+    assert all(releases.parse_release_version(name) for name in RELEASES)
+    assert [name for name in RELEASES if releases.find_release(name) != name] == []
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ def test_releases_are_in_their_order() -> None:
     ],
 )  # fmt: skip
 def test_a_release_is_found_as_people_write_it(written: str, found: str | None) -> None:
-    assert releases.find(written) == found
+    assert releases.find_release(written) == found
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_a_release_is_found_as_people_write_it(written: str, found: str | None) 
     ],
 )
 def test_a_range_holds_what_people_expect(spec: str, inside: tuple[str, ...], outside: tuple[str, ...]) -> None:
-    within = releases.within(spec)
+    within = releases.find_releases_in_range(spec)
     assert within is not None
     assert set(inside) <= set(within)
     assert not set(outside) & set(within)
@@ -256,12 +258,12 @@ def test_a_range_holds_what_people_expect(spec: str, inside: tuple[str, ...], ou
 
 @pytest.mark.parametrize("spec", ["", "8.x", ">=", "~=8.0", ">=8.0,", "8.0 9.0", ">=8.0;<9", "latest", ">==8.0", "\n"])
 def test_what_is_no_range_is_told(spec: str) -> None:
-    assert releases.within(spec) is None
+    assert releases.find_releases_in_range(spec) is None
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_product_is_whole(family: str) -> None:
-    record = products.products()[family]
+    record = products.load_products()[family]
     assert record["title"]
     assert record["source"]
     assert all(line.startswith(family) or family == "ascend-950" for line in record.get("lines", ()))
@@ -279,8 +281,10 @@ def test_a_product_is_whole(family: str) -> None:
     ],
 )  # fmt: skip
 def test_a_chip_belongs_to_one_family(chip: str, family: str | None) -> None:
-    assert products.find(chip) == family
-    matching = [name for name, record in products.products().items() if any(re.fullmatch(pattern, chip) for pattern in record["chips"])]
+    assert products.find_product(chip) == family
+    matching = [
+        name for name, record in products.load_products().items() if any(re.fullmatch(pattern, chip) for pattern in record["chips"])
+    ]
     assert matching == ([family] if family else [])
 
 
@@ -295,7 +299,7 @@ def known(path: tuple[str, ...]) -> bool:
         return True
     if path[0] in ("env", "estimator", "atc"):
         return len(path) == 2 and SECTIONS[path[0]](path[1]) is not None
-    record = catalog.option(path[0])
+    record = catalog.find_option(path[0])
     return record is not None and (len(path) == 1 or bool(record.structure))
 
 
@@ -307,8 +311,8 @@ def test_a_rule_is_whole(rule: dict[str, Any]) -> None:
     assert rule["source"]
     assert rule["enforced"] in ("adapter", "estimator", "docs")
     for condition_text in (rule["when"], rule.get("needs", "true == true")):
-        tree = condition.parse(condition_text)
-        assert [path for path in condition.paths(tree) if not known(path)] == []
+        tree = condition.parse_condition(condition_text)
+        assert [path for path in condition.collect_condition_paths(tree) if not known(path)] == []
         for word in compared(tree):
             check_constant(*word)
     for name in rule["options"]:
@@ -332,7 +336,7 @@ def check_constant(path: tuple[str, ...], constant: Any) -> None:
         assert constant in FAMILIES
     elif path == ("scenario",):
         assert constant in (*SCENARIOS, "none")
-    elif len(path) == 1 and (record := catalog.option(path[0])):
+    elif len(path) == 1 and (record := catalog.find_option(path[0])):
         assert record.field is None or type(constant) is TYPES[record.field], (path, constant)
         if record.choices:
             assert constant in record.choices or str(constant) in record.doubtful_values, (path, constant)
@@ -346,7 +350,7 @@ def test_advice_is_whole(number: int) -> None:
     for name in advice["options"]:
         assert any(find(name.split(".", 1)[-1]) for find in SECTIONS.values()), name
     if "when" in advice:
-        assert [path for path in condition.paths(condition.parse(advice["when"])) if not known(path)] == []
+        assert [path for path in condition.collect_condition_paths(condition.parse_condition(advice["when"])) if not known(path)] == []
 
 
 @pytest.mark.parametrize(
@@ -357,7 +361,7 @@ def test_advice_is_whole(number: int) -> None:
 )  # fmt: skip
 def test_what_is_no_condition_is_refused_and_never_run(text: str) -> None:
     with pytest.raises((ValueError, SyntaxError, MemoryError, RecursionError)):
-        condition.parse(text)
+        condition.parse_condition(text)
 
 
 @pytest.mark.parametrize(
@@ -378,4 +382,4 @@ def test_conditions_have_three_answers(text: str, settings: dict[str, Any], answ
         key = ".".join(path)
         return key in settings, settings.get(key)
 
-    assert condition.holds(condition.parse(text), lookup) is answer
+    assert condition.evaluate_condition(condition.parse_condition(text), lookup) is answer

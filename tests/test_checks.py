@@ -29,8 +29,8 @@ def used_in(*paths: str) -> set[str]:
 USED = used_in("**/*.py")
 #: Codes that ``check`` can give: what is found while a preset is read, resolved, and looked at.
 CHECKED = used_in("checks/*.py", "document.py", "profile.py", "resolve.py", "store.py")
-RULES = {rule.code for rule in catalog.rules()}
-PAGES = pages.pages()
+RULES = {rule.code for rule in catalog.load_rules()}
+PAGES = pages.load_pages()
 
 #: Those of them that no text of a preset can show.
 WITHOUT_EXAMPLE = {"NP002", "NP003", "NP005", "NP008", "NP010"}
@@ -39,16 +39,16 @@ WITHOUT_EXAMPLE = {"NP002", "NP003", "NP005", "NP008", "NP010"}
 def run(folder: Path, files: dict[str, str], ask: dict[str, str]) -> list[Finding]:
     """Return what the check of a whole store finds, as the command does it."""
     build_store(folder, files)
-    workspace = spec.Workspace(str(folder), spec.context(**ask))
+    workspace = spec.Workspace(str(folder), spec.build_context(**ask))
     from npuprof.commands.check import _strays
 
     found = list(_strays(workspace))
     for name in workspace.store.names():
         try:
-            found += checks.check(workspace.config(name))
+            found += checks.check_config(workspace.resolve_spec(name))
         except NpuprofError as error:
             found += error.findings
-    return checks.gather(found)
+    return checks.fold_findings(found)
 
 
 def test_every_code_has_a_page_and_every_page_a_code() -> None:
@@ -85,21 +85,23 @@ def test_the_bad_example_is_flagged_and_the_good_one_is_not(code: str, tmp_path:
 
 
 def test_no_code_names_two_rules() -> None:
-    assert len(RULES) == len(catalog.rules())
-    assert not RULES & set(catalog.part("pages"))
+    assert len(RULES) == len(catalog.load_rules())
+    assert not RULES & set(catalog.load_built_part("pages"))
 
 
 @pytest.mark.parametrize(
-    ("product", "cann"), [(None, None), *((name, None) for name in products.products()), (None, "8.0.0"), (None, "9.0.0")]
+    ("product", "cann"), [(None, None), *((name, None) for name in products.load_products()), (None, "8.0.0"), (None, "9.0.0")]
 )
 def test_the_shipped_presets_are_clean_where_they_are_meant_for(product: str | None, cann: str | None) -> None:
-    workspace = spec.Workspace("builtin:", spec.context(cann, product))
+    workspace = spec.Workspace("builtin:", spec.build_context(cann, product))
     for name in workspace.store.names():
-        config = workspace.config(name)
-        meant = not product or any(products.covers(p, product) or products.covers(product, p) for p in config.products)
-        if not meant or (cann and cann not in (releases.within(config.cann or ">=1") or ())):
+        config = workspace.resolve_spec(name)
+        meant = not product or any(
+            products.is_product_covered(p, product) or products.is_product_covered(product, p) for p in config.products
+        )
+        if not meant or (cann and cann not in (releases.find_releases_in_range(config.cann or ">=1") or ())):
             continue
-        loud = [str(finding) for finding in checks.check(config) if finding.severity != "info"]
+        loud = [str(finding) for finding in checks.check_config(config) if finding.severity != "info"]
         assert loud == [], name
 
 
@@ -107,9 +109,9 @@ def test_the_shipped_presets_say_when_to_use_them() -> None:
     workspace = spec.Workspace("builtin:")
     names = workspace.store.names()
     assert len(names) >= 14
-    assert workspace.store.strays() == []
+    assert workspace.store.stray_files() == []
     for name in names:
-        config = workspace.config(name)
+        config = workspace.resolve_spec(name)
         assert config.description.startswith(("Use it", "Add it", "Extend it")), name
         assert config.scenario
         assert config.cann
@@ -140,11 +142,11 @@ def test_a_link_out_of_the_store_is_refused_and_one_inside_is_fine(tmp_path: Pat
 # -- the adapter's own behaviour ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", catalog.names())
+@pytest.mark.parametrize("name", catalog.record_names())
 @settings(max_examples=settings.default.max_examples // 3)
 @given(st.data())
 def test_what_the_adapter_refuses_is_found(name: str, data: st.DataObject) -> None:
-    option = catalog.option(name)
+    option = catalog.find_option(name)
     assert option is not None
     value = data.draw(adapter.values(option))
     fate = adapter.alone(name, value)
@@ -156,13 +158,13 @@ def test_what_the_adapter_refuses_is_found(name: str, data: st.DataObject) -> No
 
 
 def found_for(name: str, value: Any) -> list[Finding]:
-    return [finding for finding in checks.check(options(**{name: value})) if finding.key.split(".")[0].split("[")[0] == name]
+    return [finding for finding in checks.check_config(options(**{name: value})) if finding.key.split(".")[0].split("[")[0] == name]
 
 
 @pytest.mark.parametrize(("name", "value"), adapter.documented())
 def test_what_is_documented_is_no_error(name: str, value: Any) -> None:
     about = [finding for finding in found_for(name, value) if finding.code in ("NP201", "NP202", "NP203", "NP204", "NP205")]
-    doubted = catalog.option(name).doubtful_values  # type: ignore[union-attr]
+    doubted = catalog.find_option(name).doubtful_values  # type: ignore[union-attr]
     assert [str(finding) for finding in about if finding.code != "NP205" or str(value) not in doubted] == []
 
 
@@ -170,7 +172,7 @@ def test_what_is_documented_is_no_error(name: str, value: Any) -> None:
 def test_what_the_adapter_refuses_together_is_found(chosen: dict[str, Any]) -> None:
     reason = adapter.together(chosen)
     if reason is not None:
-        found = [finding for finding in checks.check(options(**chosen)) if finding.severity == "error"]
+        found = [finding for finding in checks.check_config(options(**chosen)) if finding.severity == "error"]
         assert found, f"{chosen}: {reason}"
 
 

@@ -128,21 +128,21 @@ def test_colour_is_for_terminals_and_for_who_asks(run: Any, monkeypatch: pytest.
     assert "\x1b[" in run("check", "--color", "always").out
     assert "\x1b[" in run("show", "leaf", "--origin", "--color", "always").out
     assert "\x1b[" not in run("check", "--color", "always", "--format", "json").out
-    from npuprof.report.output import colour
+    from npuprof.report.output import is_colour_wanted
 
     class Terminal:
         def isatty(self) -> bool:
             return True
 
-    assert colour("auto", Terminal())
-    assert not colour("never", Terminal())
+    assert is_colour_wanted("auto", Terminal())
+    assert not is_colour_wanted("never", Terminal())
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not colour("auto", Terminal())
-    assert colour("always", Terminal())
+    assert not is_colour_wanted("auto", Terminal())
+    assert is_colour_wanted("always", Terminal())
     monkeypatch.setenv("NO_COLOR", "")
-    assert colour("auto", Terminal()), "an empty NO_COLOR is none"
+    assert is_colour_wanted("auto", Terminal()), "an empty NO_COLOR is none"
     monkeypatch.setenv("TERM", "dumb")
-    assert not colour("auto", Terminal())
+    assert not is_colour_wanted("auto", Terminal())
 
 
 def test_help_and_errors_are_plain_text_in_a_narrow_pipe(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof.catalog import values
-from npuprof.edit import Change, edited, layout
-from npuprof.edit.tree import MISSING, assign, same
+from npuprof.edit import PathChange, apply_changes, layout
+from npuprof.edit.tree import MISSING, assign_at_path, is_same_document
 from npuprof.model import NpuprofError
 
 BASE = """\
@@ -43,11 +43,11 @@ x = 1
 """
 
 
-def change(*path: str, to: Any = MISSING) -> Change:
-    return Change(path, to)
+def change(*path: str, to: Any = MISSING) -> PathChange:
+    return PathChange(path, to)
 
 
-CASES: dict[str, tuple[list[Change], list[tuple[str, str]]]] = {
+CASES: dict[str, tuple[list[PathChange], list[tuple[str, str]]]] = {
     "a value, its comment stays": ([change("options", "hccl_timeout", to=1904)], [("1836 #", "1904 #")]),
     "a value of another kind": ([change("options", "hccl_timeout", to=[1, 2])], [("1836 #", "[1, 2] #")]),
     "a key inside an inline table": (
@@ -94,38 +94,44 @@ def test_an_edit_changes_these_characters_and_no_others(name: str, ending: str) 
     for old, new in replaced:
         assert after.count(old) == 1, old
         after = after.replace(old, new)
-    assert edited(BASE.replace("\n", ending), changes) == after.replace("\n", ending)
+    assert apply_changes(BASE.replace("\n", ending), changes) == after.replace("\n", ending)
 
 
 def test_a_file_without_a_last_newline_keeps_its_end() -> None:
-    assert edited("[options]\na = 1\nb = 2", [change("options", "a", to=3)]) == "[options]\na = 3\nb = 2"
-    assert edited("[options]\na = 1", [change("options", "b", to=3)]) == "[options]\na = 1\nb = 3\n"
+    assert apply_changes("[options]\na = 1\nb = 2", [change("options", "a", to=3)]) == "[options]\na = 3\nb = 2"
+    assert apply_changes("[options]\na = 1", [change("options", "b", to=3)]) == "[options]\na = 1\nb = 3\n"
 
 
 def test_mixed_line_endings_stay_where_they_are() -> None:
     text = "[options]\r\na = 1\nb = 2\r\n# end\r\n"
-    assert edited(text, [change("options", "b", to=3), change("options", "c", to=4)]) == "[options]\r\na = 1\nb = 3\r\nc = 4\r\n# end\r\n"
+    assert (
+        apply_changes(text, [change("options", "b", to=3), change("options", "c", to=4)])
+        == "[options]\r\na = 1\nb = 3\r\nc = 4\r\n# end\r\n"
+    )
 
 
 def test_an_empty_file_becomes_a_profile() -> None:
-    assert edited("", [change("profile", "extends", to=["a"]), change("env", "A", to=1)]) == '[profile]\nextends = ["a"]\n\n[env]\nA = 1\n'
+    assert (
+        apply_changes("", [change("profile", "extends", to=["a"]), change("env", "A", to=1)])
+        == '[profile]\nextends = ["a"]\n\n[env]\nA = 1\n'
+    )
 
 
 def test_what_stands_in_an_override_is_not_mistaken_for_the_section() -> None:
     text = '[[override]]\nmatch = { product = "a3" }\n[override.options]\na = 1\n'
-    assert edited(text, [change("options", "a", to=2)]) == f"[options]\na = 2\n\n{text}"
+    assert apply_changes(text, [change("options", "a", to=2)]) == f"[options]\na = 2\n\n{text}"
 
 
 def test_one_override_is_changed_and_another_removed() -> None:
     text = '[[override]]\nmatch = { product = "a" }\n[override.options]\nx = 1\n\n[[override]]\nmatch = { product = "b" }\noptions.x = 2\n'
-    after = edited(text, [Change(("override", 0, "options", "x"), 9), Change(("override", 1), MISSING)])
+    after = apply_changes(text, [PathChange(("override", 0, "options", "x"), 9), PathChange(("override", 1), MISSING)])
     assert after == '[[override]]\nmatch = { product = "a" }\n[override.options]\nx = 9\n'
 
 
 def test_an_edit_that_would_come_out_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npuprof.edit.put", lambda text, *_: text.replace("1836", "1837"))
+    monkeypatch.setattr("npuprof.edit.put_value", lambda text, *_: text.replace("1836", "1837"))
     with pytest.raises(NpuprofError, match="NP921"):
-        edited(BASE, [change("options", "hccl_timeout", to=1838)])
+        apply_changes(BASE, [change("options", "hccl_timeout", to=1838)])
 
 
 @pytest.mark.parametrize("seed", range(0, 1200, 100))
@@ -135,12 +141,14 @@ def test_edits_of_any_layout_do_what_is_asked_and_keep_the_comments(seed: int) -
         text = layouts.profile(dice)
         data = tomllib.loads(text)
         done = layouts.changes(dice, data, 4 if number % 4 else 30)
-        after = edited(text, done)
-        assert same(tomllib.loads(after), data), number
-        lost = [row.text for row in layout.read(text) if row.kind == "comment" and row.text not in after]
+        after = apply_changes(text, done)
+        assert is_same_document(tomllib.loads(after), data), number
+        lost = [row.text for row in layout.parse_statements(text) if row.kind == "comment" and row.text not in after]
         if not any(step.value is MISSING or isinstance(step.value, dict) for step in done):
             assert not lost, number
-        untouched = [row.text for row in layout.read(text) if row.kind == "pair" and not any(_near(row.path, step.path) for step in done)]
+        untouched = [
+            row.text for row in layout.parse_statements(text) if row.kind == "pair" and not any(_near(row.path, step.path) for step in done)
+        ]
         assert all(line in after for line in untouched), number
 
 
@@ -153,18 +161,18 @@ def _near(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
 def test_any_key_and_value_that_toml_can_hold_can_be_put_and_taken_away(data: dict[str, Any], name: str, value: Any) -> None:
     document = {"options": data}
     text = building.toml(document)
-    assign(document, ("options", name), value)
-    after = edited(text, [change("options", name, to=value)])
-    assert values.same(tomllib.loads(after), document)
-    assign(document, ("options", name), MISSING)
-    assert same(tomllib.loads(edited(after, [change("options", name)])), document)
+    assign_at_path(document, ("options", name), value)
+    after = apply_changes(text, [change("options", name, to=value)])
+    assert values.is_same_typed_value(tomllib.loads(after), document)
+    assign_at_path(document, ("options", name), MISSING)
+    assert is_same_document(tomllib.loads(apply_changes(after, [change("options", name)])), document)
 
 
 @given(st.text())
 def test_any_text_comes_back_from_a_value(text: str) -> None:
     if any("\ud800" <= char <= "\udfff" for char in text):
         return
-    assert tomllib.loads(edited(BASE, [change("env", "A", to=text)]))["env"]["A"] == text
+    assert tomllib.loads(apply_changes(BASE, [change("env", "A", to=text)]))["env"]["A"] == text
 
 
 def test_many_changes_at_once_are_exact_in_a_large_file() -> None:
@@ -173,4 +181,7 @@ def test_many_changes_at_once_are_exact_in_a_large_file() -> None:
     for number in range(10, 3000, 15):
         wanted = wanted.replace(f"V{number} = {number} #", f'V{number} = "x" #')
     changes_ = [change("env", f"V{number}", to="x") for number in range(10, 3000, 15)]
-    assert edited(text, [*changes_, change("env", "NEW", to=1), change("env", "V0")]) == wanted.replace("V0 = 0 # 0\n", "") + "NEW = 1\n"
+    assert (
+        apply_changes(text, [*changes_, change("env", "NEW", to=1), change("env", "V0")])
+        == wanted.replace("V0 = 0 # 0\n", "") + "NEW = 1\n"
+    )

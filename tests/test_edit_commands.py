@@ -216,13 +216,13 @@ def test_the_byte_order_mark_and_the_permissions_stay(folder: Path, run: Run) ->
 
 
 def test_a_file_that_changes_meanwhile_is_left_alone(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = output.answer
+    answer = output.write_answer
 
     def meanwhile(words: str, path: str | None = None) -> None:
         (folder / "base.toml").write_text("# somebody else\n")
         answer(words, path)
 
-    monkeypatch.setattr("npuprof.report.output.answer", meanwhile)
+    monkeypatch.setattr("npuprof.report.output.write_answer", meanwhile)
     said = run("set", "base", "hccl_timeout=1904")
     assert said.code == 2
     assert "NP922" in said.err

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from npuprof import catalog
 from npuprof.model import NpuprofError
-from npuprof.renderers.environment import LONGEST, variables
+from npuprof.renderers.environment import LONGEST, collect_env_variables
 from npuprof.renderers.files import FORMATS
-from npuprof.renderers.shell import SHELLS, clear, export
+from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines
 
 #: How to start each shell so that it reads nothing of the user's, and evaluates what a file holds as people do.
 COMMANDS = {
@@ -55,7 +55,7 @@ def read_back(shell: str, tmp_path: Path, found: dict[str, str], before: dict[st
     if not shutil.which(command[0]):
         pytest.skip(f"{command[0]} is not installed")
     file = tmp_path / "export"
-    file.write_bytes((text or export(SHELLS[shell], found)).encode())
+    file.write_bytes((text or format_export_lines(SHELLS[shell], found)).encode())
     words = [*command[:-1], command[-1].replace("$1", str(file))] if shell == "tcsh" else [*command, str(file)]
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", **(before or {})}
     done = subprocess.run(words, env=environ, capture_output=True, check=False)
@@ -82,7 +82,7 @@ def test_a_shell_gives_any_value_back_or_it_is_refused(shell: str, tmp_path: Pat
 @pytest.mark.parametrize("shell", SHELLS)
 def test_what_undoes_an_export_leaves_nothing(shell: str, tmp_path: Path) -> None:
     before = {"T_A": "1", "T_B": "2", "T_C": "3"}
-    assert read_back(shell, tmp_path, {}, before, clear(SHELLS[shell], ["T_A", "T_B", "T_NEVER_SET"])) == {"T_C": "3"}
+    assert read_back(shell, tmp_path, {}, before, format_clear_lines(SHELLS[shell], ["T_A", "T_B", "T_NEVER_SET"])) == {"T_C": "3"}
 
 
 def test_tcsh_refuses_line_ends_and_says_so(store: Any, run: Any) -> None:
@@ -270,12 +270,12 @@ def test_github_keeps_its_own_names() -> None:
 
 
 def exported(text: str, told: dict[str, str] | None = None) -> tuple[dict[str, str], list[str]]:
-    return variables(config(text), None if told is None else told.get, "/cache")
+    return collect_env_variables(config(text), None if told is None else told.get, "/cache")
 
 
 def test_an_export_holds_env_twins_options_and_what_names_the_preset() -> None:
     preset = config('[options]\naoe_mode = "2"\nenable_dump = true\n[env]\nHCCL_EXEC_TIMEOUT = 1800\nPROFILING_MODE = true\n')
-    found, notes = variables(preset, {}.get, "/cache")
+    found, notes = collect_env_variables(preset, {}.get, "/cache")
     assert found == {
         "HCCL_EXEC_TIMEOUT": "1800",
         "PROFILING_MODE": "true",
@@ -337,7 +337,7 @@ def test_a_value_no_text_stands_for_is_refused(text: str) -> None:
 
 
 def test_no_two_options_share_a_variable() -> None:
-    names = [name.upper() for name in catalog.names()]
+    names = [name.upper() for name in catalog.record_names()]
     assert len(set(names)) == len(names)
 
 

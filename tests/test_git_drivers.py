@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from repositories import ENVIRONMENT, Repo
 
-from npuprof.edit.mergetext import sides
+from npuprof.edit.mergetext import split_conflicts
 
 BASE = """\
 [profile]
@@ -255,7 +255,7 @@ def test_one_key_with_two_values_is_a_conflict_for_git_too(repo: Repo, how: tupl
     assert said.returncode == 1
     assert "conflict in options.hccl_timeout" in said.stderr
     assert "UU profiles/base.toml" in git(repo, "status", "--porcelain").stdout
-    picked = sides(now(repo))
+    picked = split_conflicts(now(repo))
     assert picked is not None
     assert {tomllib.loads(side)["options"]["hccl_timeout"] for side in picked} == {1904, 1972}
     assert all(tomllib.loads(side)["env"] == {"A": 1, "B": 2, "C": 3} for side in picked)
@@ -299,7 +299,7 @@ def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
     said = git(repo, "merge", "-q", "side")
     assert said.returncode == 1
     assert "together, both sides break" in said.stderr
-    picked = sides(now(repo))
+    picked = split_conflicts(now(repo))
     assert picked is not None
     ours, theirs = (tomllib.loads(side) for side in picked)
     assert "precision_mode_v2" not in ours["options"]
@@ -360,7 +360,7 @@ def test_criss_cross_merges_get_a_base_with_conflicts_in_it(repo: Repo) -> None:
     repo.git("checkout", "-q", "main")
     assert len(repo.git("merge-base", "--all", "main", "side").splitlines()) == 2
     assert git(repo, "merge", "-q", "side").returncode == 1
-    picked = sides(now(repo))
+    picked = split_conflicts(now(repo))
     assert picked is not None
     assert [tomllib.loads(side) for side in picked] == [tomllib.loads(text.replace("A = 1", "A = 2")) for text in (mine, other)]
 

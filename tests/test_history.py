@@ -269,9 +269,9 @@ def test_a_store_seen_at_a_revision_is_a_store(two: Repo) -> None:
     from npuprof.store import revisions
 
     workspace = spec.Workspace()
-    then = revisions.at(workspace.store, two.git("rev-parse", "HEAD~3"))
+    then = revisions.load_revision(workspace.store, two.git("rev-parse", "HEAD~3"))
     assert then.names() == ["base", "leaf"]
-    assert then.strays() == []
+    assert then.stray_files() == []
     assert then.profile("leaf").extends == ("base",)
 
 

@@ -89,7 +89,7 @@ def seen(store: Any, spec: str, key: str | None) -> Any:
     if key is None:
         return config.digest
     value = config.options.get(key, "not set")
-    return repr(npuprof.catalog.values.canonical(key, value)) if key in config.options else value
+    return repr(npuprof.catalog.values.build_canonical_value(key, value)) if key in config.options else value
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -97,7 +97,7 @@ def test_log_lists_what_resolving_each_commit_says(repo: Repo, run, seed: int, m
     import npuprof.catalog.values
     import npuprof.store.commits
 
-    monkeypatch.setattr(npuprof.store.commits, "_mostly", lambda repository, tip: seed % 2 == 0)  # both ways of asking git
+    monkeypatch.setattr(npuprof.store.commits, "_is_mostly_store", lambda repository, tip: seed % 2 == 0)  # both ways of asking git
 
     dice = random.Random(seed)
     grow(repo, dice, 30)

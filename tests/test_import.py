@@ -10,8 +10,8 @@ from importing import HEAD, imported, one, settings, write
 
 from npuprof import __main__, document
 from npuprof.document.profile import Profile
-from npuprof.scripts.family import family
-from npuprof.scripts.preset import drafts, text
+from npuprof.scripts.family import build_family
+from npuprof.scripts.preset import build_drafts, format_draft
 
 SCRIPTS = Path(__file__).parent / "scripts"
 CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".sh"))
@@ -20,11 +20,11 @@ CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".s
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
 def test_a_script_of_the_corpus_gives_its_preset(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(SCRIPTS)
-    made = drafts(imported(path.read_bytes(), path.name))
+    made = build_drafts(imported(path.read_bytes(), path.name))
     expected = sorted(SCRIPTS.glob(f"{path.stem}.toml")) + sorted(SCRIPTS.glob(f"{path.stem}-*.toml"))
-    assert [text(draft) for draft in made] == [file.read_text() for file in expected]
+    assert [format_draft(draft) for draft in made] == [file.read_text() for file in expected]
     for draft in made:
-        assert not Profile(document.read("x", "x.toml", text(draft))).problems
+        assert not Profile(document.parse_document("x", "x.toml", format_draft(draft))).problems
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_any_bytes_are_read_or_said_by_name(name: str) -> None:
     assert all(problem.code == "NP801" and problem.path == "x.py" for problem in found.problems)
     if name in ("latin1", "cookie", "crlf", "cr", "unknown-cookie"):
         assert [one.key for one in found.found] == ["use_off_line"]
-    drafts(found)
+    build_drafts(found)
 
 
 @pytest.mark.parametrize(
@@ -244,11 +244,11 @@ def test_a_family_resolves_as_its_members_did() -> None:
             lines[1] = 'custom_op.parameter_map["use_off_line"].b = False'
         if number == 7:
             del lines[0]
-        made += drafts(
+        made += build_drafts(
             imported(HEAD + "\n".join(lines) + f'\ncustom_op.parameter_map["hccl_timeout"].i = {600 + number}\n', f"m{number}.py")
         )
-    grown = family(made)
-    assert grown.proven
+    grown = build_family(made)
+    assert grown.is_proven
     assert len(grown.proof) == 12
     assert {"base", "mixins/accuracy-comparison"} <= set(grown.files)
     assert grown.lines_after < grown.lines_before
@@ -261,10 +261,10 @@ def test_sidecar_files_beside_the_script_are_written_out(tmp_path: Path) -> None
     lists = '{"black-list": {"to-add": ["MatMul"]}}'
     source = HEAD + 'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes("./ops_info.json")\n'
     write(tmp_path, {"ops_info.json": lists, "a.py": source})
-    (draft,) = drafts(imported(source, str(tmp_path / "a.py")))
+    (draft,) = build_drafts(imported(source, str(tmp_path / "a.py")))
     assert draft.settings["modify_mixlist"] == {"black-list": {"to-add": ["MatMul"]}}
     (tmp_path / "ops_info.json").write_text("{// broken")
-    (draft,) = drafts(imported(source, str(tmp_path / "a.py")))
+    (draft,) = build_drafts(imported(source, str(tmp_path / "a.py")))
     assert draft.settings["modify_mixlist"] == "./ops_info.json"
 
 

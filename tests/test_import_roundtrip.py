@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import npuprof
 from npuprof import catalog, renderers
-from npuprof.catalog.values import equal
-from npuprof.document.keys import toml
+from npuprof.catalog.values import is_equivalent_setting
+from npuprof.document.keys import format_toml_value
 from npuprof.model import NpuprofError
-from npuprof.scripts.preset import drafts
-from npuprof.scripts.reading import read
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.reading import import_script
 
 TARGETS = tuple(name for name in renderers.MODULES if name not in ("toml", "json", "env-loader", "init-resource", "initialize-system"))
 STORE = npuprof.open_store(os.path.join(os.path.dirname(__file__), "..", "profiles"))
@@ -25,7 +25,7 @@ STORE = npuprof.open_store(os.path.join(os.path.dirname(__file__), "..", "profil
 def read_back(target: str, config: Any, inline: bool) -> dict[str, Any] | None:
     """Return the settings found in the rendered text; None where the target cannot carry the preset."""
     try:
-        rendered = renderers.target(target).write(config, inline)
+        rendered = renderers.load_target(target).write(config, inline)
     except NpuprofError:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -34,9 +34,9 @@ def read_back(target: str, config: Any, inline: bool) -> dict[str, Any] | None:
             with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
                 file.write(text)
         with open(path, "rb") as file:
-            imported = read(path, file.read())
+            imported = import_script(path, file.read())
         assert not imported.problems
-        made = drafts(imported)
+        made = build_drafts(imported)
     assert len(made) <= 1
     return made[0].settings if made else {}
 
@@ -52,7 +52,7 @@ def differences(target: str, config: Any, found: dict[str, Any]) -> dict[str, An
     return {
         key: (wanted.get(key), found.get(key))
         for key in {**wanted, **found}
-        if key not in wanted or key not in found or not equal(key, wanted[key], found[key])
+        if key not in wanted or key not in found or not is_equivalent_setting(key, wanted[key], found[key])
     }
 
 
@@ -78,7 +78,7 @@ VALUES = st.fixed_dictionaries(
         "hccl_timeout": st.integers(-(2**63), 2**63 - 1),
         "deterministic": st.sampled_from([0, 1]),
         "enable_dump": st.booleans(),
-        "precision_mode_v2": st.sampled_from(catalog.option("precision_mode_v2").choices),  # type: ignore[union-attr]
+        "precision_mode_v2": st.sampled_from(catalog.find_option("precision_mode_v2").choices),  # type: ignore[union-attr]
         "input_shape": st.just({"data": [1, -1], "label": [-1]}),
         "dynamic_dims": st.just([[1, 2], [3, 4]]),
         "modify_mixlist": st.just({"black-list": {"to-add": ["MatMul"]}}),
@@ -91,7 +91,7 @@ VALUES = st.fixed_dictionaries(
 @settings(max_examples=40, deadline=None)
 @given(options=VALUES, inline=st.booleans())
 def test_any_values_come_back(target: str, options: dict[str, Any], inline: bool) -> None:
-    config = npuprof.loads("[options]\n" + "".join(f"{name} = {toml(value)}\n" for name, value in options.items()))
+    config = npuprof.loads("[options]\n" + "".join(f"{name} = {format_toml_value(value)}\n" for name, value in options.items()))
     found = read_back(target, config, inline)
     if found is not None:
         assert not differences(target, config, found)

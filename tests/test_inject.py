@@ -160,7 +160,7 @@ def test_the_release_a_block_was_made_for_is_kept(here: Path) -> None:
 )  # fmt: skip
 def test_marks_that_do_not_fit_are_refused(text: str) -> None:
     with pytest.raises(NpuprofError) as error:
-        blocks.blocks("x.py", text.encode())
+        blocks.find_blocks("x.py", text.encode())
     assert {finding.code for finding in error.value.findings} == {"NP817"}
 
 
@@ -206,7 +206,7 @@ def test_a_preset_that_cannot_be_resolved_changes_nothing(here: Path) -> None:
 
 def test_a_name_in_a_text_is_not_renamed() -> None:
     body = 'config.x = f(config=config, y="config")  # config\nother.config = config\n'
-    assert blocks.renamed(body, "c") == 'c.x = f(config=c, y="config")  # config\nother.config = c\n'
+    assert blocks.rename_config_variable(body, "c") == 'c.x = f(config=c, y="config")  # config\nother.config = c\n'
 
 
 def test_sidecar_files_are_written_beside_the_script(here: Path) -> None:

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof.catalog import values
-from npuprof.edit.merge import sequence, union
-from npuprof.edit.mergetext import marked, merged, sides
-from npuprof.edit.tree import MISSING, at, same
+from npuprof.edit.merge import merge_ordered_lists, merge_unordered_lists
+from npuprof.edit.mergetext import format_conflicts, merge_texts, split_conflicts
+from npuprof.edit.tree import MISSING, find_at_path, is_same_document
 
 BASE = """\
 [profile]
@@ -110,7 +110,7 @@ def made(text: str, edits: str) -> str:
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_both_changes_are_in_the_merge(name: str, ending: str) -> None:
     ours, theirs, wanted = (made(BASE, edits).replace("\n", ending) for edits in CLEAN[name])
-    result = merged(BASE.replace("\n", ending), ours, theirs)
+    result = merge_texts(BASE.replace("\n", ending), ours, theirs)
     assert not result.merge.clashes
     assert result.text == wanted
 
@@ -135,39 +135,39 @@ CONFLICTS: dict[str, tuple[str, str, str, str]] = {
 @pytest.mark.parametrize("name", CONFLICTS)
 def test_what_clashes_is_marked_and_nothing_else(name: str) -> None:
     ours, theirs, mine, other = CONFLICTS[name]
-    result = merged(BASE, made(BASE, ours), made(BASE, theirs))
+    result = merge_texts(BASE, made(BASE, ours), made(BASE, theirs))
     assert len(result.merge.clashes) == 1
     assert f"<<<<<<< ours\n{mine}=======\n{other}>>>>>>> theirs\n" in result.text
     assert result.text.count("<<<<<<<") == 1
-    picked = sides(result.text)
+    picked = split_conflicts(result.text)
     assert picked is not None
-    assert same(tomllib.loads(picked[0]), tomllib.loads(made(BASE, ours)))
-    assert same(tomllib.loads(picked[1]), tomllib.loads(made(BASE, theirs)))
+    assert is_same_document(tomllib.loads(picked[0]), tomllib.loads(made(BASE, ours)))
+    assert is_same_document(tomllib.loads(picked[1]), tomllib.loads(made(BASE, theirs)))
 
 
 def test_what_does_not_clash_is_merged_beside_a_conflict() -> None:
-    result = merged(BASE, made(BASE, "1836|1904;A = 1|A = 1\nB = 2"), made(BASE, "1836|1972;A = 1|A = 1\nC = 3"))
+    result = merge_texts(BASE, made(BASE, "1836|1904;A = 1|A = 1\nB = 2"), made(BASE, "1836|1972;A = 1|A = 1\nC = 3"))
     assert [clash.path for clash in result.merge.clashes] == [("options", "hccl_timeout")]
-    picked = sides(result.text)
+    picked = split_conflicts(result.text)
     assert picked is not None
     assert [tomllib.loads(side)["env"] for side in picked] == [{"A": 1, "B": 2, "C": 3}] * 2
 
 
 def test_a_file_added_by_both_is_merged_from_nothing() -> None:
     ours, theirs = "[options]\na = 1\nb = 2\n", "[options]\nb = 2\nc = 3\n\n[env]\nX = 1\n"
-    assert merged("", ours, theirs).text == "[options]\na = 1\nb = 2\nc = 3\n\n[env]\nX = 1\n"
+    assert merge_texts("", ours, theirs).text == "[options]\na = 1\nb = 2\nc = 3\n\n[env]\nX = 1\n"
 
 
 def test_delimited_texts_are_merged_element_by_element() -> None:
     base, ours, theirs = (f'[options]\nlocal_device_list = "{ids}"\n' for ids in ("0,1", "0,1,2", "1"))
-    assert merged(base, ours, theirs).text == '[options]\nlocal_device_list = "1,2"\n'
+    assert merge_texts(base, ours, theirs).text == '[options]\nlocal_device_list = "1,2"\n'
     structured = "[options]\nlocal_device_list = [0, 1, 3]\n"
-    assert merged(base, structured, theirs).text == "[options]\nlocal_device_list = [1, 3]\n"
+    assert merge_texts(base, structured, theirs).text == "[options]\nlocal_device_list = [1, 3]\n"
 
 
 def test_one_meaning_in_two_forms_is_no_conflict() -> None:
     base, ours, theirs = "[options]\n", '[options]\nlocal_device_list = "0,1"\n', "[options]\nlocal_device_list = [0, 1]\n"
-    assert merged(base, ours, theirs).text == ours
+    assert merge_texts(base, ours, theirs).text == ours
 
 
 def block(product: str, number: int) -> str:
@@ -193,9 +193,9 @@ def block(product: str, number: int) -> str:
 )
 def test_overrides_are_merged_by_their_match(base: str, ours: str, theirs: str, wanted: str | None) -> None:
     three = ["".join(block(word[0], int(word[1])) for word in side.split()) for side in (base, ours, theirs)]
-    result = merged(*three)
+    result = merge_texts(*three)
     if wanted is None:
-        picked = sides(result.text)
+        picked = split_conflicts(result.text)
         assert picked is not None
         found = [
             {"".join(map(str, (b["match"]["product"], b["env"]["X"]))) for b in tomllib.loads(side).get("override", [])} for side in picked
@@ -224,21 +224,21 @@ def test_overrides_are_merged_by_their_match(base: str, ours: str, theirs: str, 
     ],
 )
 def test_sequences(base: str, ours: str, theirs: str, wanted: str | None) -> None:
-    found, _ = sequence(list(base), list(ours), list(theirs))
+    found, _ = merge_ordered_lists(list(base), list(ours), list(theirs))
     assert found is MISSING if wanted is None else found == list(wanted)
 
 
 def test_sets_never_clash() -> None:
-    assert union([1, 2, 3], [1, 3, 4], [2, 3, 5]) == [3, 4, 5]
-    assert union([1], [1, True], [1]) == [1, True]
+    assert merge_unordered_lists([1, 2, 3], [1, 3, 4], [2, 3, 5]) == [3, 4, 5]
+    assert merge_unordered_lists([1], [1, True], [1]) == [1, True]
 
 
 def test_markers_and_sides_are_each_others_inverse() -> None:
     ours, theirs = "a\nb\nc\n", "a\nx\nc\nd\n"
-    assert sides(marked(ours, theirs)) == (ours, theirs)
-    assert sides(marked(ours, theirs, 12)) == (ours, theirs)
-    assert sides(ours) is None
-    assert sides("<<<<<<< ours\na\n") is None
+    assert split_conflicts(format_conflicts(ours, theirs)) == (ours, theirs)
+    assert split_conflicts(format_conflicts(ours, theirs, 12)) == (ours, theirs)
+    assert split_conflicts(ours) is None
+    assert split_conflicts("<<<<<<< ours\na\n") is None
 
 
 def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
@@ -258,8 +258,8 @@ def test_no_value_of_either_side_is_ever_lost(seed: int) -> None:
         ours, theirs = layouts.changed(dice, base), layouts.changed(dice, base)
         if dice.random() < 0.1:
             base = ""
-        result = merged(base, ours, theirs)
-        picked = sides(result.text) or (result.text, result.text)
+        result = merge_texts(base, ours, theirs)
+        picked = split_conflicts(result.text) or (result.text, result.text)
         clashed += bool(result.merge.clashes)
         outcome = [tomllib.loads(side) for side in picked]
         before, mine, other = (tomllib.loads(text) for text in (base, ours, theirs))
@@ -267,21 +267,25 @@ def test_no_value_of_either_side_is_ever_lost(seed: int) -> None:
             for path, held in leaves(side):
                 if not path or path[0] == "override" or held in ({}, []):
                     continue
-                was, there = at(before, path), at(rival, path)
-                found = [at(data, path) for data in outcome]
+                was, there = find_at_path(before, path), find_at_path(rival, path)
+                found = [find_at_path(data, path) for data in outcome]
                 if isinstance(held, list):
                     kept = [item for data in found if isinstance(data, list) for item in data]
-                    new = [item for item in held if not any(values.same(item, old) for old in (was if isinstance(was, list) else []))]
-                    assert all(any(values.same(item, one) for one in kept) for item in new), (number, path)
-                elif was is MISSING or not values.same(held, was):
-                    assert any(data is not MISSING and values.same(data, held) for data in found), (number, path)
-                elif there is not MISSING and values.same(there, was):
-                    assert all(data is not MISSING and values.same(data, held) for data in found), (number, path)
+                    new = [
+                        item
+                        for item in held
+                        if not any(values.is_same_typed_value(item, old) for old in (was if isinstance(was, list) else []))
+                    ]
+                    assert all(any(values.is_same_typed_value(item, one) for one in kept) for item in new), (number, path)
+                elif was is MISSING or not values.is_same_typed_value(held, was):
+                    assert any(data is not MISSING and values.is_same_typed_value(data, held) for data in found), (number, path)
+                elif there is not MISSING and values.is_same_typed_value(there, was):
+                    assert all(data is not MISSING and values.is_same_typed_value(data, held) for data in found), (number, path)
         for side in (mine, other):
             for block in side.get("override", []):
                 merged_blocks = [one for data in outcome for one in data.get("override", [])]
-                if not any(values.same(block, old) for old in before.get("override", [])):
-                    assert any(values.same(one.get("match"), block.get("match")) for one in merged_blocks), number
+                if not any(values.is_same_typed_value(block, old) for old in before.get("override", [])):
+                    assert any(values.is_same_typed_value(one.get("match"), block.get("match")) for one in merged_blocks), number
     assert 10 < clashed < 240, "both kinds of outcome are tried"
 
 
@@ -304,12 +308,12 @@ def test_merges_of_disjoint_changes_are_clean_and_exactly_both(seed: int) -> Non
                         data["options"][name] = f"{number} {name}"
             texts.append(side)
         three = [
-            "[options]\n" + "".join(f"{name} = {layouts.keys.toml(item)}\n" for name, item in side["options"].items())
+            "[options]\n" + "".join(f"{name} = {layouts.keys.format_toml_value(item)}\n" for name, item in side["options"].items())
             for side in (base, *texts)
         ]
-        result = merged(*three)
+        result = merge_texts(*three)
         assert not result.merge.clashes
-        assert same(tomllib.loads(result.text), wanted), number
+        assert is_same_document(tomllib.loads(result.text), wanted), number
 
 
 sections = st.dictionaries(
@@ -319,20 +323,24 @@ sections = st.dictionaries(
 
 @given(sections, sections, sections)
 def test_nothing_is_lost_whatever_toml_holds(base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> None:
-    result = merged(*map(building.toml, (base, ours, theirs)))
-    outcome = [tomllib.loads(side) for side in sides(result.text) or (result.text,)]
+    result = merge_texts(*map(building.toml, (base, ours, theirs)))
+    outcome = [tomllib.loads(side) for side in split_conflicts(result.text) or (result.text,)]
     for side in (ours, theirs):
         for section, table in side.items():
             for name, held in table.items():
-                was = at(base, (section, name))
-                if isinstance(held, (dict, list)) or (was is not MISSING and values.same(was, held)):
+                was = find_at_path(base, (section, name))
+                if isinstance(held, (dict, list)) or (was is not MISSING and values.is_same_typed_value(was, held)):
                     continue
-                assert any(at(data, (section, name)) is not MISSING and values.same(at(data, (section, name)), held) for data in outcome)
+                assert any(
+                    find_at_path(data, (section, name)) is not MISSING
+                    and values.is_same_typed_value(find_at_path(data, (section, name)), held)
+                    for data in outcome
+                )
 
 
 @given(sections, sections)
 def test_a_side_that_changed_nothing_leaves_the_merge_to_the_other(base: dict[str, Any], other: dict[str, Any]) -> None:
     texts = building.toml(base), building.toml(other)
-    for result in (merged(texts[0], texts[0], texts[1]), merged(texts[0], texts[1], texts[0])):
+    for result in (merge_texts(texts[0], texts[0], texts[1]), merge_texts(texts[0], texts[1], texts[0])):
         assert not result.merge.clashes
-        assert same(tomllib.loads(result.text), other)
+        assert is_same_document(tomllib.loads(result.text), other)

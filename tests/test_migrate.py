@@ -9,10 +9,10 @@ import pytest
 from importing import write
 
 from npuprof import __main__, catalog
-from npuprof.catalog import condition, part, releases
-from npuprof.edit.migration import renamed, steps
+from npuprof.catalog import condition, load_built_part, releases
+from npuprof.edit.migration import load_migration_steps, rename_toml_key
 
-ROWS = part("migrations")
+ROWS = load_built_part("migrations")
 
 
 def migrated(folder: Path, options: str, *words: str, release: str = "9.0.0", head: str = "") -> tuple[int, str]:
@@ -132,20 +132,20 @@ def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
 
 def test_a_key_is_renamed_inside_an_inline_table() -> None:
     text = "options = { a = 1, b = 2 } # c\n"
-    assert renamed(text, ("options", "a"), "z", 3).endswith("} # c\n")
+    assert rename_toml_key(text, ("options", "a"), "z", 3).endswith("} # c\n")
 
 
 @pytest.mark.parametrize("row", ROWS["steps"], ids=lambda row: f"{row[0]}-{row[1]}")
 def test_every_step_names_real_options_releases_and_values(row: tuple[object, ...]) -> None:
-    (step,) = [one for one in steps(releases.releases()[-1]) if tuple(one._asdict().values()) == row]
-    option = catalog.option(step.option)
+    (step,) = [one for one in load_migration_steps(releases.load_releases()[-1]) if tuple(one._asdict().values()) == row]
+    option = catalog.find_option(step.option)
     assert option is not None
-    assert step.since in releases.releases()
+    assert step.since in releases.load_releases()
     assert step.loss in ("none", "text", "decide")
     assert step.action in ("rename", "drop", "set", "modes", "tell")
     assert (step.loss == "decide") == (step.action == "tell")
-    assert (step.option,) in condition.paths(step.when)
-    target = catalog.option(step.to or step.option)
+    assert (step.option,) in condition.collect_condition_paths(step.when)
+    target = catalog.find_option(step.to or step.option)
     assert target is not None
     for _, value in step.values:
         assert not target.choices or value in target.choices

@@ -62,7 +62,7 @@ TABLE = [
 def test_awkward_documents(text: str, expected: list[tuple[Any, int, int]]) -> None:
     data = tomllib.loads(text)
     positions = Positions(text)
-    assert [(path, *positions.find(path)) for path, _, _ in expected] == expected
+    assert [(path, *positions.find_position(path)) for path, _, _ in expected] == expected
     check(text, data, positions)
 
 
@@ -72,7 +72,7 @@ def check(text: str, data: Any, positions: Positions) -> None:
     lines = text.split("\n")
     for path, value in walk(data, ()):
         assert path in positions, path
-        line, column = positions.find(path)
+        line, column = positions.find_position(path)
         rest = "\n".join([lines[line - 1][column - 1 :], *lines[line:]])
         if isinstance(path[-1], int) and in_header(lines[line - 1], column):
             continue  # an array of tables: its elements are headers
@@ -118,7 +118,7 @@ def holds(text: str, name: str, value: Any) -> bool:
 
 
 def same(left: Any, right: Any) -> bool:
-    return values.same(left, right)
+    return values.is_same_typed_value(left, right)
 
 
 @given(documents)
@@ -145,7 +145,7 @@ class Layout:
         return self.rng.choice(["", " ", "\n", "\n  ", " # x ] , } [\n", "\r\n", "\n\n\t"])
 
     def key(self, name: str) -> str:
-        spellings = [keys.quote(name)]
+        spellings = [keys.quote_basic_string(name)]
         if re.fullmatch(r"[A-Za-z0-9_-]+", name):
             spellings.append(name)
         if "'" not in name and name.isprintable():
@@ -162,16 +162,16 @@ class Layout:
             return "[" + ",".join(items) + (f",{self.gap()}" if items and self.rng.random() < 0.3 else self.gap()) + "]"
         if isinstance(value, str):
             return self.text(value)
-        return keys.toml(value)
+        return keys.format_toml_value(value)
 
     def text(self, text: str) -> str:
-        spellings = [keys.quote(text)]
+        spellings = [keys.quote_basic_string(text)]
         if "'" not in text and text.isprintable():
             spellings.append(f"'{text}'")
         if not re.search(r"'''|'$|[\x00-\x08\x0b-\x1f\x7f]|\r", text):
             spellings.append(f"'''\n{text}'''")
-        body = keys.quote(text)[1:-1].replace("\\n", "\n")
-        spellings += [f'"""\n{body}"""', f'"""\\\n  {body}"""' if not body[:1].isspace() else keys.quote(text)]
+        body = keys.quote_basic_string(text)[1:-1].replace("\\n", "\n")
+        spellings += [f'"""\n{body}"""', f'"""\\\n  {body}"""' if not body[:1].isspace() else keys.quote_basic_string(text)]
         return self.rng.choice(spellings)
 
     def document(self, data: dict[str, Any]) -> str:
@@ -220,6 +220,6 @@ def test_a_megabyte_in_one_value_is_scanned_at_once() -> None:
     body = "x\\n" * 200_000
     text = f'a = ["{body}", """{body}""", 3]\nb = [{"1," * 100_000}]\nc = 1\n'
     positions = Positions(text)
-    assert positions.find(("c",)) == (3, 1)
-    assert positions.find(("b", 99_999)) == (2, 6 + 2 * 99_999)
-    assert text.split("\n")[0][positions.find(("a", 2))[1] - 1 :] == "3]"
+    assert positions.find_position(("c",)) == (3, 1)
+    assert positions.find_position(("b", 99_999)) == (2, 6 + 2 * 99_999)
+    assert text.split("\n")[0][positions.find_position(("a", 2))[1] - 1 :] == "3]"

@@ -69,7 +69,7 @@ def test_continuous_integration_runs_the_test_command_of_the_readme():
 def test_the_numbers_of_the_catalogue_are_true():
     from npuprof import catalog
 
-    counted = [len(catalog.names(section)) for section in ("options", "env", "atc")]
+    counted = [len(catalog.record_names(section)) for section in ("options", "env", "atc")]
     assert "{} options, {} environment variables and {} ATC flags".format(*counted) in README
 
 

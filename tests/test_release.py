@@ -52,8 +52,10 @@ def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
     from npuprof.store import revisions, spec
 
     workspace = spec.Workspace()
-    head = revisions.of(workspace.store).git.read(["HEAD"])[0]
-    found = survey.survey(revisions.at(workspace.store, head[0]), workspace.store, ("HEAD", "work tree"), Context())
+    head = revisions.find_repository(workspace.store).git.read_objects(["HEAD"])[0]
+    found = survey.compare_store_states(
+        revisions.load_revision(workspace.store, head[0]), workspace.store, ("HEAD", "work tree"), Context()
+    )
     assert headline(found, [], "") == "Change 5 settings in 2 presets"
 
 

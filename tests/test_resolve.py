@@ -35,9 +35,9 @@ def test_conformance(case: dict[str, Any], tmp_path: Path) -> None:
     build_store(tmp_path / "profiles", case["presets"])
 
     def resolved() -> npuprof.Config:
-        workspace = spec.Workspace(None, spec.context(case.get("cann"), case.get("product"), case.get("target")))
-        changes = spec.assignments(case.get("set", []), case.get("unset", []))
-        return workspace.config(case["spec"], case.get("with", []), changes)
+        workspace = spec.Workspace(None, spec.build_context(case.get("cann"), case.get("product"), case.get("target")))
+        changes = spec.parse_assignments(case.get("set", []), case.get("unset", []))
+        return workspace.resolve_spec(case["spec"], case.get("with", []), changes)
 
     if "error" in case:
         with pytest.raises(npuprof.NpuprofError) as caught:
@@ -48,9 +48,9 @@ def test_conformance(case: dict[str, Any], tmp_path: Path) -> None:
         assert found[0].hint or found[0].why, "an error without a repair"
         return
     config = resolved()
-    assert values.same(config.settings, case["expect"]), config.settings
-    traced = {key: plain(config.leaves(key)) for key in config.settings}
-    assert values.same(traced, case["expect"]), "the values with origins differ from those without"
+    assert values.is_same_typed_value(config.settings, case["expect"]), config.settings
+    traced = {key: plain(config.traced_value(key)) for key in config.settings}
+    assert values.is_same_typed_value(traced, case["expect"]), "the values with origins differ from those without"
     if "lineage" in case:
         assert [profile.name for profile in config.lineage] == case["lineage"]
     if "scenario" in case:
@@ -260,16 +260,16 @@ def test_another_resolver_written_from_the_contract_agrees(tmp_path: Path, texts
             assert isinstance(expected, str) and codes <= refused, (expected, error)  # noqa: PT017, PT018
             continue
         assert not isinstance(expected, str), f"{name} should have been refused: {expected}"
-        wanted = {keys.full(section, key): value for (section, key), value in expected.items()}
-        assert values.same(config.settings, wanted), (config.settings, wanted)
-        assert values.same({key: plain(config.leaves(key)) for key in config.settings}, wanted)
+        wanted = {keys.format_full_key(section, key): value for (section, key), value in expected.items()}
+        assert values.is_same_typed_value(config.settings, wanted), (config.settings, wanted)
+        assert values.is_same_typed_value({key: plain(config.traced_value(key)) for key in config.settings}, wanted)
         check_origins(config)
 
 
 def check_origins(config: npuprof.Config) -> None:
     """Assert that every leaf comes from a place in a text that holds its value."""
     for key in config.settings:
-        for tail, leaf in leaves(config.leaves(key), ()):
+        for tail, leaf in leaves(config.traced_value(key), ()):
             check_place(leaf.origin, leaf.value)
             origin = config.origin(key, tail)
             assert origin is not None
@@ -290,15 +290,15 @@ def check_place(origin: npuprof.Origin, value: Any) -> None:
     written: Any = origin.document.data
     for part in origin.path:
         written = written[part]
-    if not values.same(written, value):
+    if not values.is_same_typed_value(written, value):
         assert isinstance(written, str), (written, value)
         assert str(value) in written
     name = origin.path[-1]
     if isinstance(name, str):
-        head = f"{keys.segment(name)} = "
+        head = f"{keys.format_key_segment(name)} = "
         assert text.startswith(head), (text, head)
         text = text.removeprefix(head)
-    assert text.startswith(keys.toml(written)), (text, written)
+    assert text.startswith(keys.format_toml_value(written)), (text, written)
 
 
 def test_origins_name_the_winner_first_and_keep_single_elements_apart(tmp_path: Path) -> None:
@@ -328,10 +328,10 @@ def test_origins_name_the_winner_first_and_keep_single_elements_apart(tmp_path: 
 def examples() -> list[Any]:
     """Return options with a structured form, and the documented text of each."""
     found = []
-    for name in catalog.names():
-        option = catalog.option(name)
+    for name in catalog.record_names():
+        option = catalog.find_option(name)
         assert option is not None
-        example = catalog.text("options", name).get("example")
+        example = catalog.find_record_texts("options", name).get("example")
         if option.structure and not STRUCTURES[option.structure].file and isinstance(example, str):
             found.append(pytest.param(name, example, id=name))
     return found
@@ -339,11 +339,11 @@ def examples() -> list[Any]:
 
 @pytest.mark.parametrize(("name", "text"), examples())
 def test_text_and_structured_form_have_one_digest(name: str, text: str) -> None:
-    parsed = values.structured(name, text)
+    parsed = values.parse_structured_value(name, text)
     assert parsed != text, "the documented example has no structured form"
     one, other = (npuprof.loads(toml({"options": {name: form}})) for form in (text, parsed))
     assert one.digest == other.digest
-    assert values.equal(name, text, parsed)
+    assert values.is_equivalent_setting(name, text, parsed)
     assert one.options[name] == text, "a text is kept as it was written"
 
 

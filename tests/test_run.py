@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from building import build_store
 
-from npuprof.catalog.launchers import FACTS, fact
+from npuprof.catalog.launchers import FACTS, find_launcher_fact
 
 SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -171,7 +171,7 @@ BATCH = {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "16", "SLURM
     ],
 )
 def test_a_launcher_inside_a_batch_script_decides(inner: dict[str, str], wanted: tuple[str, ...]) -> None:
-    assert tuple(fact(name, {**BATCH, **inner}) for name in ("rank", "local-rank", "world-size")) == wanted
+    assert tuple(find_launcher_fact(name, {**BATCH, **inner}) for name in ("rank", "local-rank", "world-size")) == wanted
 
 
 def test_facts_nobody_tells_are_left_out_and_said(start: Run) -> None:
@@ -191,12 +191,12 @@ def test_the_rank_table_tells_what_variables_do_not(start: Run, tmp_path: Path) 
 @pytest.mark.parametrize("name", FACTS)
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"server_list": 1}', '{"server_list": [{}]}', '{"server_list": [1]}', "[" * 9999])
 def test_a_broken_rank_table_tells_nothing(name: str, text: str) -> None:
-    assert fact(name, {"ASCEND_DEVICE_ID": "0"} if name != "local-rank" else {}, text) is None
+    assert find_launcher_fact(name, {"ASCEND_DEVICE_ID": "0"} if name != "local-rank" else {}, text) is None
 
 
 def test_the_rank_table_is_asked_only_where_a_variable_is_silent() -> None:
     text = json.dumps(TABLE)
-    assert fact("rank", {"RANK_ID": "9"}, text) == "9"
-    assert fact("rank", {"POD_IP": "10.0.0.1", "DEVICE_ID": "1"}, text) == "1"
-    assert fact("node-rank", {"POD_IP": "10.0.0.2"}, text) == "1"
-    assert fact("rank", {"POD_IP": "10.9.9.9", "DEVICE_ID": "1"}, text) is None
+    assert find_launcher_fact("rank", {"RANK_ID": "9"}, text) == "9"
+    assert find_launcher_fact("rank", {"POD_IP": "10.0.0.1", "DEVICE_ID": "1"}, text) == "1"
+    assert find_launcher_fact("node-rank", {"POD_IP": "10.0.0.2"}, text) == "1"
+    assert find_launcher_fact("rank", {"POD_IP": "10.9.9.9", "DEVICE_ID": "1"}, text) is None

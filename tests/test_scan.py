@@ -278,7 +278,7 @@ def test_every_code_of_the_linter_has_a_page() -> None:
     source = "".join(path.read_text() for path in Path(catalog.__file__).parent.parent.glob("scripts/lint/*.py"))
     codes = {word.strip('",') for word in source.replace("(", " ").split() if word.strip('",').startswith("NP8")}
     assert codes
-    assert codes <= set(pages.pages())
+    assert codes <= set(pages.load_pages())
 
 
 def test_nothing_of_a_script_is_run(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npuprof import catalog
-from npuprof.catalog.schema import SHAPES, schema
+from npuprof.catalog.schema import SHAPES, build_profile_schema
 from npuprof.catalog.structures import STRUCTURES
-from npuprof.checks.settings import faults
+from npuprof.checks.settings import find_setting_faults
 from npuprof.document import profile
 
 jsonschema = pytest.importorskip("jsonschema")
-SCHEMA = schema()
+SCHEMA = build_profile_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
@@ -108,11 +108,11 @@ def test_what_an_editor_should_underline_is_refused(text: str) -> None:
 def test_every_name_of_the_catalogue_is_in_it_with_its_meaning() -> None:
     for section in ("options", "env", "estimator", "atc"):
         known = SCHEMA["$defs"][section]["properties"]
-        for name in catalog.names(section):
-            if section == "estimator" and (argument := catalog.argument(name)) and argument.kind == "object":
+        for name in catalog.record_names(section):
+            if section == "estimator" and (argument := catalog.find_argument(name)) and argument.kind == "object":
                 assert name not in known
             else:
-                assert known[name]["description"].startswith(catalog.text(section, name)["summary"])
+                assert known[name]["description"].startswith(catalog.find_record_texts(section, name)["summary"])
 
 
 def test_it_has_the_tables_and_structures_that_the_code_has() -> None:
@@ -140,9 +140,9 @@ def test_its_patterns_are_those_that_editors_know_too() -> None:
         assert not re.search(r"\(\?[^:=!]|\\[AZz]|[+*?]\+", pattern), "Python only"
 
 
-WORDS = sorted({str(choice) for name in catalog.names() if (option := catalog.option(name)) for choice in option.choices})
-NAMES = [(section, name) for section in ("options", "env", "estimator", "atc") for name in catalog.names(section)]
-EXAMPLES = [catalog.text(section, name).get("example") for section, name in NAMES]
+WORDS = sorted({str(choice) for name in catalog.record_names() if (option := catalog.find_option(name)) for choice in option.choices})
+NAMES = [(section, name) for section in ("options", "env", "estimator", "atc") for name in catalog.record_names(section)]
+EXAMPLES = [catalog.find_record_texts(section, name).get("example") for section, name in NAMES]
 VALUES = (
     st.sampled_from([*WORDS, "", "0", "1", "-1", "3-5", "0|5", "a:1;b:2", "x:on", "/tmp/x", "{}", "a b", "1,2"])
     | st.sampled_from([example for example in EXAMPLES if example is not None])
@@ -164,7 +164,7 @@ VALUES = (
 def test_it_never_refuses_what_the_checks_let_pass(place: tuple[str, str], value: Any) -> None:
     section, name = place
     key = name if section == "options" else f"{section}.{name}"
-    if not any(fault.severity == "error" for fault in faults(key, value)):
+    if not any(fault.severity == "error" for fault in find_setting_faults(key, value)):
         assert accepts(section, name, value), (key, value)
 
 
@@ -174,7 +174,7 @@ def test_it_never_refuses_what_the_checks_let_pass(place: tuple[str, str], value
 def test_it_refuses_no_common_value_anywhere_that_the_checks_let_pass(value: Any) -> None:
     for section, name in NAMES:
         key = name if section == "options" else f"{section}.{name}"
-        if not any(fault.severity == "error" for fault in faults(key, value)):
+        if not any(fault.severity == "error" for fault in find_setting_faults(key, value)):
             assert accepts(section, name, value), (key, value)
 
 
@@ -182,7 +182,7 @@ def test_it_accepts_the_example_of_every_record() -> None:
     tried = 0
     for (section, name), example in zip(NAMES, EXAMPLES, strict=True):
         key = name if section == "options" else f"{section}.{name}"
-        if example is not None and not any(fault.severity == "error" for fault in faults(key, example)):
+        if example is not None and not any(fault.severity == "error" for fault in find_setting_faults(key, example)):
             tried += 1
             assert accepts(section, name, example), (key, example)
     assert tried > 50

@@ -33,10 +33,10 @@ HEADS = st.fixed_dictionaries(
 def settings_of(draw: st.DrawFn) -> dict[str, Any]:
     """Draw options that mostly are fine, some that meet, now and then one that is not."""
     found = draw(adapter.combinations()) if draw(st.booleans()) else {}
-    for name in draw(st.lists(st.sampled_from(catalog.names()), max_size=3)):
-        option = catalog.option(name)
+    for name in draw(st.lists(st.sampled_from(catalog.record_names()), max_size=3)):
+        option = catalog.find_option(name)
         assert option is not None
-        example = catalog.text("options", name).get("example")
+        example = catalog.find_record_texts("options", name).get("example")
         fine = [*option.choices, *([True, False] if option.field == "b" else []), *([example] if example is not None else [])]
         found[name] = draw(st.sampled_from(fine) if fine else st.integers(0, 3))
     found |= draw(
@@ -71,7 +71,7 @@ def test_screened_or_not_the_findings_are_the_same(tmp_path: Path, texts: dict[s
             config = library.resolve(name, cann=cann, product=product)
         except npuprof.NpuprofError:
             continue
-        assert shown(checks.check(config, notes=False)) == shown(f for f in checks.check(config) if f.severity != "info")
+        assert shown(checks.check_config(config, notes=False)) == shown(f for f in checks.check_config(config) if f.severity != "info")
 
 
 def shown(findings: Any) -> list[str]:
@@ -79,7 +79,7 @@ def shown(findings: Any) -> list[str]:
 
 
 def quiet(text: str) -> list[Finding]:
-    return checks.check(npuprof.loads(text), notes=False)
+    return checks.check_config(npuprof.loads(text), notes=False)
 
 
 def test_a_store_with_the_same_names_is_another_store(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_store_with_the_same_names_is_another_store(tmp_path: Path) -> None:
     bad = {"base": "options.hccl_timeot = 5", "leaf": 'profile.extends = ["base"]\noptions.deterministic = 1'}
     for folder, texts, number in (("good", good, 0), ("bad", bad, 1), ("better", good, 0)):
         library = npuprof.open_store(str(build_store(tmp_path / folder, texts)))
-        assert len(checks.check(library.resolve("leaf"), notes=False)) == number
+        assert len(checks.check_config(library.resolve("leaf"), notes=False)) == number
 
 
 def test_what_is_fine_beside_one_option_is_not_beside_another() -> None:

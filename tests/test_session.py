@@ -20,7 +20,7 @@ from npuprof.catalog import values
 from npuprof.catalog.structures import STRUCTURES
 from npuprof.store import spec
 
-READ = [name for name in catalog.names() if (option := catalog.option(name)) and option.field]
+READ = [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field]
 
 
 def read_back(proto: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def wanted(config: npuprof.Config, folder: str = "") -> dict[str, Any]:
     """Return what the parameter map should hold: the documented text of each structured value, or its file."""
     found = {}
     for name, value in config.options.items():
-        option = catalog.option(name)
+        option = catalog.find_option(name)
         assert option is not None
         stored = value
         if isinstance(value, (dict, list)):
@@ -51,7 +51,7 @@ def wanted(config: npuprof.Config, folder: str = "") -> dict[str, Any]:
 
 
 def same(left: dict[str, Any], right: dict[str, Any]) -> bool:
-    return values.same({k: list(v) for k, v in left.items()}, {k: list(v) for k, v in right.items()})
+    return values.is_same_typed_value({k: list(v) for k, v in left.items()}, {k: list(v) for k, v in right.items()})
 
 
 class Runner:
@@ -97,9 +97,9 @@ def runner(tensorflow: Any) -> Runner:
 
 def values_of(name: str) -> st.SearchStrategy[Any]:
     """Return values an option's field can hold, the odd ones too."""
-    option = catalog.option(name)
+    option = catalog.find_option(name)
     assert option is not None
-    example = catalog.text("options", name).get("example")
+    example = catalog.find_record_texts("options", name).get("example")
     known = [*option.choices, *([example] if example is not None else [])]
     kinds = {"b": st.booleans(), "i": st.integers(-(2**63), 2**63 - 1), "s": st.text(characters, max_size=30)}
     hostile = st.sampled_from(
@@ -116,12 +116,12 @@ def test_any_values_come_back(runner: Runner, names: list[str], data: st.DataObj
     runner.check(options(**{name: data.draw(values_of(name)) for name in names}))
 
 
-EXAMPLES = {name: text["example"] for name in READ if "example" in (text := catalog.text("options", name))}
+EXAMPLES = {name: text["example"] for name in READ if "example" in (text := catalog.find_record_texts("options", name))}
 
 
 @pytest.mark.parametrize("name", READ)
 def test_each_example_and_choice_comes_back_to_the_byte(runner: Runner, name: str) -> None:
-    option = catalog.option(name)
+    option = catalog.find_option(name)
     assert option is not None
     stand_in: dict[str, list[Any]] = {"b": [True, False], "i": [0, 7, -1], "s": ["text"]}
     for value in ([EXAMPLES[name]] if name in EXAMPLES else stand_in[option.field or ""]) + list(option.choices):
@@ -132,9 +132,9 @@ def test_each_example_and_choice_comes_back_to_the_byte(runner: Runner, name: st
         assert stored == (value.encode() if isinstance(value, str) else value)
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if catalog.option(name).structure])  # type: ignore[union-attr]
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if catalog.find_option(name).structure])  # type: ignore[union-attr]
 def test_the_structured_form_gives_the_documented_text(runner: Runner, name: str) -> None:
-    option = catalog.option(name)
+    option = catalog.find_option(name)
     assert option is not None
     structure = STRUCTURES[option.structure]
     if structure.file:
@@ -149,10 +149,10 @@ def test_the_structured_form_gives_the_documented_text(runner: Runner, name: str
 
 
 def test_every_shipped_preset_comes_back(runner: Runner, tmp_path: Path) -> None:
-    workspace = spec.Workspace("builtin:", spec.context(target="session"))
+    workspace = spec.Workspace("builtin:", spec.build_context(target="session"))
     seen = 0
     for name in workspace.store.names():
-        config = workspace.config(name)
+        config = workspace.resolve_spec(name)
         if config.scenario == "offline-inference":
             continue
         folder = str(tmp_path / "out")
@@ -245,6 +245,6 @@ def test_the_code_is_formatted_as_black_would(names: list[str], data: st.DataObj
 def test_the_lines_stand_in_the_order_of_the_catalogue() -> None:
     samples: dict[str | None, Any] = {"b": True, "i": 1, "s": "x"}
     chosen = READ[::7]
-    text = npuprof.render(options(**{name: samples[catalog.option(name).field] for name in reversed(chosen)}), "session")  # type: ignore[union-attr]
+    text = npuprof.render(options(**{name: samples[catalog.find_option(name).field] for name in reversed(chosen)}), "session")  # type: ignore[union-attr]
     places = [text.index(f'["{name}"]') for name in chosen]
     assert places == sorted(places)

@@ -11,7 +11,7 @@ from building import codes, toml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof.catalog.sidecars import SIDECARS, mixlist_outcome
+from npuprof.catalog.sidecars import SIDECARS, resolve_mixlist_outcome
 
 ROLES = [(f"{name}-list", action) for name in ("black", "white", "gray") for action in ("to-add", "to-remove")]
 #: What the parser accepts for one operator, role by role.
@@ -64,7 +64,7 @@ def test_the_combinations_of_roles_are_those_the_parser_takes(count: int) -> Non
     ],
 )
 def test_where_an_operator_ends(roles: Any, base: str | None, outcome: str | None) -> None:
-    assert mixlist_outcome(mixlist(roles), "A", base) == outcome
+    assert resolve_mixlist_outcome(mixlist(roles), "A", base) == outcome
 
 
 @pytest.mark.parametrize(

@@ -83,12 +83,12 @@ def test_any_text_has_no_structured_form_or_one_without_loss(kind: str, text: st
     assert structure.parse(structure.format(value)) == value
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.names() if (o := catalog.option(name)) and o.structure])
+@pytest.mark.parametrize("name", [name for name in catalog.record_names() if (o := catalog.find_option(name)) and o.structure])
 def test_each_example_in_the_catalogue_fits_its_structure(name: str) -> None:
-    option = catalog.option(name)
+    option = catalog.find_option(name)
     assert option is not None
     structure = STRUCTURES[option.structure]
-    example = catalog.text("options", name).get("example")
+    example = catalog.find_record_texts("options", name).get("example")
     if structure.file or not isinstance(example, str):
         return
     assert structure.faults(structure.parse(example)) == []

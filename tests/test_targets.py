@@ -15,17 +15,17 @@ from recorders import LEAVES, RefusedError, adapter, execute, parameter_map, wri
 import npuprof
 from npuprof import catalog, renderers
 from npuprof.catalog import Option
-from npuprof.renderers.common import wire
+from npuprof.renderers.common import encode_field_value
 from npuprof.resolve.config import Config
 
 PYTHON = [name for name in npuprof.TARGETS if name not in ("atc", "toml", "json")]
 #: The targets whose ``session_config`` sets every option.
 WHOLE = ["session", "session-migrated", "init-resource", "estimator-migrated", "keras"]
-READ = [name for name in catalog.names() if (option := catalog.option(name)) and option.field]
+READ = [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field]
 
 
 def record(name: str) -> Option:
-    option = catalog.option(name)
+    option = catalog.find_option(name)
     assert option is not None
     return option
 
@@ -38,7 +38,7 @@ def sample(name: str) -> Any:
     if option.surface_values and option.field != "b":
         words = next(iter(option.surface_values.values()))
         return int(next(iter(words))) if option.field == "i" else next(iter(words))
-    example = catalog.text("options", name).get("example")
+    example = catalog.find_record_texts("options", name).get("example")
     if example is not None:
         return example
     return {"b": True, "i": max(1, option.minimum or 0), "s": "some text"}[option.field or "b"]
@@ -64,7 +64,7 @@ def expected(preset: Config) -> dict[str, tuple[str, Any]]:
     for name, value in preset.options.items():
         field = record(name).field
         assert field is not None
-        stored = wire(name, value)
+        stored = encode_field_value(name, value)
         found[name] = (field, stored.encode() if field == "s" else stored)
     return found
 
@@ -208,7 +208,7 @@ def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: 
         with pytest.raises(KeyError), module["initialized_system"]():
             raise KeyError
         assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
-    rendered = renderers.target("initialize-system").write(preset, False)
+    rendered = renderers.load_target("initialize-system").write(preset, False)
     assert any("hcom_parallel" in note and "iterations_per_loop" in note for note in rendered.notes)
 
 
@@ -234,7 +234,7 @@ def test_the_vendors_example_of_initialize_system(tensorflow: Any) -> None:
 # -- estimator ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.names() if "run_config" in record(name).spelling])
+@pytest.mark.parametrize("name", [name for name in catalog.record_names() if "run_config" in record(name).spelling])
 def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, name: str) -> None:
     option = record(name)
     for value in option.choices or (sample(name),):
@@ -284,7 +284,7 @@ SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type":
 )
 def test_releases_without_hybrid_compilation_are_not_given_its_argument(cann: str | None, named: str, given: bool, told: bool) -> None:
     preset = npuprof.loads(toml({"profile": {"cann": named}, "options": SIZES}), cann=cann)
-    rendered = renderers.target("estimator").write(preset, False)
+    rendered = renderers.load_target("estimator").write(preset, False)
     assert ("compile_hybrid_mode=0" in rendered.text) is given
     assert any("compile_hybrid_mode" in finding.message for finding in rendered.findings) is told
 
@@ -356,7 +356,7 @@ def test_more_arguments_can_be_given_in_the_script_but_none_twice(tensorflow: An
 # -- TF 2 --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.names() if "global_options" in record(name).spelling])
+@pytest.mark.parametrize("name", [name for name in catalog.record_names() if "global_options" in record(name).spelling])
 def test_every_leaf_of_tf_2_takes_the_value_or_it_is_refused(tensorflow: Any, name: str) -> None:
     path = record(name).spelling["global_options"]
     choices = LEAVES[path][0]
@@ -379,7 +379,7 @@ def test_every_leaf_of_tf_2_takes_the_value_or_it_is_refused(tensorflow: Any, na
 
 
 def test_every_leaf_with_a_twin_in_tf_1_is_spelled() -> None:
-    spelled = {record(name).spelling.get("global_options") for name in catalog.names()}
+    spelled = {record(name).spelling.get("global_options") for name in catalog.record_names()}
     only_there = {"overflow_flag", "execute_times", "experimental.graph_memory_optimize_config.recompute"}
     assert set(LEAVES) - spelled == only_there
 
@@ -417,7 +417,7 @@ def test_code_finds_its_sidecar_files_from_anywhere(tensorflow: Any, target: str
 
     store({"mixed": MIXLIST})
     assert run("render", "mixed", "--to", target, "-o", tmp_path / "out").code == 0
-    file = tmp_path / "out" / renderers.target(target).file
+    file = tmp_path / "out" / renderers.load_target(target).file
     source = file.read_text()
     assert formatted(source) == source
     with adapter(tensorflow) as journal:
@@ -438,10 +438,10 @@ def test_code_finds_its_sidecar_files_from_anywhere(tensorflow: Any, target: str
 def test_a_hook_that_the_script_must_add_is_said_in_the_code_and_as_a_finding() -> None:
     preset = config(toml({"options": {"experimental_accelerate_train_mode": "fast|loss|1.05", "iterations_per_loop": 10}}))
     for target in ("session", "estimator", "estimator-migrated", "keras"):
-        rendered = renderers.target(target).write(preset, False)
+        rendered = renderers.load_target(target).write(preset, False)
         assert "TellMeStepOrLossHook(loss=..., final_loss=...)" in rendered.text
         assert "NP905" in [finding.code for finding in rendered.findings]
-    codes = [finding.code for finding in renderers.target("session").write(preset, False).findings]
+    codes = [finding.code for finding in renderers.load_target("session").write(preset, False).findings]
     assert codes == ["NP905", "NP906"]
 
 

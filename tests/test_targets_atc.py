@@ -48,7 +48,7 @@ def atc(tmp_path: Path) -> Callable[[str], list[str]]:
 def codes(options: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the findings of a rendering: code and severity."""
     try:
-        rendered = renderers.target("atc").write(config(toml({"options": options, "atc": flags})), False)
+        rendered = renderers.load_target("atc").write(config(toml({"options": options, "atc": flags})), False)
     except npuprof.NpuprofError as error:
         return [(finding.code, finding.severity) for finding in error.findings]
     return [(finding.code, finding.severity) for finding in rendered.findings]
@@ -82,11 +82,11 @@ def test_an_option_becomes_its_flag(atc: Callable[[str], list[str]], options: di
         assert len(words) == 5
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.names() if (o := catalog.option(name)) and "atc" in o.spelling])
+@pytest.mark.parametrize("name", [name for name in catalog.record_names() if (o := catalog.find_option(name)) and "atc" in o.spelling])
 def test_each_flag_an_option_is_spelled_with_exists(name: str) -> None:
-    option = catalog.option(name)
+    option = catalog.find_option(name)
     assert option is not None
-    flag = catalog.flag(option.spelling["atc"].removeprefix("--"))
+    flag = catalog.find_flag(option.spelling["atc"].removeprefix("--"))
     assert flag is not None
     assert flag.twin == name
     if flag.choices and option.choices:

@@ -9,9 +9,9 @@ from building import config
 
 import npuprof
 from npuprof.model import NpuprofError
-from npuprof.renderers.environment import variables
+from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import FORMATS
-from npuprof.renderers.shell import SHELLS, export
+from npuprof.renderers.shell import SHELLS, format_export_lines
 
 PRESETS = {
     "training": """\
@@ -99,10 +99,10 @@ def test_a_rendering_is_as_it_was_accepted(name: str, target: str, golden: Calla
 @pytest.mark.parametrize("name", ["training", "awkward"])
 def test_an_environment_is_as_it_was_accepted(name: str, golden: Callable[[str, str], None]) -> None:
     preset = config(PRESETS[name])
-    found, _ = variables(preset, {"rank": "3"}.get, "/cache")
+    found, _ = collect_env_variables(preset, {"rank": "3"}.get, "/cache")
     for shell, row in SHELLS.items():
         taken = {key: text for key, text in found.items() if not row.refuses(text)}
-        golden(f"{name}/env-{shell}.txt", export(row, taken))
+        golden(f"{name}/env-{shell}.txt", format_export_lines(row, taken))
     for form, kind in FORMATS.items():
         taken = {key: text for key, text in found.items() if not kind.refuses(key, text)}
         golden(f"{name}/env-{form}.txt", kind.write(preset, taken, {}))

@@ -13,7 +13,7 @@ from repositories import Repo
 
 from npuprof.model import NpuprofError
 from npuprof.store import spec
-from npuprof.store.commits import _date
+from npuprof.store.commits import format_commit_date
 from npuprof.store.git import Git
 
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
@@ -30,7 +30,7 @@ def repo(repo: Repo) -> Repo:
 def test_a_branch_with_a_plus_is_a_revision(repo: Repo, asked: str, run: Callable[..., Any]) -> None:
     repo.git("branch", "fix+more")
     repo.commit({"base": BASE.format(600), "extra": "[options]\ngraph_run_mode = 1\n"})
-    config = spec.Workspace().config(asked)
+    config = spec.Workspace().resolve_spec(asked)
     assert config.settings["hccl_timeout"] == 1800
     assert ("graph_run_mode" in config.settings) == ("extra" in asked)
 
@@ -39,8 +39,8 @@ def test_a_preset_goes_before_a_branch_with_a_plus(repo: Repo) -> None:
     repo.git("branch", "fix+extra")
     repo.commit({"base": BASE.format(600), "extra": "[options]\ngraph_run_mode = 1\n"})
     repo.git("branch", "fix")
-    assert spec.Workspace().config("leaf@fix+extra").settings == {"hccl_timeout": 600, "graph_run_mode": 1}
-    assert spec.Workspace().config("leaf@'fix+extra'").settings == {"hccl_timeout": 1800}
+    assert spec.Workspace().resolve_spec("leaf@fix+extra").settings == {"hccl_timeout": 600, "graph_run_mode": 1}
+    assert spec.Workspace().resolve_spec("leaf@'fix+extra'").settings == {"hccl_timeout": 1800}
 
 
 def test_a_single_spec_with_a_plus_in_its_branch_is_compared_and_an_unknown_one_refused(repo: Repo, run: Callable[..., Any]) -> None:
@@ -56,7 +56,7 @@ def test_a_single_spec_with_a_plus_in_its_branch_is_compared_and_an_unknown_one_
 
 def test_a_spec_is_taken_apart_as_it_was_where_nothing_is_quoted() -> None:
     for text in ("a", "a+b", "a++b", "+a", "a+", "+", "a@1+b", "a@1+b@2"):
-        assert re.findall(spec._PART, text) == text.split("+")
+        assert re.findall(spec._SPEC_PART, text) == text.split("+")
 
 
 def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Callable[..., Any]) -> None:
@@ -75,13 +75,13 @@ def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Callable[
 
 def test_list_asks_git_once_and_only_where_there_are_tags(repo: Repo, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[str, ...]] = []
-    start = Git._start
+    start = Git._start_process
 
     def counted(self: Git, *words: str, **more: int) -> object:
         started.append(words)
         return start(self, *words, **more)
 
-    monkeypatch.setattr(Git, "_start", counted)
+    monkeypatch.setattr(Git, "_start_process", counted)
     assert run("list").code == 0
     assert started == []
     repo.release("leaf", "1.0.0")
@@ -129,18 +129,18 @@ def test_contents_are_read_alike_few_or_many_and_what_is_missing_is_left_out(rep
         (repo.folder / f"f{number}").write_bytes(text)
     oids = repo.git("hash-object", "-w", "--stdin-paths", stdin="\n".join(f"f{number}" for number in range(count)).encode()).split()
     asked = [*oids[:2], "0" * 40, *oids[2:], "1" * 40]
-    assert Git(str(repo.folder)).contents(asked)() == dict(zip(oids, texts, strict=True))
+    assert Git(str(repo.folder)).request_contents(asked)() == dict(zip(oids, texts, strict=True))
 
 
 def test_more_requests_than_a_pipe_holds_are_answered(repo: Repo) -> None:
     head = repo.head
-    assert list(Git(str(repo.folder)).contents([head] * 20_000)()) == [head]
+    assert list(Git(str(repo.folder)).request_contents([head] * 20_000)()) == [head]
 
 
 def test_contents_without_a_repository_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     with pytest.raises(NpuprofError):
-        Git(str(tmp_path)).contents(["0" * 40] * 500)()
+        Git(str(tmp_path)).request_contents(["0" * 40] * 500)()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_contents_without_a_repository_are_refused(tmp_path: Path, monkeypatch: 
     ],
 )  # fmt: skip
 def test_dates_are_those_of_the_author(stamp: int, zone: str, date: str) -> None:
-    assert _date(stamp, zone) == date
+    assert format_commit_date(stamp, zone) == date
 
 
 @pytest.mark.parametrize("others", [0, 300])
@@ -182,7 +182,7 @@ def test_revisions_from_before_the_store_moved_are_read_where_it_was(repo: Repo,
     repo.release("leaf", "1.0.0")
     repo.git("mv", "presets", "profiles")
     repo.commit({"base": BASE.format(600)}, "back")
-    assert spec.Workspace().config("leaf@1").settings == {"hccl_timeout": 1800}
+    assert spec.Workspace().resolve_spec("leaf@1").settings == {"hccl_timeout": 1800}
     done = run("diff", "--rev", "HEAD~1")
     assert "~ 2 presets: hccl_timeout 1800 → 600 s" in done.out
     assert "presets/base.toml:4" in done.out

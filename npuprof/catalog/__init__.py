@@ -21,7 +21,7 @@ class Option(Record):
     ``field`` is the protobuf field the adapter reads (``b``, ``i``, ``s``), None where nothing reads the key.
     ``choices``, ``minimum``, ``maximum`` and ``pattern`` bound the value, ``lax_pattern`` and
     ``doubtful_values`` what the adapter takes beyond the documentation. ``structure`` names the structured
-    form. ``states`` has one letter for each release of ``releases()``: ``Y`` read, ``.`` not read, ``?``
+    form. ``states`` has one letter for each release of ``load_releases()``: ``Y`` read, ``.`` not read, ``?``
     unknown. ``level`` says which part of the engine receives the option (``init``: once per process).
     ``spelling`` is the name on each other surface, ``surface_values`` how values are written on one that
     writes them differently (a value missing there cannot be written there). Sources are in ``Texts``.
@@ -162,7 +162,7 @@ class Rule(Record):
     by_product: bool
 
 
-def part(name: str) -> Any:
+def load_built_part(name: str) -> Any:
     """Return one part of the built form: a section, ``texts``, ``rules``, ``rule_texts``, ``pages``, ``releases``, ``products``."""
     try:
         return import_module(f"npuprof.catalog._built.{name}").DATA
@@ -171,74 +171,74 @@ def part(name: str) -> Any:
 
 
 @cache
-def _records(section: str) -> dict[str, dict[str, Any]]:
-    records: dict[str, dict[str, Any]] = part(section)
+def _load_records(section: str) -> dict[str, dict[str, Any]]:
+    records: dict[str, dict[str, Any]] = load_built_part(section)
     return records
 
 
 @cache
-def option(name: str) -> Option | None:
+def find_option(name: str) -> Option | None:
     """Return the session option of that name, or None."""
-    record = _records("options").get(name)
+    record = _load_records("options").get(name)
     return Option(name, **record) if record else None
 
 
 @cache
-def variable(name: str) -> Variable | None:
+def find_variable(name: str) -> Variable | None:
     """Return the environment variable of that name, or None."""
-    record = _records("env").get(name)
+    record = _load_records("env").get(name)
     return Variable(name, **record) if record else None
 
 
 @cache
-def flag(name: str) -> Flag | None:
+def find_flag(name: str) -> Flag | None:
     """Return the ATC flag of that name (without dashes), or None."""
-    record = _records("atc").get(name)
+    record = _load_records("atc").get(name)
     return Flag(name, **record) if record else None
 
 
 @cache
-def argument(name: str) -> Argument | None:
+def find_argument(name: str) -> Argument | None:
     """Return the estimator argument of that name, or None."""
-    record = _records("estimator").get(name)
+    record = _load_records("estimator").get(name)
     return Argument(name, **record) if record else None
 
 
-def names(section: str = "options") -> tuple[str, ...]:
+def record_names(section: str = "options") -> tuple[str, ...]:
     """Return the names a section knows, in the catalogue's order, which is the order of every output."""
-    return tuple(_records(section))
+    return tuple(_load_records(section))
 
 
 @cache
-def order(section: str) -> dict[str, int]:
+def record_positions(section: str) -> dict[str, int]:
     """Return the place of each name in the catalogue's order."""
-    return {name: index for index, name in enumerate(_records(section))}
+    return {name: index for index, name in enumerate(_load_records(section))}
 
 
 @cache
-def by_spelling(surface: str) -> dict[str, str]:
+def options_by_spelling(surface: str) -> dict[str, str]:
     """Return, for each name that options have on another surface, the option it stands for."""
-    found = {name: option(name) for name in names()}
+    found = {name: find_option(name) for name in record_names()}
     return {record.spelling[surface]: name for name, record in found.items() if record and surface in record.spelling}
 
 
-def text(section: str, name: str) -> dict[str, Any]:
+def find_record_texts(section: str, name: str) -> dict[str, Any]:
     """Return the prose and the sources of a record: summary, doc, value_docs, source, ..."""
-    texts: dict[str, dict[str, Any]] = part("texts")[section]
+    texts: dict[str, dict[str, Any]] = load_built_part("texts")[section]
     return texts.get(name, {})
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def load_rules() -> tuple[Rule, ...]:
     """Return the rules between options."""
-    return tuple(Rule(*record) for record in part("rules")["rules"])
+    return tuple(Rule(*record) for record in load_built_part("rules")["rules"])
 
 
 @cache
 def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
     """Return, for each key that can set off rules, the rules it sets off."""
     found: dict[str, list[Rule]] = {}
-    for rule in rules():
+    for rule in load_rules():
         for key in rule.triggers:
             found.setdefault(key, []).append(rule)
     return {key: tuple(group) for key, group in found.items()}
@@ -248,19 +248,19 @@ def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
 def rules_by_key() -> dict[str, tuple[Rule, ...]]:
     """Return, for each key, the rules that read it."""
     found: dict[str, list[Rule]] = {}
-    for rule in rules():
+    for rule in load_rules():
         for key in rule.reads:
             found.setdefault(key, []).append(rule)
     return {key: tuple(group) for key, group in found.items()}
 
 
-def advice() -> tuple[dict[str, Any], ...]:
+def load_advice() -> tuple[dict[str, Any], ...]:
     """Return the advice that no check can give: ``options``, ``when``, ``text``, ``source``."""
-    return tuple(part("rule_texts")["advice"])
+    return tuple(load_built_part("rule_texts")["advice"])
 
 
 @cache
-def twins() -> dict[str, tuple[str, ...]]:
+def load_env_twins() -> dict[str, tuple[str, ...]]:
     """Return, for each option, the environment variables that mean the same."""
-    found: dict[str, tuple[str, ...]] = part("rules")["twins"]
+    found: dict[str, tuple[str, ...]] = load_built_part("rules")["twins"]
     return found

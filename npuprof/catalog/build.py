@@ -17,7 +17,7 @@ if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the
     sys.path.insert(0, str(HERE.parent.parent))
 
 from npuprof.catalog import condition  # noqa: E402
-from npuprof.catalog.releases import key  # noqa: E402
+from npuprof.catalog.releases import parse_release_version  # noqa: E402
 from npuprof.model import SECTIONS  # noqa: E402
 
 #: The order of the pages is the order of the options in every output.
@@ -26,60 +26,65 @@ PAGES = (
     "performance-basic", "performance-advanced", "profiling", "aoe", "build", "data-augmentation",
     "exception-remedy", "experimental", "deprecated", "undocumented", "removed",
 )  # fmt: skip
-_TEXT = {
+_PROSE_FIELDS = {
     "summary", "doc", "default_note", "value_docs", "source", "doubt", "confidence", "example", "ge_option",
     "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
     "conflicts", "requires", "file", "separator",
 }  # fmt: skip
-_KEEP = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires"}}
-_RENAME = {"min": "minimum", "max": "maximum"}
+_KEPT_FIELDS = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires"}}
+_RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 
 @cache
-def data() -> dict[str, Any]:
+def build_parts() -> dict[str, Any]:
     """Return every part of the built form by the name of its module."""
-    releases = _toml("releases.toml")["release"]
+    releases = _read_toml_file("releases.toml")["release"]
     options: dict[str, Any] = {}
     for page in PAGES:
-        for name, record in _toml(f"options/{page}.toml").items():
-            options[name] = {"page": page, **record, "states": _states(record, releases)}
-    sections = {"options": options, "env": _toml("env.toml"), "atc": _toml("atc.toml"), "estimator": _toml("estimator.toml")}
+        for name, record in _read_toml_file(f"options/{page}.toml").items():
+            options[name] = {"page": page, **record, "states": _compute_release_states(record, releases)}
+    sections = {
+        "options": options,
+        "env": _read_toml_file("env.toml"),
+        "atc": _read_toml_file("atc.toml"),
+        "estimator": _read_toml_file("estimator.toml"),
+    }
     parts: dict[str, Any] = {section: {} for section in SECTIONS}
     parts["texts"] = {section: {} for section in SECTIONS}
     for section, records in sections.items():
-        prose = _TEXT - _KEEP.get(section, set())
+        prose = _PROSE_FIELDS - _KEPT_FIELDS.get(section, set())
         for name, record in records.items():
-            parts[section][name] = {_RENAME.get(k, k): _frozen(v) for k, v in record.items() if k not in prose}
+            parts[section][name] = {_RENAMED_FIELDS.get(k, k): _freeze_lists(v) for k, v in record.items() if k not in prose}
             parts["texts"][section][name] = {k: v for k, v in record.items() if k in prose}
-    parts["releases"] = {release["name"]: key(release["name"]) for release in releases}
-    parts["products"] = _toml("products.toml")
-    parts["pages"] = _toml("pages.toml")
-    parts["migrations"] = _migrations(_toml("migrations.toml"))
-    parts["rules"], parts["rule_texts"] = _rules(_toml("rules.toml"), options, sections["env"])
+    parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
+    parts["products"] = _read_toml_file("products.toml")
+    parts["pages"] = _read_toml_file("pages.toml")
+    parts["migrations"] = _build_migrations(_read_toml_file("migrations.toml"))
+    parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"])
     return parts
 
 
-def write(folder: Path) -> None:
+def write_parts(folder: Path) -> None:
     """Write the built form as modules below ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, value in {**data(), "__init__": None}.items():
+    for name, value in {**build_parts(), "__init__": None}.items():
         head = '"""Generated from the TOML records by npuprof.catalog.build."""\n'
         body = "" if value is None else f"\nDATA = {pformat(value, width=160, sort_dicts=False)}\n"
         (folder / f"{name}.py").write_text(head + body, encoding="utf-8")
 
 
-def _toml(name: str) -> dict[str, Any]:
+def _read_toml_file(name: str) -> dict[str, Any]:
     return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
 
 
-def _frozen(value: Any) -> Any:
+def _freeze_lists(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(map(_frozen, value))
-    return {key: _frozen(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return tuple(map(_freeze_lists, value))
+    return {key: _freeze_lists(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
+def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
     """Return a letter for each release: ``Y`` the adapter reads the key, ``.`` it does not, ``?`` unknown."""
     names = [release["name"] for release in releases]
     if "field" not in record and "removed_in" not in record:
@@ -102,62 +107,64 @@ def _states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
     return "".join(letters)
 
 
-def _rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the checks read of the rules, and apart from it what only people read."""
     rules, texts = [], {}
     for record in source["rule"]:
-        when = condition.parse(record["when"])
-        needs = condition.parse(record["needs"]) if "needs" in record else None
-        triggers = _settings(when)
-        reads = _settings(needs) if needs else ()
+        when = condition.parse_condition(record["when"])
+        needs = condition.parse_condition(record["needs"]) if "needs" in record else None
+        triggers = _collect_condition_settings(when)
+        reads = _collect_condition_settings(needs) if needs else ()
         rules.append((
             record["code"], record["name"], record["severity"], tuple(record["options"]), when, needs,
-            record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers, _required(when, options),
-            _by_product([when, needs] if needs else [when], options),
+            record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers, _find_required(when, options),
+            _is_product_dependent([when, needs] if needs else [when], options),
         ))  # fmt: skip
         texts[record["code"]] = record
-    advice = tuple({**record, "when": condition.parse(record["when"]) if "when" in record else None} for record in source.get("advice", ()))
+    advice = tuple(
+        {**record, "when": condition.parse_condition(record["when"]) if "when" in record else None} for record in source.get("advice", ())
+    )
     twins: dict[str, list[str]] = {}
     for name, record in variables.items():
         if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values")):
             twins.setdefault(record["session_option"], []).append(name)
-    return {"rules": tuple(rules), "twins": _frozen(twins)}, {"rules": texts, "advice": advice}
+    return {"rules": tuple(rules), "twins": _freeze_lists(twins)}, {"rules": texts, "advice": advice}
 
 
-def _required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
+def _find_required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
     """Return settings without which a condition cannot be true, whatever the scenario or product."""
     if tree[0] == "and":
-        return tuple(sorted({key for child in tree[1:] for key in _required(child, options)}))
-    paths = condition.paths(tree)
+        return tuple(sorted({key for child in tree[1:] for key in _find_required(child, options)}))
+    paths = condition.collect_condition_paths(tree)
     if len(paths) != 1 or paths[0][0] in ("product", "scenario", "cann"):
         return ()
     option = options.get(paths[0][0], {})
     vague = any(name.startswith("default_") and name != "default_note" for name in option)
-    if tree[0] != "set" and (vague or condition.holds(tree, lambda path: (False, option.get("default"))) is True):
+    if tree[0] != "set" and (vague or condition.evaluate_condition(tree, lambda path: (False, option.get("default"))) is True):
         return ()
-    return _settings(tree)
+    return _collect_condition_settings(tree)
 
 
-def _by_product(trees: list[Any], options: dict[str, Any]) -> bool:
-    paths = [path for tree in trees for path in condition.paths(tree)]
+def _is_product_dependent(trees: list[Any], options: dict[str, Any]) -> bool:
+    paths = [path for tree in trees for path in condition.collect_condition_paths(tree)]
     return any(path[0] == "product" or "default_by_product" in options.get(path[0], {}) for path in paths)
 
 
-def _migrations(source: dict[str, Any]) -> dict[str, Any]:
+def _build_migrations(source: dict[str, Any]) -> dict[str, Any]:
     steps = tuple(
         (
-            row["rule"], row["option"], condition.parse(row["when"]), row["since"], row["loss"], row["action"], row.get("to", ""),
+            row["rule"], row["option"], condition.parse_condition(row["when"]), row["since"], row["loss"], row["action"], row.get("to", ""),
             tuple(row.get("values", {}).items()), tuple(row.get("scenarios", ())), row["why"], row["decide"], row["source"],
         )
         for row in source["step"]
     )  # fmt: skip
     defaults = tuple((row["option"], row.get("unless", ""), row["since"], row["before"], row["after"]) for row in source["default"])
-    return {"steps": steps, "defaults": defaults, "unchanged": _frozen(source["unchanged"])}
+    return {"steps": steps, "defaults": defaults, "unchanged": _freeze_lists(source["unchanged"])}
 
 
-def _settings(tree: Any) -> tuple[str, ...]:
+def _collect_condition_settings(tree: Any) -> tuple[str, ...]:
     """Return the keys of the settings a condition reads, the facts about the job left out."""
-    found = (".".join(path[:2]) if path[0] in SECTIONS else path[0] for path in condition.paths(tree))
+    found = (".".join(path[:2]) if path[0] in SECTIONS else path[0] for path in condition.collect_condition_paths(tree))
     return tuple(sorted({key for key in found if key not in ("product", "scenario", "cann")}))
 
 
@@ -169,11 +176,11 @@ try:  # the build hook of the wheel
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
             """Write the modules before the files of the wheel are gathered."""
-            write(HERE / "_built")
+            write_parts(HERE / "_built")
             build_data["artifacts"].append("npuprof/catalog/_built/*.py")
 
 except ImportError:
     pass
 
 if __name__ == "__main__":
-    write(HERE / "_built")
+    write_parts(HERE / "_built")

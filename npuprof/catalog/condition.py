@@ -31,35 +31,35 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def parse(text: str) -> Any:
+def parse_condition(text: str) -> Any:
     """Return ``text`` as nested tuples. Raises ValueError for anything outside the small language."""
     import ast
 
-    return _parse(ast.parse(text, mode="eval").body, text)
+    return _parse_expression(ast.parse(text, mode="eval").body, text)
 
 
-def _parse(node: ast.expr, text: str) -> Any:
+def _parse_expression(node: ast.expr, text: str) -> Any:
     import ast
 
     if isinstance(node, ast.BoolOp):
         word = "and" if isinstance(node.op, ast.And) else "or"
-        return (word, *(_parse(value, text) for value in node.values))
+        return (word, *(_parse_expression(value, text) for value in node.values))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return ("not", _parse(node.operand, text))
+        return ("not", _parse_expression(node.operand, text))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         return ("const", -node.operand.value)  # type: ignore[operator]
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         return _parse_comparison(node, text)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return ("*", _parse(node.left, text), _parse(node.right, text))
+        return ("*", _parse_expression(node.left, text), _parse_expression(node.right, text))
     if isinstance(node, ast.Constant):
         return ("const", node.value)
     if isinstance(node, ast.Tuple):
-        return ("const", tuple(_parse(item, text)[1] for item in node.elts))
+        return ("const", tuple(_parse_expression(item, text)[1] for item in node.elts))
     if isinstance(node, ast.Name) and node.id in _WORDS:
         return ("const", _WORDS[node.id])
     if isinstance(node, (ast.Name, ast.Attribute)):
-        return ("value", _dotted(node, text))
+        return ("value", _parse_dotted_name(node, text))
     raise ValueError(f"not a condition: {text}")
 
 
@@ -68,65 +68,65 @@ def _parse_comparison(node: ast.Compare, text: str) -> Any:
 
     op, right = node.ops[0], node.comparators[0]
     if isinstance(op, ast.Is) and isinstance(right, ast.Name) and right.id in ("set", "unset"):
-        return (right.id, _dotted(node.left, text))
+        return (right.id, _parse_dotted_name(node.left, text))
     words = {
         ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=",
         ast.Gt: ">", ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
     }  # fmt: skip
     if type(op) not in words:
         raise ValueError(f"not a condition: {text}")
-    return (words[type(op)], _parse(node.left, text), _parse(right, text))
+    return (words[type(op)], _parse_expression(node.left, text), _parse_expression(right, text))
 
 
-def _dotted(node: ast.expr, text: str) -> tuple[str, ...]:
+def _parse_dotted_name(node: ast.expr, text: str) -> tuple[str, ...]:
     import ast
 
     if isinstance(node, ast.Attribute):
-        return (*_dotted(node.value, text), node.attr)
+        return (*_parse_dotted_name(node.value, text), node.attr)
     if isinstance(node, ast.Name):
         return (node.id,)
     raise ValueError(f"not a name: {text}")
 
 
-def paths(tree: Any) -> list[tuple[str, ...]]:
+def collect_condition_paths(tree: Any) -> list[tuple[str, ...]]:
     """Return every dotted name a condition reads, in order, each once."""
     if tree[0] in ("value", "set", "unset"):
         return [tree[1]]
     found: list[tuple[str, ...]] = []
     if tree[0] != "const":
         for child in tree[1:]:
-            found += [path for path in paths(child) if path not in found]
+            found += [path for path in collect_condition_paths(child) if path not in found]
     return found
 
 
-def weighed(tree: Any) -> set[tuple[str, ...]]:
+def collect_compared_paths(tree: Any) -> set[tuple[str, ...]]:
     """Return the dotted names whose values a condition compares; of all others it only asks whether they are set."""
     if tree[0] == "value":
         return {tree[1]}
     if tree[0] in ("set", "unset", "const"):
         return set()
-    return {path for child in tree[1:] for path in weighed(child)}
+    return {path for child in tree[1:] for path in collect_compared_paths(child)}
 
 
-def holds(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> bool | None:
+def evaluate_condition(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> bool | None:
     """Return whether a condition is true, false, or (None) cannot be told."""
     word = tree[0]
     if word in ("set", "unset"):
         known = lookup(tree[1])[0]
         return known if known is None or word == "set" else not known
     if word == "not":
-        inner = holds(tree[1], lookup)
+        inner = evaluate_condition(tree[1], lookup)
         return None if inner is None else not inner
     if word in ("and", "or"):
         decisive, answer = word == "or", word == "and"  # type: bool, bool | None
         for child in tree[1:]:
-            found = holds(child, lookup)
+            found = evaluate_condition(child, lookup)
             if found is decisive:
                 return decisive
             if found is None:
                 answer = None
         return answer
-    left, right = _value(tree[1], lookup), _value(tree[2], lookup)
+    left, right = _evaluate_operand(tree[1], lookup), _evaluate_operand(tree[2], lookup)
     if left is None or right is None:
         return None
     try:
@@ -135,10 +135,10 @@ def holds(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]
         return None
 
 
-def _value(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> Any:
+def _evaluate_operand(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> Any:
     if tree[0] == "const":
         return tree[1]
     if tree[0] == "value":
         return lookup(tree[1])[1]
-    left, right = _value(tree[1], lookup), _value(tree[2], lookup)
+    left, right = _evaluate_operand(tree[1], lookup), _evaluate_operand(tree[2], lookup)
     return None if not isinstance(left, int) or not isinstance(right, int) else left * right

@@ -44,24 +44,24 @@ _NUMBERS = ("rank", "local-rank", "world-size", "node-rank")
 _SERVERS = ("CM_WORKER_IP", "HCCL_IF_IP", "POD_IP", "XDL_IP", "POD_NAME", "HOSTNAME")
 
 
-def fact(name: str, environ: Mapping[str, str], table: str = "") -> str | None:
+def find_launcher_fact(name: str, environ: Mapping[str, str], table: str = "") -> str | None:
     """Return what the launcher says of this process, or None where nothing has said it.
 
     ``table`` is the text of the rank table, if there is one.
     """
-    inner = [told.get(name, ()) for known, told in _LAUNCHERS if all(_says(environ, variable, "rank") for variable in known)]
+    inner = [told.get(name, ()) for known, told in _LAUNCHERS if all(_has_fact_value(environ, variable, "rank") for variable in known)]
     variables = (variable for group in (*inner, FACTS[name]) for variable in group)
-    told = next((environ[variable] for variable in variables if _says(environ, variable, name)), None)
-    return told if told is not None or not table else _from_table(name, environ, table)
+    told = next((environ[variable] for variable in variables if _has_fact_value(environ, variable, name)), None)
+    return told if told is not None or not table else _find_rank_table_fact(name, environ, table)
 
 
-def _says(environ: Mapping[str, str], variable: str, name: str) -> bool:
+def _has_fact_value(environ: Mapping[str, str], variable: str, name: str) -> bool:
     """Return whether a variable holds a fact of this kind: text that is no number is no rank."""
     text = environ.get(variable, "")
     return text.isascii() and text.isdecimal() if name in _NUMBERS else bool(text)
 
 
-def _from_table(name: str, environ: Mapping[str, str], table: str) -> str | None:
+def _find_rank_table_fact(name: str, environ: Mapping[str, str], table: str) -> str | None:
     import json
 
     try:
@@ -76,7 +76,7 @@ def _from_table(name: str, environ: Mapping[str, str], table: str) -> str | None
         if name == "node-rank":
             return str(node)
         if name == "rank":
-            mine = fact("local-rank", environ)
+            mine = find_launcher_fact("local-rank", environ)
             return next((str(device["rank_id"]) for device in devices[node] if str(device["device_id"]) == mine), None)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None  # another format: as good as none

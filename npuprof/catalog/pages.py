@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from npuprof.catalog import part
+from npuprof.catalog import load_built_part
 from npuprof.model import Record
 
 
@@ -25,32 +25,32 @@ class Page(Record):
 
 
 @cache
-def pages() -> dict[str, Page]:
+def load_pages() -> dict[str, Page]:
     """Return the pages by code, in order."""
     found: dict[str, Page] = {}
-    for code, record in part("pages").items():
+    for code, record in load_built_part("pages").items():
         found[code] = Page(
             code, record["title"], record["severity"], record["why"], record["fix"],
-            _files(record.get("bad", {})), _files(record.get("good", {})),
+            _example_files(record.get("bad", {})), _example_files(record.get("good", {})),
             record.get("ask", {}), record.get("ask", {}), tuple(record.get("source", ())),
         )  # fmt: skip
-    for code, record in part("rule_texts")["rules"].items():
+    for code, record in load_built_part("rule_texts")["rules"].items():
         found[code] = Page(
             code, record["what"], record["severity"], record["why"], record["hint"],
-            _files(record["bad"]), _files(record["good"]),
-            _ask(record, "bad"), _ask(record, "good"), tuple(record["source"]),
+            _example_files(record["bad"]), _example_files(record["good"]),
+            _example_context(record, "bad"), _example_context(record, "good"), tuple(record["source"]),
         )  # fmt: skip
     return dict(sorted(found.items()))
 
 
-def page(code: str) -> Page:
+def find_page(code: str) -> Page:
     """Return one page. Raises KeyError."""
-    return pages()[code]
+    return load_pages()[code]
 
 
-def _files(example: str | dict[str, str]) -> dict[str, str]:
+def _example_files(example: str | dict[str, str]) -> dict[str, str]:
     return {"example": example} if isinstance(example, str) else example
 
 
-def _ask(record: dict[str, Any], side: str) -> dict[str, str]:
+def _example_context(record: dict[str, Any], side: str) -> dict[str, str]:
     return {"product": record[f"{side}_product"]} if f"{side}_product" in record else {}

@@ -6,43 +6,43 @@ import re
 from functools import cache
 from typing import Any
 
-from npuprof.catalog import part
+from npuprof.catalog import load_built_part
 
 
 @cache
-def products() -> dict[str, Any]:
+def load_products() -> dict[str, Any]:
     """Return the families, with ``title``, ``lines`` and ``chips``."""
-    found: dict[str, Any] = part("products")
+    found: dict[str, Any] = load_built_part("products")
     return found
 
 
-def names() -> tuple[str, ...]:
+def product_names() -> tuple[str, ...]:
     """Return every family and line a preset may name."""
-    return tuple(name for family, record in products().items() for name in (family, *record.get("lines", ())))
+    return tuple(name for family, record in load_products().items() for name in (family, *record.get("lines", ())))
 
 
 @cache
-def find(name: str) -> str | None:
+def find_product(name: str) -> str | None:
     """Return the family or line a user means, by its name or by a soc_version; None where there is none."""
-    if name in names():
+    if name in product_names():
         return name
-    for family, record in products().items():
+    for family, record in load_products().items():
         if any(re.fullmatch(pattern, name) for pattern in record["chips"]):
             return family
     return None
 
 
 @cache
-def family(name: str) -> str:
+def find_product_family(name: str) -> str:
     """Return the family of a family or line."""
-    for candidate, record in products().items():
+    for candidate, record in load_products().items():
         if name in record.get("lines", ()):
             return candidate
     return name
 
 
 @cache
-def covers(pattern: str, name: str) -> bool:
+def is_product_covered(pattern: str, name: str) -> bool:
     """Return whether ``pattern``, a family or a line, covers the product ``name``."""
-    wanted = find(pattern) or pattern
-    return wanted in (name, family(name))
+    wanted = find_product(pattern) or pattern
+    return wanted in (name, find_product_family(name))

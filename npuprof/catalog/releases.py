@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from npuprof.catalog import part
+from npuprof.catalog import load_built_part
 
 Key = tuple[int, int, int, int, int, int]
 
 _VERSION = r"(\d+)(?:\.(\d+))?(?:\.(?:RC(\d+)|(\d+)))?(?:[.-]?(?:alpha|beta)(\d*))?"
-_LAST = 10**6
+_FINAL_STAGE = 10**6
 _OPERATORS = (">=", "<=", "==", "!=", "<", ">")
 
 
 @cache
-def releases() -> tuple[str, ...]:
+def load_releases() -> tuple[str, ...]:
     """Return the known releases, oldest first."""
-    return tuple(part("releases"))
+    return tuple(load_built_part("releases"))
 
 
-def key(version: str) -> Key | None:
+def parse_release_version(version: str) -> Key | None:
     """Return a version as something that sorts by date, or None where it is no version.
 
     20.1 and 20.2 came before 5.0.1; release candidates and alphas come before what they lead to.
@@ -28,49 +28,51 @@ def key(version: str) -> Key | None:
     words = version.strip().split(".")
     if len(words) <= 3 and all(word.isdecimal() and word.isascii() and len(word) < 7 for word in words):
         major, minor, patch = (*map(int, words), 0, 0)[:3]
-        return int(major < 20), major, minor, 1, patch, _LAST
+        return int(major < 20), major, minor, 1, patch, _FINAL_STAGE
     match = re.fullmatch(_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
     if not match or len(version) > 40:
         return None
     number, minor_, candidate, patch_, preview = match.groups()
-    stage = _LAST if preview is None else int(preview or 0)
+    stage = _FINAL_STAGE if preview is None else int(preview or 0)
     return int(int(number) < 20), int(number), int(minor_ or 0), int(not candidate), int(candidate or patch_ or 0), stage
 
 
 @cache
-def find(version: str) -> str | None:
+def find_release(version: str) -> str | None:
     """Return the release a user means: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1; None where there is none."""
-    wanted = key(version.removeprefix("CANN").strip())
+    wanted = parse_release_version(version.removeprefix("CANN").strip())
     if wanted is None:
         return None
-    for name in releases():
-        if key(name) == wanted:
+    for name in load_releases():
+        if parse_release_version(name) == wanted:
             return name
-    same = [name for name in releases() if (key(name) or ())[:3] == wanted[:3]]
+    same = [name for name in load_releases() if (parse_release_version(name) or ())[:3] == wanted[:3]]
     return same[-1] if same and re.fullmatch(r"\d+\.\d+", version.strip()) else None
 
 
 @cache
-def index(release: str) -> int:
+def release_index(release: str) -> int:
     """Return the place of a known release in the order of all."""
-    return releases().index(release)
+    return load_releases().index(release)
 
 
 @cache
-def within(spec: str) -> tuple[str, ...] | None:
+def find_releases_in_range(spec: str) -> tuple[str, ...] | None:
     """Return the known releases inside a range, or None where ``spec`` is no range."""
     clauses: list[tuple[str, Key]] = []
     for clause in spec.split(","):
         text = clause.strip()
         version = text.lstrip("<>=!")
-        op, bound = text.removesuffix(version) or "==", key(version)
+        op, bound = text.removesuffix(version) or "==", parse_release_version(version)
         if op not in _OPERATORS or bound is None:
             return None
         clauses.append((op, bound))
-    return tuple(name for name, known in part("releases").items() if all(_fits(known, op, bound) for op, bound in clauses))
+    return tuple(
+        name for name, known in load_built_part("releases").items() if all(_is_within_bound(known, op, bound) for op, bound in clauses)
+    )
 
 
-def _fits(version: Key, op: str, bound: Key) -> bool:
+def _is_within_bound(version: Key, op: str, bound: Key) -> bool:
     if op in ("==", "!="):
         return (version == bound) == (op == "==")
     return version < bound if op == "<" else version <= bound if op == "<=" else version > bound if op == ">" else version >= bound

@@ -18,9 +18,14 @@ Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def schema() -> Schema:
+def build_profile_schema() -> Schema:
     """Return the schema of a profile file."""
-    sections = {"options": _options(), "env": _env(), "estimator": _arguments(), "atc": _flags()}
+    sections = {
+        "options": _build_options_schema(),
+        "env": _build_env_schema(),
+        "estimator": _build_arguments_schema(),
+        "atc": _build_flags_schema(),
+    }
     refs = {name: {"$ref": f"#/$defs/{name}"} for name in sections}
     return {
         "$schema": DIALECT,
@@ -34,30 +39,38 @@ def schema() -> Schema:
             "append": {"$ref": "#/$defs/append"},
             "override": {"type": "array", "items": {"$ref": "#/$defs/override"}},
         },
-        "$defs": {"profile": _profile(), **sections, "append": _append(), "override": _override(refs), **_common()},
+        "$defs": {
+            "profile": _build_profile_table_schema(),
+            **sections,
+            "append": _build_append_schema(),
+            "override": _build_override_schema(refs),
+            **_build_common_schemas(),
+        },
     }
 
 
-def _common() -> Schema:
+def _build_common_schemas() -> Schema:
     return {
-        "names": _list({"type": "string"}),
-        "launcher": _table({"launcher": {"enum": list(FACTS)}}, ["launcher"], "Filled at start, for each process, from the launcher."),
+        "names": _list_schema({"type": "string"}),
+        "launcher": _table_schema(
+            {"launcher": {"enum": list(FACTS)}}, ["launcher"], "Filled at start, for each process, from the launcher."
+        ),
     }
 
 
-def _profile() -> Schema:
+def _build_profile_table_schema() -> Schema:
     names = {"$ref": "#/$defs/names"}
-    families = products.names()
-    return _table(
+    families = products.product_names()
+    return _table_schema(
         {
             "description": {"type": "string", "description": "When to use the preset."},
             "extends": {**names, "description": "The presets it builds on; later wins."},
             "scenario": {"enum": list(SCENARIOS), "description": "What the preset is for."},
             "cann": {
                 "type": "string",
-                "description": f'CANN releases it is meant for, as ">=8.0,<10"; known up to {releases.releases()[-1]}.',
+                "description": f'CANN releases it is meant for, as ">=8.0,<10"; known up to {releases.load_releases()[-1]}.',
             },
-            "products": {**_list({"type": "string"}), "description": f"Product families it is meant for: {', '.join(families)}."},
+            "products": {**_list_schema({"type": "string"}), "description": f"Product families it is meant for: {', '.join(families)}."},
             "abstract": {"type": "boolean", "description": "Whether it is only there to be extended."},
             "owner": {"type": "string", "description": "Who looks after it."},
             "unset": {**names, "description": "Inherited keys to clear: option names, or section.name."},
@@ -66,45 +79,45 @@ def _profile() -> Schema:
     )
 
 
-def _append() -> Schema:
-    known = {name: catalog.option(name) for name in catalog.names()}
-    listed = {name: _APPENDED | _prose("options", name) for name, option in known.items() if option and option.structure}
+def _build_append_schema() -> Schema:
+    known = {name: catalog.find_option(name) for name in catalog.record_names()}
+    listed = {name: _APPENDED | _description_schema("options", name) for name, option in known.items() if option and option.structure}
     free: Schema = {"type": "object"}
     sections = {
         "options": {"type": "object", "properties": listed},
         **dict.fromkeys(("env", "estimator", "atc"), free),
     }
-    return {**_table(sections), "description": "What is added to inherited lists instead of replacing them."}
+    return {**_table_schema(sections), "description": "What is added to inherited lists instead of replacing them."}
 
 
 _APPENDED: Schema = {"type": ["array", "object", "string"]}
 
 
-def _override(refs: Schema) -> Schema:
+def _build_override_schema(refs: Schema) -> Schema:
     one = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/names"}]}
-    match = {**_table(dict.fromkeys(("product", "cann", "scenario", "target"), one)), "minProperties": 1}
+    match = {**_table_schema(dict.fromkeys(("product", "cann", "scenario", "target"), one)), "minProperties": 1}
     names = {"$ref": "#/$defs/names"}
     parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/$defs/append"}}
-    return {**_table(parts, ["match"]), "description": "Values that hold only where the match is met."}
+    return {**_table_schema(parts, ["match"]), "description": "Values that hold only where the match is met."}
 
 
-def _options() -> Schema:
-    return _table({name: _option(option) for name in catalog.names() if (option := catalog.option(name))})
+def _build_options_schema() -> Schema:
+    return _table_schema({name: _build_option_schema(option) for name in catalog.record_names() if (option := catalog.find_option(name))})
 
 
-def _option(option: catalog.Option) -> Schema:
-    found = _prose("options", option.name)
+def _build_option_schema(option: catalog.Option) -> Schema:
+    found = _description_schema("options", option.name)
     if option.default is not None:
         found["default"] = option.default
     if option.deprecated:
         found["deprecated"] = True
-    plain = _plain_option(option)
+    plain = _build_plain_option_schema(option)
     if not option.structure:
         return found | plain
     return {**found, "anyOf": [plain, SHAPES[option.structure]]}
 
 
-def _plain_option(option: catalog.Option) -> Schema:
+def _build_plain_option_schema(option: catalog.Option) -> Schema:
     """Return what an option takes as text, number or switch."""
     if option.field == "b" or (option.field is None and option.kind == "bool"):
         return {"type": "boolean"}
@@ -113,7 +126,7 @@ def _plain_option(option: catalog.Option) -> Schema:
         doubtful = [int(text) if whole else text for text in option.doubtful_values if not whole or text.lstrip("-").isdigit()]
         return {"enum": list(dict.fromkeys((*option.choices, *doubtful)))}
     if whole:
-        plain = {"type": "integer", **_bounds(option.minimum, option.maximum)}
+        plain = {"type": "integer", **_bounds_schema(option.minimum, option.maximum)}
         doubts = [int(text) for text in option.doubtful_values if text.lstrip("-").isdigit()]
         return {"anyOf": [plain, {"enum": doubts}]} if doubts and len(plain) > 1 else plain
     if option.kind.startswith("path"):
@@ -124,8 +137,8 @@ def _plain_option(option: catalog.Option) -> Schema:
     return {"type": "string"}
 
 
-def _env() -> Schema:
-    known = {name: _variable(variable) for name in catalog.names("env") if (variable := catalog.variable(name))}
+def _build_env_schema() -> Schema:
+    known = {name: _build_variable_schema(variable) for name in catalog.record_names("env") if (variable := catalog.find_variable(name))}
     text: Schema = {"anyOf": [{"type": ["string", "number"]}, {"$ref": "#/$defs/launcher"}]}
     return {
         "type": "object",
@@ -135,53 +148,59 @@ def _env() -> Schema:
     }
 
 
-def _variable(variable: catalog.Variable) -> Schema:
-    found = _prose("env", variable.name)
+def _build_variable_schema(variable: catalog.Variable) -> Schema:
+    found = _description_schema("env", variable.name)
     if variable.deprecated:
         found["deprecated"] = True
     if variable.choices:
         numbers = [int(text) for text in variable.choices if text.lstrip("-").isdigit()]
         plain: Schema = {"enum": [*variable.choices, *numbers]}
     elif variable.kind in ("int", "float"):
-        number = {"type": "integer" if variable.kind == "int" else "number", **_bounds(variable.minimum, variable.maximum)}
+        number = {"type": "integer" if variable.kind == "int" else "number", **_bounds_schema(variable.minimum, variable.maximum)}
         return {**found, "anyOf": [number, {"type": "string"}, {"$ref": "#/$defs/launcher"}]}
     else:
         plain = {"type": ["string", "number"]}
     return {**found, "anyOf": [plain, {"$ref": "#/$defs/launcher"}]}
 
 
-def _arguments() -> Schema:
-    known = [argument for name in catalog.names("estimator") if (argument := catalog.argument(name))]
-    return _table({argument.name: _prose("estimator", argument.name) | _value(argument) for argument in known if argument.kind != "object"})
+def _build_arguments_schema() -> Schema:
+    known = [argument for name in catalog.record_names("estimator") if (argument := catalog.find_argument(name))]
+    return _table_schema(
+        {
+            argument.name: _description_schema("estimator", argument.name) | _build_value_schema(argument)
+            for argument in known
+            if argument.kind != "object"
+        }
+    )
 
 
-def _flags() -> Schema:
+def _build_flags_schema() -> Schema:
     found: Schema = {}
-    for name in catalog.names("atc"):
-        flag = catalog.flag(name)
+    for name in catalog.record_names("atc"):
+        flag = catalog.find_flag(name)
         assert flag is not None, "the name is of the catalogue"
-        found[name] = _prose("atc", name) | _value(flag)
+        found[name] = _description_schema("atc", name) | _build_value_schema(flag)
         if flag.pattern and not flag.choices:
             found[name]["pattern"] = f"^(?:{flag.pattern})$"
         if flag.deprecated:
             found[name]["deprecated"] = True
-    return _table(found)
+    return _table_schema(found)
 
 
-def _value(record: catalog.Argument | catalog.Flag) -> Schema:
+def _build_value_schema(record: catalog.Argument | catalog.Flag) -> Schema:
     if record.choices:
         return {"enum": list(record.choices)}
     kind = {"int": "integer", "bool": "boolean", "float": "number"}.get(record.kind, "string")
-    return {"type": kind, **(_bounds(record.minimum, record.maximum) if kind in ("integer", "number") else {})}
+    return {"type": kind, **(_bounds_schema(record.minimum, record.maximum) if kind in ("integer", "number") else {})}
 
 
-def _bounds(low: float | None, high: float | None) -> Schema:
+def _bounds_schema(low: float | None, high: float | None) -> Schema:
     return {name: bound for name, bound in (("minimum", low), ("maximum", high)) if bound is not None}
 
 
-def _prose(section: str, name: str) -> Schema:
+def _description_schema(section: str, name: str) -> Schema:
     """Return the description of a setting; its value docs as lines of it."""
-    text = catalog.text(section, name)
+    text = catalog.find_record_texts(section, name)
     lines = [" ".join(filter(None, (text.get("summary"), text.get("doc"))))]
     lines += [f"{value}: {meaning}" for value, meaning in text.get("value_docs", {}).items()]
     found: Schema = {"description": "\n".join(filter(None, lines))} if any(lines) else {}
@@ -190,64 +209,68 @@ def _prose(section: str, name: str) -> Schema:
     return found
 
 
-def _table(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:
+def _table_schema(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:
     found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return found | ({"required": required} if required else {}) | ({"description": description} if description else {})
 
 
-def _list(items: Schema, low: int = 0) -> Schema:
+def _list_schema(items: Schema, low: int = 0) -> Schema:
     return {"type": "array", "items": items, **({"minItems": low} if low else {})}
 
 
-def _map(values: Schema, low: int = 1) -> Schema:
+def _map_schema(values: Schema, low: int = 1) -> Schema:
     return {"type": "object", "additionalProperties": values, **({"minProperties": low} if low else {})}
 
 
 _NAME: Schema = {"type": "string", "minLength": 1}
 _COUNT: Schema = {"type": "integer", "minimum": 1}
 _SWITCH: Schema = {"enum": ["on", "off"]}
-_MODES: Schema = _map({"enum": list(sidecars.IMPLEMENTATION_MODES)}, 0)
-_MOVES: Schema = _table({"to-add": _list(_NAME), "to-remove": _list(_NAME)})
+_MODES: Schema = _map_schema({"enum": list(sidecars.IMPLEMENTATION_MODES)}, 0)
+_MOVES: Schema = _table_schema({"to-add": _list_schema(_NAME), "to-remove": _list_schema(_NAME)})
 _WHOLE: Schema = {"type": "integer", "minimum": 0}
 _SIZE: Schema = {"anyOf": [{"type": "integer", "minimum": -1}, {"type": "string", "pattern": "^[0-9]+~[0-9]+$"}]}
 
 #: The structured form of each structure, by its name in the catalogue.
 SHAPES: dict[str, Schema] = {
-    "words": _list(_NAME, 1),
-    "names": _list(_NAME, 1),
-    "ids": _list(_WHOLE, 1),
-    "shapes": _map(_list({"type": "integer", "minimum": -1}, 1)),
-    "size-profiles": _list(_list(_WHOLE, 1), 1),
-    "steps": _list({"anyOf": [_WHOLE, {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}]}, 1),
-    "counts": _map(_COUNT),
-    "cores": {**_list(_COUNT, 2), "maxItems": 2},
-    "node-ranges": {**_list({**_list(_list(_NAME, 1), 2), "maxItems": 2}, 1), "maxItems": 1},
+    "words": _list_schema(_NAME, 1),
+    "names": _list_schema(_NAME, 1),
+    "ids": _list_schema(_WHOLE, 1),
+    "shapes": _map_schema(_list_schema({"type": "integer", "minimum": -1}, 1)),
+    "size-profiles": _list_schema(_list_schema(_WHOLE, 1), 1),
+    "steps": _list_schema({"anyOf": [_WHOLE, {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}]}, 1),
+    "counts": _map_schema(_COUNT),
+    "cores": {**_list_schema(_COUNT, 2), "maxItems": 2},
+    "node-ranges": {**_list_schema({**_list_schema(_list_schema(_NAME, 1), 2), "maxItems": 2}, 1), "maxItems": 1},
     "acceleration": {
         "type": "array",
         "prefixItems": [{"enum": ["fast", "fast1"]}, {"enum": ["step", "loss"]}, {"type": "number"}],
         "minItems": 2,
         "maxItems": 3,
     },
-    "shape-ranges": {**_table({kind: _list(_list(_SIZE), 1) for kind in ("getnext", "data")}), "minProperties": 1},
-    "switches": _map(_SWITCH),
+    "shape-ranges": {**_table_schema({kind: _list_schema(_list_schema(_SIZE), 1) for kind in ("getnext", "data")}), "minProperties": 1},
+    "switches": _map_schema(_SWITCH),
     "json": {"type": "object"},
-    "mixlist": _table(dict.fromkeys(("black-list", "white-list", "gray-list"), _MOVES)),
-    "op-precision": _table({"ByOpType": _MODES, "ByNodeName": _MODES}),
-    "custom-dtypes": _map({**_table({side: _list({"type": "string"}) for side in ("InputDtype", "OutputDtype")}), "minProperties": 1}),
-    "fusion-switch": _table(
+    "mixlist": _table_schema(dict.fromkeys(("black-list", "white-list", "gray-list"), _MOVES)),
+    "op-precision": _table_schema({"ByOpType": _MODES, "ByNodeName": _MODES}),
+    "custom-dtypes": _map_schema(
+        {**_table_schema({side: _list_schema({"type": "string"}) for side in ("InputDtype", "OutputDtype")}), "minProperties": 1}
+    ),
+    "fusion-switch": _table_schema(
         {
-            "Switch": _table({"GraphFusion": _map(_SWITCH, 0), "UBFusion": _map(_SWITCH, 0)}),
+            "Switch": _table_schema({"GraphFusion": _map_schema(_SWITCH, 0), "UBFusion": _map_schema(_SWITCH, 0)}),
             "Priority": {},
             "ExceptionalPassOfO1Level": {},
         }
     ),
-    "op-debug": _table({"op_debug_config": _list({"enum": list(sidecars.DEBUG_OPTIONS)}, 1), "op_debug_list": _list(_NAME)}),
-    "aoe-config": _table(
+    "op-debug": _table_schema(
+        {"op_debug_config": _list_schema({"enum": list(sidecars.DEBUG_OPTIONS)}, 1), "op_debug_list": _list_schema(_NAME)}
+    ),
+    "aoe-config": _table_schema(
         {
-            "tune_ops_name": _list(_NAME),
-            "tune_ops_type": _list(_NAME),
+            "tune_ops_name": _list_schema(_NAME),
+            "tune_ops_type": _list_schema(_NAME),
             "tune_optimization_level": {"enum": ["O1", "O2"]},
-            "feature": _list({"enum": ["deeper_opat", "nonhomo_split"]}),
+            "feature": _list_schema({"enum": ["deeper_opat", "nonhomo_split"]}),
         }
     ),
 }

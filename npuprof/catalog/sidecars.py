@@ -54,33 +54,33 @@ def parse_json(text: str) -> Any:
     return value if isinstance(value, dict) else None
 
 
-def json_line(value: Any) -> str:
+def format_json_line(value: Any) -> str:
     """Return a value as JSON on one line, in the order it was written."""
     import json
 
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def json_faults(value: Any, path: Path = ()) -> list[Fault]:
+def find_json_faults(value: Any, path: Path = ()) -> list[Fault]:
     """Return what JSON cannot hold: dates, times, infinities."""
     if isinstance(value, dict):
-        return [fault for name, item in value.items() for fault in json_faults(item, (*path, name))]
+        return [fault for name, item in value.items() for fault in find_json_faults(item, (*path, name))]
     if not path:
         return [((), "not a table", "write { key = value }")]
     if isinstance(value, list):
-        return [fault for index, item in enumerate(value) for fault in json_faults(item, (*path, index))]
+        return [fault for index, item in enumerate(value) for fault in find_json_faults(item, (*path, index))]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return [(path, f"{value!r} has no form in JSON", "write a finite number")]
     return [] if isinstance(value, (str, int, float)) else [(path, f"{value!s} has no form in JSON", "write text")]
 
 
-def _json_text(value: Any) -> str:
+def _format_json_file(value: Any) -> str:
     import json
 
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _keys(value: Any, known: tuple[str, ...], path: Path = ()) -> list[Fault]:
+def _find_key_faults(value: Any, known: tuple[str, ...], path: Path = ()) -> list[Fault]:
     from npuprof.model import did_you_mean
 
     if not isinstance(value, dict):
@@ -92,7 +92,7 @@ def _keys(value: Any, known: tuple[str, ...], path: Path = ()) -> list[Fault]:
     ]
 
 
-def _texts(value: Any, path: Path, known: tuple[str, ...] = ()) -> list[Fault]:
+def _find_name_list_faults(value: Any, path: Path, known: tuple[str, ...] = ()) -> list[Fault]:
     from npuprof.model import did_you_mean
 
     if not isinstance(value, list):
@@ -106,16 +106,16 @@ def _texts(value: Any, path: Path, known: tuple[str, ...] = ()) -> list[Fault]:
     return found
 
 
-def _mixlist_faults(value: Any) -> list[Fault]:
+def _find_mixlist_faults(value: Any) -> list[Fault]:
     lists = ("black-list", "white-list", "gray-list")
-    found = _keys(value, lists)
+    found = _find_key_faults(value, lists)
     roles: dict[str, dict[str, Path]] = {}
     for name in lists:
         table = value.get(name, {}) if isinstance(value, dict) else {}
-        found += _keys(table, ("to-add", "to-remove"), (name,))
+        found += _find_key_faults(table, ("to-add", "to-remove"), (name,))
         for action in ("to-add", "to-remove"):
             operators = table.get(action, []) if isinstance(table, dict) else []
-            found += _texts(operators, (name, action))
+            found += _find_name_list_faults(operators, (name, action))
             for index, operator in enumerate(operators if isinstance(operators, list) else []):
                 if isinstance(operator, str):
                     roles.setdefault(operator, {})[f"{name[:-5]}.{action}"] = (name, action, index)
@@ -126,7 +126,7 @@ def _mixlist_faults(value: Any) -> list[Fault]:
     return found
 
 
-def mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> str | None:
+def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> str | None:
     """Return the list (black, white, gray) an operator ends in, or None where it depends on ``base``.
 
     ``base`` is the operator's built-in list, None when it is not known. Source: the parser's own order, adds
@@ -141,14 +141,17 @@ def mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> s
     return base
 
 
-def mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]:
+def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]:
     """Return, for each operator a mixed-precision list names, where it ends, by the list it is in by default."""
     lists = (value.get(f"{name}-list", {}) for name in ("black", "white", "gray"))
     operators = dict.fromkeys(operator for table in lists for action in ("to-add", "to-remove") for operator in table.get(action, ()))
-    return {operator: {base: str(mixlist_outcome(value, operator, base)) for base in ("white", "black", "gray")} for operator in operators}
+    return {
+        operator: {base: str(resolve_mixlist_outcome(value, operator, base)) for base in ("white", "black", "gray")}
+        for operator in operators
+    }
 
 
-def outcome_words(outcomes: dict[str, str]) -> str:
+def describe_mixlist_outcome(outcomes: dict[str, str]) -> str:
     """Return in words where an operator ends, by the list it is in by default."""
     if len(set(outcomes.values())) == 1:
         return f"{next(iter(outcomes.values()))}, whatever its built-in list"
@@ -180,10 +183,10 @@ def _format_modes(value: dict[str, dict[str, str]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _modes_faults(value: Any) -> list[Fault]:
+def _find_modes_faults(value: Any) -> list[Fault]:
     from npuprof.model import did_you_mean
 
-    found = _keys(value, ("ByOpType", "ByNodeName"))
+    found = _find_key_faults(value, ("ByOpType", "ByNodeName"))
     for section, entries in value.items() if isinstance(value, dict) else ():
         if not isinstance(entries, dict):
             found.append(((section,), "not a table", 'write { Conv2D = "high_performance" }'))
@@ -230,14 +233,14 @@ def _format_dtypes(value: dict[str, dict[str, list[str]]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _dtypes_faults(value: Any) -> list[Fault]:
+def _find_dtypes_faults(value: Any) -> list[Fault]:
     if not isinstance(value, dict) or not value:
         return [((), "not a table of operators", 'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }')]
     found: list[Fault] = []
     for name, rule in value.items():
         if not re.fullmatch(r"(OpType::)?[^:\s]+", name) or "InputDtype" in name or "OutputDtype" in name:
             found.append(((name,), f"{name!r} cannot be written as a name", "write a node name without ':', or OpType::Type"))
-        found += _keys(rule, ("InputDtype", "OutputDtype"), (name,))
+        found += _find_key_faults(rule, ("InputDtype", "OutputDtype"), (name,))
         if isinstance(rule, dict) and not rule:
             found.append(((name,), "no types", 'write { InputDtype = ["float16"] }'))
         for side, types in rule.items() if isinstance(rule, dict) else ():
@@ -250,10 +253,10 @@ def _dtypes_faults(value: Any) -> list[Fault]:
     return found
 
 
-def _fusion_faults(value: Any) -> list[Fault]:
-    found = _keys(value, ("Switch", "Priority", "ExceptionalPassOfO1Level"))
+def _find_fusion_faults(value: Any) -> list[Fault]:
+    found = _find_key_faults(value, ("Switch", "Priority", "ExceptionalPassOfO1Level"))
     switch = value.get("Switch", {}) if isinstance(value, dict) else {}
-    found += _keys(switch, ("GraphFusion", "UBFusion"), ("Switch",))
+    found += _find_key_faults(switch, ("GraphFusion", "UBFusion"), ("Switch",))
     for group, passes in switch.items() if isinstance(switch, dict) else ():
         if not isinstance(passes, dict):
             found.append((("Switch", group), "not a table of passes", 'write { SoftmaxFusionPass = "off" }'))
@@ -263,7 +266,7 @@ def _fusion_faults(value: Any) -> list[Fault]:
             for name, state in passes.items()
             if state not in ("on", "off")
         ]
-    return found + ([] if found else json_faults(value))
+    return found + ([] if found else find_json_faults(value))
 
 
 def _parse_fusion(text: str) -> Any:
@@ -292,14 +295,14 @@ def _format_debug(value: dict[str, list[str]]) -> str:
     return "".join(f"{name}={','.join(value[name])}\n" for name in ("op_debug_config", "op_debug_list") if name in value)
 
 
-def _debug_faults(value: Any) -> list[Fault]:
-    found = _keys(value, ("op_debug_config", "op_debug_list"))
+def _find_debug_faults(value: Any) -> list[Fault]:
+    found = _find_key_faults(value, ("op_debug_config", "op_debug_list"))
     if not isinstance(value, dict):
         return found
     if not value.get("op_debug_config"):
         found.append(((), "no op_debug_config", 'write op_debug_config = ["oom"]'))
-    found += _texts(value.get("op_debug_config", []), ("op_debug_config",), DEBUG_OPTIONS)
-    for fault in _texts(value.get("op_debug_list", []), ("op_debug_list",)):
+    found += _find_name_list_faults(value.get("op_debug_config", []), ("op_debug_config",), DEBUG_OPTIONS)
+    for fault in _find_name_list_faults(value.get("op_debug_list", []), ("op_debug_list",)):
         found.append(fault)
     entries = value.get("op_debug_list", [])
     for index, entry in enumerate(entries if isinstance(entries, list) else []):
@@ -308,13 +311,13 @@ def _debug_faults(value: Any) -> list[Fault]:
     return found
 
 
-def _aoe_faults(value: Any) -> list[Fault]:
-    found = _keys(value, ("tune_ops_name", "tune_ops_type", "tune_optimization_level", "feature"))
+def _find_aoe_faults(value: Any) -> list[Fault]:
+    found = _find_key_faults(value, ("tune_ops_name", "tune_ops_type", "tune_optimization_level", "feature"))
     if not isinstance(value, dict):
         return found
     for name in ("tune_ops_name", "tune_ops_type"):
-        found += _texts(value.get(name, []), (name,))
-    found += _texts(value.get("feature", []), ("feature",), ("deeper_opat", "nonhomo_split"))
+        found += _find_name_list_faults(value.get(name, []), (name,))
+    found += _find_name_list_faults(value.get("feature", []), ("feature",), ("deeper_opat", "nonhomo_split"))
     if value.get("tune_optimization_level", "O2") not in ("O1", "O2"):
         found.append((("tune_optimization_level",), "not a level", 'write "O1" or "O2"'))
     return found
@@ -323,25 +326,25 @@ def _aoe_faults(value: Any) -> list[Fault]:
 SIDECARS: dict[str, Sidecar] = {
     "mixlist": Sidecar(
         "ops_info.json", 'lists of operator types, as black-list = { to-add = ["MatMul"] }',
-        parse_json, _json_text, _mixlist_faults, unordered=True,
+        parse_json, _format_json_file, _find_mixlist_faults, unordered=True,
     ),
     "op-precision": Sidecar(
-        "op_precision.ini", 'modes, as ByOpType = { Conv2D = "high_performance" }', _parse_modes, _format_modes, _modes_faults
+        "op_precision.ini", 'modes, as ByOpType = { Conv2D = "high_performance" }', _parse_modes, _format_modes, _find_modes_faults
     ),
     "custom-dtypes": Sidecar(
         "customize_dtypes.cfg", 'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }',
-        _parse_dtypes, _format_dtypes, _dtypes_faults,
+        _parse_dtypes, _format_dtypes, _find_dtypes_faults,
     ),
     "fusion-switch": Sidecar(
         "fusion_switch.cfg", 'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }',
-        _parse_fusion, _json_text, _fusion_faults,
+        _parse_fusion, _format_json_file, _find_fusion_faults,
     ),
     "op-debug": Sidecar(
         "op_debug.cfg", 'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]',
-        _parse_debug, _format_debug, _debug_faults, unordered=True,
+        _parse_debug, _format_debug, _find_debug_faults, unordered=True,
     ),
     "aoe-config": Sidecar(
         "tuning_config.cfg", 'tune_ops_type = ["MatMul"], tune_optimization_level = "O1"',
-        parse_json, _json_text, _aoe_faults, unordered=True,
+        parse_json, _format_json_file, _find_aoe_faults, unordered=True,
     ),
 }  # fmt: skip

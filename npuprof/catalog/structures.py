@@ -38,16 +38,16 @@ class Structure(Record):
     ordered_keys: bool = False
 
 
-def _whole(value: Any, low: int, high: int | None = None) -> bool:
+def _is_whole_number(value: Any, low: int, high: int | None = None) -> bool:
     return type(value) is int and value >= low and (high is None or value <= high)
 
 
-def _word_list(separator: str, example: str) -> Structure:
-    def parse(text: str) -> Any:
+def _build_word_list(separator: str, example: str) -> Structure:
+    def parse_words(text: str) -> Any:
         words = text.split(separator)
         return words if all(words) and not any(word.strip() != word for word in words) else None
 
-    def faults(value: Any) -> list[Fault]:
+    def find_word_faults(value: Any) -> list[Fault]:
         if not isinstance(value, list) or not value:
             return [((), "not a list of names", f"write {example}")]
         return [
@@ -56,17 +56,17 @@ def _word_list(separator: str, example: str) -> Structure:
             if not isinstance(item, str) or not item or separator in item or item.split() != [item]
         ]
 
-    return Structure(f"a list of names, as {example}", parse, separator.join, faults)
+    return Structure(f"a list of names, as {example}", parse_words, separator.join, find_word_faults)
 
 
 def _parse_ids(text: str) -> Any:
     return [int(part) for part in text.split(",")] if re.fullmatch(r"\d+(,\d+)*", text, re.ASCII) else None
 
 
-def _ids_faults(value: Any) -> list[Fault]:
+def _find_ids_faults(value: Any) -> list[Fault]:
     if not isinstance(value, list) or not value:
         return [((), "not a list of device ids", "write [0, 1]")]
-    return [((i,), f"{item!r} is not a device id", "write a whole number") for i, item in enumerate(value) if not _whole(item, 0)]
+    return [((i,), f"{item!r} is not a device id", "write a whole number") for i, item in enumerate(value) if not _is_whole_number(item, 0)]
 
 
 def _parse_shapes(text: str) -> Any:
@@ -83,31 +83,31 @@ def _format_shapes(value: dict[str, list[int]]) -> str:
     return ";".join(f"{name}:{','.join(map(str, dims))}" for name, dims in value.items())
 
 
-def _shapes_faults(value: Any) -> list[Fault]:
+def _find_shapes_faults(value: Any) -> list[Fault]:
     if not isinstance(value, dict) or not value:
         return [((), "not a table of shapes", "write { data = [1, -1], label = [1] }")]
     found: list[Fault] = []
     for name, dims in value.items():
         if not re.fullmatch(r"[^:;,\s]+", name):
             found.append(((name,), f"{name!r} is not an input name", "leave out ':', ';', ',' and blanks"))
-        if not isinstance(dims, list) or not dims or not all(_whole(dim, -1) for dim in dims):
+        if not isinstance(dims, list) or not dims or not all(_is_whole_number(dim, -1) for dim in dims):
             found.append(((name,), "a shape is a list of whole numbers from -1", f"write {name} = [1, -1]"))
     return found
 
 
-def _parse_profiles(text: str) -> Any:
+def _parse_size_profiles(text: str) -> Any:
     if not re.fullmatch(r"\d+(,\d+)*(;\d+(,\d+)*)*", text, re.ASCII):
         return None
     return [[int(number) for number in part.split(",")] for part in text.split(";")]
 
 
-def _profiles_faults(value: Any) -> list[Fault]:
+def _find_size_profiles_faults(value: Any) -> list[Fault]:
     if not isinstance(value, list) or not value:
         return [((), "not a list of size profiles", "write [[20, 20], [40, 40]]")]
     return [
         ((index,), "a size profile is a list of whole numbers", "write [20, 20]")
         for index, sizes in enumerate(value)
-        if not isinstance(sizes, list) or not sizes or not all(_whole(size, 0) for size in sizes)
+        if not isinstance(sizes, list) or not sizes or not all(_is_whole_number(size, 0) for size in sizes)
     ]
 
 
@@ -117,7 +117,7 @@ def _parse_steps(text: str) -> Any:
     return [part if "-" in part else int(part) for part in text.split("|")]
 
 
-def _steps_faults(value: Any) -> list[Fault]:
+def _find_steps_faults(value: Any) -> list[Fault]:
     if not isinstance(value, list) or not value:
         return [((), "not a list of steps", 'write [0, "3-5", 10]')]
     found: list[Fault] = []
@@ -125,7 +125,7 @@ def _steps_faults(value: Any) -> list[Fault]:
         found.append(((), f"{len(value)} steps and ranges, of which the adapter takes 100", "join steps to ranges"))
     for index, step in enumerate(value):
         match = re.fullmatch(r"(\d+)-(\d+)", step, re.ASCII) if isinstance(step, str) else None
-        if not _whole(step, 0) and not match:
+        if not _is_whole_number(step, 0) and not match:
             found.append(((index,), f"{step!r} is neither a step nor a range", 'write 7 or "3-5"'))
         elif match and int(match[1]) >= int(match[2]):
             found.append(((index,), f"the range {step!r} does not rise", "write the smaller step first"))
@@ -143,13 +143,13 @@ def _parse_counts(text: str) -> Any:
     return counts if len(counts) == len(pairs) else None
 
 
-def _counts_faults(value: Any) -> list[Fault]:
+def _find_counts_faults(value: Any) -> list[Fault]:
     if not isinstance(value, dict) or not value:
         return [((), "not a table of engines", "write { DNN_VM_AICPU = 10, AIcoreEngine = 1 }")]
     return [
         ((name,), f"{name} = {count!r} is not an engine with a count", "write a whole number from 1")
         for name, count in value.items()
-        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or not _whole(count, 1)
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or not _is_whole_number(count, 1)
     ]
 
 
@@ -158,8 +158,8 @@ def _parse_cores(text: str) -> Any:
     return [int(match[1]), int(match[2])] if match else None
 
 
-def _cores_faults(value: Any) -> list[Fault]:
-    if isinstance(value, list) and len(value) == 2 and all(_whole(item, 1) for item in value):
+def _find_cores_faults(value: Any) -> list[Fault]:
+    if isinstance(value, list) and len(value) == 2 and all(_is_whole_number(item, 1) for item in value):
         return []
     return [((), "not two core counts, cube and vector", "write [24, 48]")]
 
@@ -171,10 +171,10 @@ def _parse_node_ranges(text: str) -> Any:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    return value if '"' not in text and not _node_ranges_faults(value) else None
+    return value if '"' not in text and not _find_node_ranges_faults(value) else None
 
 
-def _node_ranges_faults(value: Any) -> list[Fault]:
+def _find_node_ranges_faults(value: Any) -> list[Fault]:
     hint = "write [[['first/node'], ['last/node']]]"
     if not isinstance(value, list) or len(value) != 1:
         return [((), "not a list with one [in_nodes, out_nodes] pair", hint)]
@@ -200,7 +200,7 @@ def _parse_acceleration(text: str) -> Any:
     return [match[1], match[2]] + ([float(match[3])] if match[3] else [])
 
 
-def _acceleration_faults(value: Any) -> list[Fault]:
+def _find_acceleration_faults(value: Any) -> list[Fault]:
     hint = 'write ["fast", "step", 0.9]'
     if not isinstance(value, list) or not 2 <= len(value) <= 3:
         return [((), "not a list of kind, trigger and ratio", hint)]
@@ -225,14 +225,14 @@ def _parse_shape_ranges(text: str) -> Any:
             words = [word.strip(" ") for word in body.split(",")] if body else []
             shapes.append([word if "~" in word else int(word) if re.fullmatch(r"-1|\d+", word, re.ASCII) else word for word in words])
         kinds[kind] = shapes
-    return None if _shape_ranges_faults(kinds) else kinds
+    return None if _find_shape_ranges_faults(kinds) else kinds
 
 
 def _format_shape_ranges(value: dict[str, list[list[Any]]]) -> str:
     return ";".join(f"{kind}:{','.join('[' + ','.join(map(str, shape)) + ']' for shape in shapes)}" for kind, shapes in value.items())
 
 
-def _shape_ranges_faults(value: Any) -> list[Fault]:
+def _find_shape_ranges_faults(value: Any) -> list[Fault]:
     hint = 'write { getnext = [[128, "3~5", -1]] }'
     if not isinstance(value, dict) or not value:
         return [((), "not a table of getnext and data shapes", hint)]
@@ -247,7 +247,7 @@ def _shape_ranges_faults(value: Any) -> list[Fault]:
                 ((kind, row, column), f"{item!r} is not a dimension", 'write 128, "3~5" or -1')
                 for row, shape in enumerate(shapes)
                 for column, item in enumerate(shape)
-                if not _whole(item, -1) and not (isinstance(item, str) and re.fullmatch(r"\d+~\d+", item, re.ASCII))
+                if not _is_whole_number(item, -1) and not (isinstance(item, str) and re.fullmatch(r"\d+~\d+", item, re.ASCII))
             ]
     return found
 
@@ -260,7 +260,7 @@ def _parse_switches(text: str) -> Any:
     return switches if len(switches) == len(pairs) else None
 
 
-def _switches_faults(value: Any) -> list[Fault]:
+def _find_switches_faults(value: Any) -> list[Fault]:
     if not isinstance(value, dict) or not value:
         return [((), "not a table of passes", 'write { SomePass = "off" }')]
     return [
@@ -270,35 +270,43 @@ def _switches_faults(value: Any) -> list[Fault]:
     ]
 
 
-def _format_pairs(pair: str, between: str) -> Callable[[Any], str]:
+def _build_pair_formatter(pair: str, between: str) -> Callable[[Any], str]:
     return lambda value: between.join(f"{name}{pair}{item}" for name, item in value.items())
 
 
-def _joined(between: str) -> Callable[[Any], str]:
+def _build_list_formatter(between: str) -> Callable[[Any], str]:
     return lambda value: between.join(map(str, value))
 
 
 STRUCTURES: dict[str, Structure] = {
-    "words": _word_list(" ", '["node1", "node2"]'),
-    "names": _word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
-    "ids": Structure("a list of device ids, as [0, 1]", _parse_ids, _joined(","), _ids_faults),
-    "shapes": Structure("a table of input shapes, as { data = [1, -1] }", _parse_shapes, _format_shapes, _shapes_faults, ordered_keys=True),
+    "words": _build_word_list(" ", '["node1", "node2"]'),
+    "names": _build_word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
+    "ids": Structure("a list of device ids, as [0, 1]", _parse_ids, _build_list_formatter(","), _find_ids_faults),
+    "shapes": Structure(
+        "a table of input shapes, as { data = [1, -1] }", _parse_shapes, _format_shapes, _find_shapes_faults, ordered_keys=True
+    ),
     "size-profiles": Structure(
         "a list of size profiles, as [[20, 20], [40, 40]]",
-        _parse_profiles,
+        _parse_size_profiles,
         lambda value: ";".join(",".join(map(str, sizes)) for sizes in value),
-        _profiles_faults,
+        _find_size_profiles_faults,
     ),
-    "steps": Structure('a list of steps and ranges, as [0, "3-5", 10]', _parse_steps, _joined("|"), _steps_faults, unordered=True),
-    "counts": Structure("a table of engines, as { AIcoreEngine = 1 }", _parse_counts, _format_pairs(":", ","), _counts_faults),
-    "cores": Structure("cube and vector cores, as [24, 48]", _parse_cores, _joined("|"), _cores_faults),
-    "node-ranges": Structure("[[in_nodes, out_nodes]]", _parse_node_ranges, _format_node_ranges, _node_ranges_faults),
-    "acceleration": Structure('kind, trigger and ratio, as ["fast", "step", 0.9]', _parse_acceleration, _joined("|"), _acceleration_faults),
+    "steps": Structure(
+        'a list of steps and ranges, as [0, "3-5", 10]', _parse_steps, _build_list_formatter("|"), _find_steps_faults, unordered=True
+    ),
+    "counts": Structure("a table of engines, as { AIcoreEngine = 1 }", _parse_counts, _build_pair_formatter(":", ","), _find_counts_faults),
+    "cores": Structure("cube and vector cores, as [24, 48]", _parse_cores, _build_list_formatter("|"), _find_cores_faults),
+    "node-ranges": Structure("[[in_nodes, out_nodes]]", _parse_node_ranges, _format_node_ranges, _find_node_ranges_faults),
+    "acceleration": Structure(
+        'kind, trigger and ratio, as ["fast", "step", 0.9]', _parse_acceleration, _build_list_formatter("|"), _find_acceleration_faults
+    ),
     "shape-ranges": Structure(
-        'a table of ranges, as { data = [[1, "3~5"]] }', _parse_shape_ranges, _format_shape_ranges, _shape_ranges_faults
+        'a table of ranges, as { data = [[1, "3~5"]] }', _parse_shape_ranges, _format_shape_ranges, _find_shape_ranges_faults
     ),
-    "switches": Structure('a table of passes, as { SomePass = "off" }', _parse_switches, _format_pairs(":", ";"), _switches_faults),
-    "json": Structure("a table, written as JSON", sidecars.parse_json, sidecars.json_line, sidecars.json_faults),
+    "switches": Structure(
+        'a table of passes, as { SomePass = "off" }', _parse_switches, _build_pair_formatter(":", ";"), _find_switches_faults
+    ),
+    "json": Structure("a table, written as JSON", sidecars.parse_json, sidecars.format_json_line, sidecars.find_json_faults),
     **{
         name: Structure(side.shape, side.parse, side.format, side.faults, side.file, unordered=side.unordered)
         for name, side in sidecars.SIDECARS.items()

@@ -35,9 +35,9 @@ class NotAListError(Exception):
         self.path = path
 
 
-def structure_of(key: str) -> Structure | None:
+def find_structure(key: str) -> Structure | None:
     """Return the structured form of a setting, or None."""
-    option = catalog.option(key)
+    option = catalog.find_option(key)
     if option is None or not option.structure:
         return None
     from npuprof.catalog.structures import STRUCTURES
@@ -45,91 +45,91 @@ def structure_of(key: str) -> Structure | None:
     return STRUCTURES[option.structure]
 
 
-def structured(key: str, value: Any) -> Any:
+def parse_structured_value(key: str, value: Any) -> Any:
     """Return the structured form of a text, or the value as it is where it has none."""
     text = value.value if isinstance(value, Leaf) else value
     if not isinstance(text, str):
         return value
-    structure = structure_of(key)
+    structure = find_structure(key)
     parsed = structure.parse(text) if structure and not structure.file else None
     if parsed is None:
         return value
-    return wrap(parsed, value.origin) if isinstance(value, Leaf) else parsed
+    return wrap_in_leaves(parsed, value.origin) if isinstance(value, Leaf) else parsed
 
 
-def wrap(value: Any, origin: Origin) -> Any:
+def wrap_in_leaves(value: Any, origin: Origin) -> Any:
     """Return a value with each leaf as a ``Leaf`` that all have one origin."""
     if isinstance(value, dict):
-        return {name: wrap(item, origin) for name, item in value.items()}
+        return {name: wrap_in_leaves(item, origin) for name, item in value.items()}
     if isinstance(value, list):
-        return [wrap(item, origin) for item in value]
+        return [wrap_in_leaves(item, origin) for item in value]
     return Leaf(value, origin)
 
 
-def trace(value: Any, origin: Origin) -> Any:
+def trace_leaves(value: Any, origin: Origin) -> Any:
     """Return a value with each leaf as a ``Leaf`` that knows its own place in the document."""
     if isinstance(value, dict):
-        return {name: trace(item, origin._replace(path=(*origin.path, name))) for name, item in value.items()}
+        return {name: trace_leaves(item, origin._replace(path=(*origin.path, name))) for name, item in value.items()}
     if isinstance(value, list):
-        return [trace(item, origin._replace(path=(*origin.path, index))) for index, item in enumerate(value)]
+        return [trace_leaves(item, origin._replace(path=(*origin.path, index))) for index, item in enumerate(value)]
     return Leaf(value, origin)
 
 
-def merge(key: str, old: Any, new: Any) -> Any:
+def merge_values(key: str, old: Any, new: Any) -> Any:
     """Return ``old`` with ``new`` laid over it: tables merge key by key, all else replaces."""
     if isinstance(new, dict):
         if isinstance(old, str) or type(old) is Leaf:
-            old = structured(key, old)
+            old = parse_structured_value(key, old)
         if isinstance(old, dict):
-            return _merge(old, new)
+            return _merge_tables(old, new)
     return new
 
 
-def _merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def _merge_tables(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     merged = dict(old)
     for name, item in new.items():
         before = merged.get(name)
         both = isinstance(item, dict) and isinstance(before, dict)
-        merged[name] = _merge(before, item) if both else item  # type: ignore[arg-type]
+        merged[name] = _merge_tables(before, item) if both else item  # type: ignore[arg-type]
     return merged
 
 
-def append(key: str, old: Any, new: Any) -> Any:
+def append_lists(key: str, old: Any, new: Any) -> Any:
     """Return ``old`` with the lists in ``new`` added to its lists. Raises NotAListError."""
-    return _append(structured(key, old), structured(key, new), ())
+    return _append_nested_lists(parse_structured_value(key, old), parse_structured_value(key, new), ())
 
 
-def _append(old: Any, new: Any, path: Path) -> Any:
+def _append_nested_lists(old: Any, new: Any, path: Path) -> Any:
     if isinstance(new, dict):
         if old is not None and not isinstance(old, dict):
             raise NotAListError(path)
         merged = dict(old or {})
         for name, item in new.items():
-            merged[name] = _append(merged.get(name), item, (*path, name))
+            merged[name] = _append_nested_lists(merged.get(name), item, (*path, name))
         return merged
     if not isinstance(new, list) or not (old is None or isinstance(old, list)):
         raise NotAListError(path)
     return [*(old or []), *new]
 
 
-def remove(key: str, old: Any, tail: tuple[str, ...]) -> Any:
+def remove_path(key: str, old: Any, tail: tuple[str, ...]) -> Any:
     """Return ``old`` without what ``tail`` names, None where nothing is left."""
     if not tail:
         return None
-    table = structured(key, old)
+    table = parse_structured_value(key, old)
     if not isinstance(table, dict) or tail[0] not in table:
         return old
-    inner = remove("", table[tail[0]], tail[1:])  # a text inside a table is no setting: it has no structured form
+    inner = remove_path("", table[tail[0]], tail[1:])  # a text inside a table is no setting: it has no structured form
     if inner is table[tail[0]]:
         return old
     left = {name: inner if name == tail[0] else item for name, item in table.items() if name != tail[0] or inner is not None}
     return left or None
 
 
-def find(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
+def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
     """Return whether something stands at ``tail`` below a setting, and what."""
     if tail and isinstance(value, (str, Leaf)):
-        value = structured(key, value)
+        value = parse_structured_value(key, value)
     for part in tail:
         if (isinstance(value, dict) and part in value) or (
             isinstance(value, list) and isinstance(part, int) and -len(value) <= part < len(value)
@@ -140,46 +140,46 @@ def find(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
     return True, value
 
 
-def canonical(key: str, value: Any) -> Any:
+def build_canonical_value(key: str, value: Any) -> Any:
     """Return a value such that two that mean the same are equal: structured, unordered lists sorted."""
-    structure = structure_of(key)
+    structure = find_structure(key)
     if structure is None:
         return value
-    value = structured(key, value)
+    value = parse_structured_value(key, value)
     if structure.unordered:
-        return _sorted(value)
+        return _sort_unordered_lists(value)
     return list(value.items()) if structure.ordered_keys and isinstance(value, dict) else value
 
 
-def _sorted(value: Any) -> Any:
+def _sort_unordered_lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _sorted(item) for name, item in value.items()}
+        return {name: _sort_unordered_lists(item) for name, item in value.items()}
     if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
         return sorted({f"{type(item).__name__}:{item}": item for item in value}.values(), key=lambda i: (str(type(i)), i))
     return value
 
 
-def same(left: Any, right: Any) -> bool:
+def is_same_typed_value(left: Any, right: Any) -> bool:
     """Return whether two values are equal in type as well: ``true`` is not ``1``, ``2`` is not ``2.0``."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same(item, right[name]) for name, item in left.items())
+        return left.keys() == right.keys() and all(is_same_typed_value(item, right[name]) for name, item in left.items())
     if isinstance(left, list):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(is_same_typed_value, left, right))
     return bool(left == right) or left is right or (left != left and right != right)
 
 
-def equal(key: str, left: Any, right: Any) -> bool:
+def is_equivalent_setting(key: str, left: Any, right: Any) -> bool:
     """Return whether two values of a setting mean the same, whatever form they are written in."""
-    if same(left, right):
-        structure = structure_of(key) if isinstance(left, dict) and len(left) > 1 else None
+    if is_same_typed_value(left, right):
+        structure = find_structure(key) if isinstance(left, dict) and len(left) > 1 else None
         return not (structure and structure.ordered_keys) or list(left) == list(right)
     either = isinstance(left, (str, dict, list)) and isinstance(right, (str, dict, list))
-    return either and same(canonical(key, left), canonical(key, right))
+    return either and is_same_typed_value(build_canonical_value(key, left), build_canonical_value(key, right))
 
 
-def option_name(key: str) -> str | None:
+def find_option_name(key: str) -> str | None:
     """Return the option's name for a key of the options section, else None."""
-    section, name = keys.section_and_name(key) if "." in key or '"' in key else ("options", key)
+    section, name = keys.split_section_and_name(key) if "." in key or '"' in key else ("options", key)
     return name if section == "options" else None

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
 #: The families that look at settings and nothing else; ``screen`` knows where they have nothing to say.
-_OF_SETTINGS = (settings.findings, rules.findings, scope.findings, sharing.frozen_findings)
-_OF_PROFILES = (scope.claims, sharing.locked, sharing.dead)
+_SETTING_CHECKS = (settings.check_settings, rules.check_rules, scope.check_scope, sharing.check_frozen_settings)
+_PROFILE_CHECKS = (scope.check_profile_claims, sharing.check_locked_keys, sharing.check_dead_steps)
 
 
-def check(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:
+def check_config(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:
     """Return every finding of one config, family by family; without ``notes`` only errors and warnings.
 
     A product family that an override treats apart is judged with that override. With ``everywhere``, the profile's
@@ -29,29 +29,29 @@ def check(config: Config, notes: bool = True, everywhere: bool = True) -> list[F
     """
     view = View(config)
     found: list[Finding] = []
-    if notes or not screen.clean(view):
+    if notes or not screen.is_config_clean(view):
         from npuprof.checks import elsewhere  # most profiles need none of it
 
-        apart = elsewhere.singled_out(config)
-        found += _of_settings(View(config, apart) if apart else view)
+        apart = elsewhere.find_overridden_families(config)
+        found += _run_setting_checks(View(config, apart) if apart else view)
         for family in apart:
-            there = elsewhere.there(config, config.context._replace(product=family))
-            found += [finding for finding in _of_settings(View(there)) if finding not in found] if there else []
-    found += [finding for family in _OF_PROFILES for finding in family(view)]
+            there = elsewhere.resolve_in_context(config, config.context._replace(product=family))
+            found += [finding for finding in _run_setting_checks(View(there)) if finding not in found] if there else []
+    found += [finding for family in _PROFILE_CHECKS for finding in family(view)]
     if everywhere and config.lineage and config.lineage[-1].overrides:
         from npuprof.checks import elsewhere
 
-        for there, index in elsewhere.left_out(config):
-            more = [finding for finding in _of_settings(View(there)) if elsewhere.of_override(finding, there, index)]
+        for there, index in elsewhere.resolve_inactive_overrides(config):
+            more = [finding for finding in _run_setting_checks(View(there)) if elsewhere.is_in_override(finding, there, index)]
             found += [finding for finding in more if finding not in found]
     return found if notes else [finding for finding in found if finding.severity != "info"]
 
 
-def _of_settings(view: View) -> list[Finding]:
-    return [finding for family in _OF_SETTINGS for finding in family(view)]
+def _run_setting_checks(view: View) -> list[Finding]:
+    return [finding for family in _SETTING_CHECKS for finding in family(view)]
 
 
-def gather(findings: Iterable[Finding]) -> list[Finding]:
+def fold_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings with equal ones folded: one for each fault, naming all profiles that show it.
 
     Sorted by place; the profile that wrote the fault stands first.
@@ -62,14 +62,14 @@ def gather(findings: Iterable[Finding]) -> list[Finding]:
         place = (origin.document.source, origin.path) if origin else finding.where
         mark = (finding.code, place, finding.key, finding.message)
         folded.setdefault(mark, (finding, set()))[1].update(finding.profiles)
-    return sorted((_author_first(finding, names) for finding, names in folded.values()), key=_place)
+    return sorted((_put_author_first(finding, names) for finding, names in folded.values()), key=_finding_sort_key)
 
 
-def _author_first(finding: Finding, names: set[str]) -> Finding:
+def _put_author_first(finding: Finding, names: set[str]) -> Finding:
     author = finding.origin.profile if finding.origin else None
     others = sorted(name for name in names if name != author)
     return finding._replace(profiles=(author, *others) if author in names else tuple(others))
 
 
-def _place(finding: Finding) -> tuple[object, ...]:
+def _finding_sort_key(finding: Finding) -> tuple[object, ...]:
     return finding.path or "", finding.line, finding.column, finding.code, finding.message

@@ -8,7 +8,7 @@ from npuprof import catalog
 from npuprof.catalog import Option, products, releases, targets
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
-from npuprof.document.keys import shown
+from npuprof.document.keys import format_short_value
 from npuprof.model import Path, did_you_mean
 
 TYPE_CHECKING = False
@@ -19,49 +19,53 @@ if TYPE_CHECKING:
     from npuprof.model import Finding
 
 
-def findings(view: View) -> Iterator[Finding]:
+def check_scope(view: View) -> Iterator[Finding]:
     """Yield settings that do nothing, or something else, where the profile is meant to run."""
     late: list[str] = []
     for key, value in view.settings.items():
         neighbours = key == "enable_data_pre_proc"  # the one that is judged by what stands beside it
-        found = faults(view, key, value) if neighbours else view.recall(("scope", key), value, partial(faults, view, key, value))
+        found = (
+            find_scope_faults(view, key, value)
+            if neighbours
+            else view.recall_faults(("scope", key), value, partial(find_scope_faults, view, key, value))
+        )
         for fault in found:
-            yield view.finding(fault, key)
-        option = catalog.option(key) if "." not in key else None
+            yield view.build_finding(fault, key)
+        option = catalog.find_option(key) if "." not in key else None
         if option is not None and option.level == "init":
             late.append(key)
     if late and not view.config.abstract:
         what = f"{len(late)} of the options reach the engine only when the process initialises it: {', '.join(late)}"
         why = "The first session of a process decides; what later sessions say of these options is ignored without a message."
         hint = "give them to the first session, and to initialize_system or init_resource where the script calls it"
-        yield view.finding(Fault("NP505", "info", what, why, hint), late[0])
+        yield view.build_finding(Fault("NP505", "info", what, why, hint), late[0])
 
 
-def faults(view: View, key: str, value: Any) -> Iterator[Fault]:
+def find_scope_faults(view: View, key: str, value: Any) -> Iterator[Fault]:
     """Yield what keeps one setting from counting in the releases, on the products, in the scenario in question."""
     if "." in key:
-        yield from _elsewhere(view, key)
+        yield from _find_env_and_atc_faults(view, key)
         return
-    option = catalog.option(key)
+    option = catalog.find_option(key)
     if option is not None:
-        yield from _release(view, option, value)
-        yield from _product(view, option, value)
-        yield from _scenario(view, option)
-        yield from _age(view, option)
+        yield from _find_release_faults(view, option, value)
+        yield from _find_product_faults(view, option, value)
+        yield from _find_scenario_faults(view, option)
+        yield from _find_deprecation_faults(view, option)
 
 
-def claims(view: View) -> Iterator[Finding]:
+def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield what is wrong with the releases and products that ``[profile]`` names."""
     for profile in view.config.lineage:
         if "cann" in profile.table or "products" in profile.table:
-            for fault, path in _claimed(profile.table.get("cann"), tuple(profile.table.get("products", ()))):
-                yield view.finding(fault, f"profile.{path[0]}", profile.origin("profile", *path))
+            for fault, path in _find_claim_faults(profile.table.get("cann"), tuple(profile.table.get("products", ()))):
+                yield view.build_finding(fault, f"profile.{path[0]}", profile.origin("profile", *path))
         for index, override in enumerate(profile.overrides):
-            for fault, path in _matched(override.match):
-                yield view.finding(fault, f"override.match.{path[0]}", profile.origin("override", index, "match", *path))
+            for fault, path in _find_match_faults(override.match):
+                yield view.build_finding(fault, f"override.match.{path[0]}", profile.origin("override", index, "match", *path))
     cann, product = view.asked.cann, view.asked.product
     named = view.config.cann
-    if cann and named and cann not in (releases.within(named) or (cann,)):
+    if cann and named and cann not in (releases.find_releases_in_range(named) or (cann,)):
         fault = Fault(
             "NP406",
             "warning",
@@ -69,9 +73,13 @@ def claims(view: View) -> Iterator[Finding]:
             "",
             "widen cann in [profile], or check another release",
         )
-        yield view.finding(fault, "profile.cann", _author(view, "cann"))
+        yield view.build_finding(fault, "profile.cann", _find_claim_origin(view, "cann"))
     meant = view.config.products
-    if product and meant and not any(products.covers(name, product) or products.covers(product, name) for name in meant):
+    if (
+        product
+        and meant
+        and not any(products.is_product_covered(name, product) or products.is_product_covered(product, name) for name in meant)
+    ):
         fault = Fault(
             "NP407",
             "warning",
@@ -79,51 +87,56 @@ def claims(view: View) -> Iterator[Finding]:
             "",
             "add the product to [profile], or check another one",
         )
-        yield view.finding(fault, "profile.products", _author(view, "products"))
+        yield view.build_finding(fault, "profile.products", _find_claim_origin(view, "products"))
 
 
 @cache
-def _claimed(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[Fault, Path], ...]:
+def _find_claim_faults(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[Fault, Path], ...]:
     found: list[tuple[Fault, Path]] = []
     if cann is not None:
-        covered = releases.within(cann)
+        covered = releases.find_releases_in_range(cann)
         if covered is None:
-            found.append((Fault("NP402", "error", f"cann = {shown(cann)} is no range of releases", "", 'write ">=8.0,<10"'), ("cann",)))
+            found.append(
+                (Fault("NP402", "error", f"cann = {format_short_value(cann)} is no range of releases", "", 'write ">=8.0,<10"'), ("cann",))
+            )
         elif not covered:
-            what = f"cann = {shown(cann)} holds no known release"
-            found.append((Fault("NP402", "warning", what, "", f"the newest known is {releases.releases()[-1]}"), ("cann",)))
+            what = f"cann = {format_short_value(cann)} holds no known release"
+            found.append((Fault("NP402", "warning", what, "", f"the newest known is {releases.load_releases()[-1]}"), ("cann",)))
     for index, name in enumerate(meant):
-        if products.find(name) is None:
-            hint = did_you_mean(name, products.names(), f"known are {', '.join(products.names())}")
+        if products.find_product(name) is None:
+            hint = did_you_mean(name, products.product_names(), f"known are {', '.join(products.product_names())}")
             found.append((Fault("NP403", "error", f"unknown product {name!r}", "Checks for it cannot be made.", hint), ("products", index)))
     return tuple(found)
 
 
-def _matched(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
+def _find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
     """Yield what no job can ever match; a name that stands alone is placed at its key."""
     never = "The override would never take part, without any message."
     for index, name in enumerate(match.get("product", ())):
-        if products.find(name) is None:
-            hint = did_you_mean(name, products.names(), f"known are {', '.join(products.names())}")
+        if products.find_product(name) is None:
+            hint = did_you_mean(name, products.product_names(), f"known are {', '.join(products.product_names())}")
             yield Fault("NP403", "error", f"unknown product {name!r}", never, hint), ("product", index)
     for index, spec in enumerate(match.get("cann", ())):
-        if releases.within(spec) is None:
-            yield Fault("NP402", "error", f"cann = {shown(spec)} is no range of releases", never, 'write ">=8.0,<10"'), ("cann", index)
+        if releases.find_releases_in_range(spec) is None:
+            yield (
+                Fault("NP402", "error", f"cann = {format_short_value(spec)} is no range of releases", never, 'write ">=8.0,<10"'),
+                ("cann", index),
+            )
     for index, name in enumerate(match.get("target", ())):
         if name not in targets.NAMES:
             hint = did_you_mean(name, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
             yield Fault("NP902", "error", f"unknown target {name!r}", never, hint), ("target", index)
 
 
-def _author(view: View, name: str) -> Any:
+def _find_claim_origin(view: View, name: str) -> Any:
     writer = next(profile for profile in reversed(view.config.lineage) if name in profile.table)
     return writer.origin("profile", name)
 
 
-def _release(view: View, option: Option, value: Any) -> Iterator[Fault]:
-    missing = [name for name in view.releases if option.states[releases.index(name)] == "."]
+def _find_release_faults(view: View, option: Option, value: Any) -> Iterator[Fault]:
+    missing = [name for name in view.releases if option.states[releases.release_index(name)] == "."]
     if missing and option.field:
-        readers = [name for name, state in zip(releases.releases(), option.states, strict=True) if state == "Y"]
+        readers = [name for name, state in zip(releases.load_releases(), option.states, strict=True) if state == "Y"]
         why = "The adapter of that release does not know the key and ignores it in silence."
         ends = list(dict.fromkeys((*readers[:1], *readers[-1:])))
         span = (
@@ -132,36 +145,36 @@ def _release(view: View, option: Option, value: Any) -> Iterator[Fault]:
         hint = f"{span}; unset it there, or narrow cann"
         if option.replaced_by:
             hint = f"use {option.replaced_by}; {span}"
-        yield Fault("NP404", "error", f"{option.name} is not read in CANN {_span(missing)}", why, hint)
+        yield Fault("NP404", "error", f"{option.name} is not read in CANN {_format_release_span(missing)}", why, hint)
         return
-    unknown = [name for name in view.releases if option.states[releases.index(name)] == "?"]
+    unknown = [name for name in view.releases if option.states[releases.release_index(name)] == "?"]
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
         yield Fault(
             "NP405",
             "warning",
-            f"it is not known whether CANN {_span(unknown)} reads {option.name}",
+            f"it is not known whether CANN {_format_release_span(unknown)} reads {option.name}",
             why,
             "narrow cann to where it is certain, or try it there",
         )
     since = option.choices_since.get(str(value)) if isinstance(value, (str, int)) else None
     if since:
-        early = [name for name in view.releases if releases.index(name) < releases.index(since)]
+        early = [name for name in view.releases if releases.release_index(name) < releases.release_index(since)]
         if early:
             yield Fault(
                 "NP408",
                 "error",
-                f"{option.name} = {shown(value)} is not known in CANN {_span(early)}",
+                f"{option.name} = {format_short_value(value)} is not known in CANN {_format_release_span(early)}",
                 f"The value came with {since}.",
                 "write an older value, or narrow cann",
             )
 
 
-def _span(names: list[str]) -> str:
+def _format_release_span(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
-def _product(view: View, option: Option, value: Any) -> Iterator[Fault]:
+def _find_product_faults(view: View, option: Option, value: Any) -> Iterator[Fault]:
     barred = [family for family in view.families if option.products and family not in option.products]
     if barred:
         why = "The documentation does not list it among the products that support the option."
@@ -179,7 +192,7 @@ def _product(view: View, option: Option, value: Any) -> Iterator[Fault]:
             yield Fault(
                 "NP409",
                 "error",
-                f"{option.name} = {shown(value)} is not supported on {', '.join(barred)}",
+                f"{option.name} = {format_short_value(value)} is not supported on {', '.join(barred)}",
                 "",
                 f"the value works on {', '.join(allowed)}",
             )
@@ -196,7 +209,7 @@ def _product(view: View, option: Option, value: Any) -> Iterator[Fault]:
                 )
 
 
-def _scenario(view: View, option: Option) -> Iterator[Fault]:
+def _find_scenario_faults(view: View, option: Option) -> Iterator[Fault]:
     scenario = view.scenario
     if scenario is None:
         return
@@ -219,20 +232,20 @@ def _scenario(view: View, option: Option) -> Iterator[Fault]:
         )
 
 
-def _age(view: View, option: Option) -> Iterator[Fault]:
+def _find_deprecation_faults(view: View, option: Option) -> Iterator[Fault]:
     gone = option.states[-1] == "." and not view.releases  # releases that are asked for are judged one by one (NP404)
-    if gone or option.field is None or _began(view, option.no_effect, option.no_effect_since):
+    if gone or option.field is None or _is_mark_in_force(view, option.no_effect, option.no_effect_since):
         why = "The engine takes the value and does nothing with it."
         if gone or option.field is None:
             ended = len(option.states.rstrip("."))
-            why = f"Since CANN {releases.releases()[ended]} no adapter" if ended else "No release of the adapter"
+            why = f"Since CANN {releases.load_releases()[ended]} no adapter" if ended else "No release of the adapter"
             why += " reads the key."
         yield Fault(
             "NP502", "warning", f"{option.name} has no effect", why, f"use {option.replaced_by}" if option.replaced_by else "unset it"
         )
     elif option.name == "enable_data_pre_proc" and view.settings.get("iterations_per_loop", 1) != 1:
         return  # deprecated, yet what loop offload asks for (NP341), and nothing has taken its place
-    elif _began(view, option.deprecated, option.deprecated_since):
+    elif _is_mark_in_force(view, option.deprecated, option.deprecated_since):
         since = f" since CANN {option.deprecated_since}" if option.deprecated_since else ""
         yield Fault(
             "NP501",
@@ -251,16 +264,16 @@ def _age(view: View, option: Option) -> Iterator[Fault]:
         )
 
 
-def _began(view: View, flagged: bool, since: str) -> bool:
+def _is_mark_in_force(view: View, flagged: bool, since: str) -> bool:
     """Return whether a mark applies to the newest release in question."""
     if not flagged or not view.releases or not since:
         return flagged
-    return releases.index(view.releases[-1]) >= releases.index(since)
+    return releases.release_index(view.releases[-1]) >= releases.release_index(since)
 
 
-def _elsewhere(view: View, key: str) -> Iterator[Fault]:
-    section, name = keys.section_and_name(key)
-    record = catalog.variable(name) if section == "env" else catalog.flag(name) if section == "atc" else None
+def _find_env_and_atc_faults(view: View, key: str) -> Iterator[Fault]:
+    section, name = keys.split_section_and_name(key)
+    record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else None
     if record is None:
         return
     barred = [family for family in view.families if record.products and family not in record.products]

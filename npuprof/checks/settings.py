@@ -10,8 +10,8 @@ from npuprof import catalog
 from npuprof.catalog import Option, releases
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
-from npuprof.document.keys import shown
-from npuprof.model import did_you_mean, nearest
+from npuprof.document.keys import format_short_value
+from npuprof.model import did_you_mean, find_nearest_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,51 +35,51 @@ _WRONG_FIELD = {
 _FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
 
 
-def findings(view: View) -> Iterator[Finding]:
+def check_settings(view: View) -> Iterator[Finding]:
     """Yield what is wrong with each setting taken alone."""
     for key, value in view.settings.items():
-        for fault in view.recall(("settings", key), value, partial(faults, key, value)):
-            if fault.code != "NP203" or not _still_accepted(view, key, value):
-                yield view.finding(fault, key)
+        for fault in view.recall_faults(("settings", key), value, partial(find_setting_faults, key, value)):
+            if fault.code != "NP203" or not _is_still_accepted(view, key, value):
+                yield view.build_finding(fault, key)
 
 
-def _still_accepted(view: View, key: str, value: Any) -> bool:
+def _is_still_accepted(view: View, key: str, value: Any) -> bool:
     """Return whether a value that newer releases refuse is asked for in older ones only."""
-    option = catalog.option(key) if isinstance(value, (str, int)) else None
+    option = catalog.find_option(key) if isinstance(value, (str, int)) else None
     until = option.choices_until.get(str(value)) if option else None
-    return until is not None and bool(view.releases) and releases.index(view.releases[-1]) < releases.index(until)
+    return until is not None and bool(view.releases) and releases.release_index(view.releases[-1]) < releases.release_index(until)
 
 
-def faults(key: str, value: Any) -> list[Fault]:
+def find_setting_faults(key: str, value: Any) -> list[Fault]:
     """Return what is wrong with a value of a setting, whatever profile it stands in."""
-    section, name = keys.section_and_name(key) if "." in key or '"' in key else ("options", key)
+    section, name = keys.split_section_and_name(key) if "." in key or '"' in key else ("options", key)
     if section == "options":
-        option = catalog.option(name)
-        return _option(option, value) if option else [_unknown_option(name)]
+        option = catalog.find_option(name)
+        return _find_option_faults(option, value) if option else [_build_unknown_option_fault(name)]
     if section == "env":
-        return _variable(name, value)
-    return _argument(name, value) if section == "estimator" else _flag(name, value)
+        return _find_variable_faults(name, value)
+    return _find_argument_faults(name, value) if section == "estimator" else _find_flag_faults(name, value)
 
 
 @cache  # a misspelt option of a base is met in every heir, and looking for near names takes long
-def _unknown_option(name: str) -> Fault:
+def _build_unknown_option_fault(name: str) -> Fault:
     why = "The adapter looks up its own list of keys; one that is not in it is ignored in silence."
-    where = {"env": catalog.variable, "estimator": catalog.argument, "atc": catalog.flag}
+    where = {"env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}
     for section, find in where.items():
         if find(name):
             hint = f"{name} belongs below [{section}]"
             return Fault("NP201", "error", f"{name!r} is no session option", why, hint)
-    hint = did_you_mean(name, catalog.names(), "npuprof options lists all; unset the key if nothing reads it")
+    hint = did_you_mean(name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it")
     return Fault("NP201", "error", f"unknown option {name!r}", why, hint)
 
 
-def _option(option: Option, value: Any) -> list[Fault]:
+def _find_option_faults(option: Option, value: Any) -> list[Fault]:
     if isinstance(value, (dict, list)):
         if option.structure:
-            return _structure(option, value)
-        return [_type(option, value)]
-    if not _fits(option, value):
-        return [_type(option, value)]
+            return _find_structure_faults(option, value)
+        return [_build_type_fault(option, value)]
+    if not _is_of_option_type(option, value):
+        return [_build_type_fault(option, value)]
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
         return [
             Fault(
@@ -91,13 +91,13 @@ def _option(option: Option, value: Any) -> list[Fault]:
             )
         ]
     if option.choices:
-        return _choice(option, value)
+        return _find_choice_faults(option, value)
     if isinstance(value, str):
-        return _text(option, value)
-    return _range(option, value)
+        return _find_text_faults(option, value)
+    return _find_range_faults(option, value)
 
 
-def _fits(option: Option, value: Any) -> bool:
+def _is_of_option_type(option: Option, value: Any) -> bool:
     if option.field == "b" or (option.field is None and option.kind == "bool"):
         return isinstance(value, bool)
     if option.field == "i":
@@ -105,50 +105,50 @@ def _fits(option: Option, value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _type(option: Option, value: Any) -> Fault:
+def _build_type_fault(option: Option, value: Any) -> Fault:
     field = option.field or ("b" if option.kind == "bool" else "s")
     wanted = _FIELD_WORDS[field]
     if option.choices:
         wanted = (
-            " or ".join(map(shown, option.choices))
+            " or ".join(map(format_short_value, option.choices))
             if len(option.choices) < 4
-            else f"{wanted}, one of {', '.join(map(shown, option.choices))}"
+            else f"{wanted}, one of {', '.join(map(format_short_value, option.choices))}"
         )
     hint = ""
     if field == "i" and isinstance(value, bool):
         hint = f"write {option.name} = {int(value)}"
     elif field == "b" and value in (0, 1, "0", "1", "true", "false", "True", "False"):
-        hint = f"write {option.name} = {shown(str(value).lower() in ('1', 'true'))}"
+        hint = f"write {option.name} = {format_short_value(str(value).lower() in ('1', 'true'))}"
     elif (field == "i" and isinstance(value, str) and re.fullmatch(r"-?\d{1,19}", value, re.ASCII)) or (
         field == "i" and isinstance(value, float) and value.is_integer()
     ):
         hint = f"write {option.name} = {int(value)}"
     elif field == "s" and isinstance(value, bool):
         near = [choice for choice in option.choices if choice in (str(value).lower(), str(int(value)))]
-        hint = f"write {option.name} = {shown(near[0] if near else str(value).lower())}"
+        hint = f"write {option.name} = {format_short_value(near[0] if near else str(value).lower())}"
     elif field == "s" and isinstance(value, (int, float)):
-        hint = f"write {option.name} = {shown(str(value))}"
+        hint = f"write {option.name} = {format_short_value(str(value))}"
     else:
-        example = option.choices[0] if option.choices else catalog.text("options", option.name).get("example")
-        hint = f"write {option.name} = {shown(example)}" if example is not None else f"write {wanted}"
+        example = option.choices[0] if option.choices else catalog.find_record_texts("options", option.name).get("example")
+        hint = f"write {option.name} = {format_short_value(example)}" if example is not None else f"write {wanted}"
     why = _WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
-    return Fault("NP202", "error", f"{option.name} takes {wanted}, not {_kind_of(value)}", why, hint)
+    return Fault("NP202", "error", f"{option.name} takes {wanted}, not {_describe_value_kind(value)}", why, hint)
 
 
-def _kind_of(value: Any) -> str:
+def _describe_value_kind(value: Any) -> str:
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
         return "a list"
-    return shown(value)
+    return format_short_value(value)
 
 
-def _choice(option: Option, value: Any) -> list[Fault]:
+def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     doubt = option.doubtful_values.get(str(value))
     if doubt:
         plain = [choice for choice in option.choices if str(choice) not in option.doubtful_values]
-        hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {', '.join(map(shown, plain))}"
-        return [Fault("NP205", "warning", f"{option.name} = {shown(value)} is doubtful: {doubt}", "", hint)]
+        hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {', '.join(map(format_short_value, plain))}"
+        return [Fault("NP205", "warning", f"{option.name} = {format_short_value(value)} is doubtful: {doubt}", "", hint)]
     if value in option.choices:
         return []
     until = option.choices_until.get(str(value))
@@ -157,19 +157,19 @@ def _choice(option: Option, value: Any) -> list[Fault]:
             Fault(
                 "NP203",
                 "error",
-                f"{option.name} = {shown(value)} is no longer accepted",
+                f"{option.name} = {format_short_value(value)} is no longer accepted",
                 f"CANN {until} took the value away.",
-                f"write one of {', '.join(map(shown, option.choices))}",
+                f"write one of {', '.join(map(format_short_value, option.choices))}",
             )
         ]
-    near = nearest(str(value), [str(choice) for choice in option.choices], 2) if isinstance(value, str) else []
-    listed = ", ".join(map(shown, option.choices))
-    hint = f"did you mean {' or '.join(map(shown, near))}?" if near else f"write one of {listed}"
+    near = find_nearest_names(str(value), [str(choice) for choice in option.choices], 2) if isinstance(value, str) else []
+    listed = ", ".join(map(format_short_value, option.choices))
+    hint = f"did you mean {' or '.join(map(format_short_value, near))}?" if near else f"write one of {listed}"
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
-    return [Fault("NP203", "error", f"{option.name} = {shown(value)} is none of {listed}", why, hint)]
+    return [Fault("NP203", "error", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint)]
 
 
-def _range(option: Option, value: Any) -> list[Fault]:
+def _find_range_faults(option: Option, value: Any) -> list[Fault]:
     if isinstance(value, bool):
         return []
     low, high = option.minimum, option.maximum
@@ -183,7 +183,7 @@ def _range(option: Option, value: Any) -> list[Fault]:
     return [Fault(code, severity, f"{option.name} = {value} is out of range", doubt or why, f"write {span}{unit}")]
 
 
-def _text(option: Option, value: str) -> list[Fault]:
+def _find_text_faults(option: Option, value: str) -> list[Fault]:
     if "\0" in value:
         return [Fault("NP203", "error", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
     if option.kind.startswith("path"):
@@ -198,27 +198,31 @@ def _text(option: Option, value: str) -> list[Fault]:
         structure = STRUCTURES[option.structure]
     parsed = structure.parse(value) if structure else None
     if parsed is not None and structure is not None:
-        return [_deeper(option, fault) for fault in structure.faults(parsed)] or _unusual(option, parsed)
+        return [_build_structure_fault(option, fault) for fault in structure.faults(parsed)] or _find_undocumented_form_faults(
+            option, parsed
+        )
     if option.kind == "json" or (option.pattern and not re.fullmatch(option.pattern, value)) or (structure and not option.pattern):
-        example = catalog.text("options", option.name).get("example")
-        shapes = [f"text like {shown(example)}"] if example else []
+        example = catalog.find_record_texts("options", option.name).get("example")
+        shapes = [f"text like {format_short_value(example)}"] if example else []
         shapes += [structure.shape] if structure else []
         hint = f"write {', or '.join(shapes)}" if shapes else f"unset it, or see npuprof option {option.name}"
         if option.lax_pattern and re.fullmatch(option.lax_pattern, value):
             why = "The adapter lets it pass, but its meaning is not documented."
-            return [Fault("NP205", "warning", f"{option.name} = {shown(value)} is not in the documented format", why, hint)]
+            return [Fault("NP205", "warning", f"{option.name} = {format_short_value(value)} is not in the documented format", why, hint)]
         why = _BAD_VALUE.get(option.on_bad_value, "The adapter hands the text on as it is; the engine cannot read it.")
-        return [Fault("NP203", "error", f"{option.name} = {shown(value)} is not in its format", why, hint)]
+        return [Fault("NP203", "error", f"{option.name} = {format_short_value(value)} is not in its format", why, hint)]
     return []
 
 
-def _structure(option: Option, value: Any) -> list[Fault]:
+def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
     from npuprof.catalog.structures import STRUCTURES
 
-    return [_deeper(option, fault) for fault in STRUCTURES[option.structure].faults(value)] or _unusual(option, value)
+    return [
+        _build_structure_fault(option, fault) for fault in STRUCTURES[option.structure].faults(value)
+    ] or _find_undocumented_form_faults(option, value)
 
 
-def _unusual(option: Option, names: Any) -> list[Fault]:
+def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     """Return what the adapter takes although the documentation does not have it: odd names, a ratio left out."""
     if option.structure == "acceleration" and len(names) == 2:
         ratio = "0.9" if names[1] == "step" else "1.05"
@@ -230,26 +234,33 @@ def _unusual(option: Option, names: Any) -> list[Fault]:
     if not odd:
         return []
     why = "No documented name looks like that, and an unknown name is passed over without a message."
-    hint = f"write names like {catalog.text('options', option.name)['example']}"
+    hint = f"write names like {catalog.find_record_texts('options', option.name)['example']}"
     return [
-        Fault("NP205", "warning", f"{option.name}: {shown(name)} does not look like a name that is listed there", why, hint, (index,))
+        Fault(
+            "NP205",
+            "warning",
+            f"{option.name}: {format_short_value(name)} does not look like a name that is listed there",
+            why,
+            hint,
+            (index,),
+        )
         for index, name in odd
     ]
 
 
-def _deeper(option: Option, fault: tuple[Any, str, str]) -> Fault:
+def _build_structure_fault(option: Option, fault: tuple[Any, str, str]) -> Fault:
     tail, message, hint = fault
     why = _BAD_VALUE.get(option.on_bad_value, "What does not fit the format cannot be written for the engine.")
-    return Fault("NP204", "error", f"{keys.show(option.name, tail)}: {message}", why, hint, tail)
+    return Fault("NP204", "error", f"{keys.format_key_path(option.name, tail)}: {message}", why, hint, tail)
 
 
 @cache
-def _own_names() -> dict[str, str]:
+def _reserved_variable_names() -> dict[str, str]:
     """Return what stands behind ``NPUPROF_`` in an export, with the option it carries."""
-    return {"PROFILE": "", "DIGEST": ""} | {name.upper(): name for name in catalog.names()}
+    return {"PROFILE": "", "DIGEST": ""} | {name.upper(): name for name in catalog.record_names()}
 
 
-def _variable(name: str, value: Any) -> list[Fault]:
+def _find_variable_faults(name: str, value: Any) -> list[Fault]:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return [
             Fault(
@@ -260,20 +271,20 @@ def _variable(name: str, value: Any) -> list[Fault]:
                 "use letters, digits and '_'",
             )
         ]
-    if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _own_names():
+    if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _reserved_variable_names():
         why = "An export holds the preset's name, its digest and every option under such names; the value would be lost."
-        option = _own_names()[name.removeprefix("NPUPROF_")]
+        option = _reserved_variable_names()[name.removeprefix("NPUPROF_")]
         hint = f"write {option} below [options]" if option else "choose another name"
         return [Fault("NP210", "error", f"env.{name} is a name that npuprof fills in", why, hint)]
-    variable = catalog.variable(name)
+    variable = catalog.find_variable(name)
     if isinstance(value, dict):
-        return _launcher(name, value, variable)
+        return _find_launcher_faults(name, value, variable)
     if isinstance(value, list) or not isinstance(value, (str, int, float, bool)):
         return [
             Fault(
                 "NP202",
                 "error",
-                f"env.{name} takes text or a number, not {_kind_of(value)}",
+                f"env.{name} takes text or a number, not {_describe_value_kind(value)}",
                 "An environment holds text only.",
                 f'write {name} = "..."',
             )
@@ -287,13 +298,13 @@ def _variable(name: str, value: Any) -> list[Fault]:
             Fault(
                 "NP202",
                 "error",
-                f"env.{name} takes text or a number, not {shown(value)}",
+                f"env.{name} takes text or a number, not {format_short_value(value)}",
                 "An environment holds text, and programs spell yes and no differently.",
-                f"write {name} = {shown(word)}",
+                f"write {name} = {format_short_value(word)}",
             )
         ]
     if variable is None:
-        near = _near_variables(name)
+        near = _find_near_variables(name)
         if near and near[0] != name:
             return [
                 Fault(
@@ -304,22 +315,22 @@ def _variable(name: str, value: Any) -> list[Fault]:
     text = str(value)
     parts = text.split(variable.separator) if variable.separator else [text]
     if variable.choices and not set(parts) <= set(variable.choices):
-        listed = ", ".join(map(shown, variable.choices))
-        return [Fault("NP203", "error", f"env.{name} = {shown(text)} is none of {listed}", "", f"write one of {listed}")]
+        listed = ", ".join(map(format_short_value, variable.choices))
+        return [Fault("NP203", "error", f"env.{name} = {format_short_value(text)} is none of {listed}", "", f"write one of {listed}")]
     if variable.pattern and not re.fullmatch(variable.pattern, text):
-        example = catalog.text("env", name).get("format", variable.pattern)
-        return [Fault("NP203", "error", f"env.{name} = {shown(text)} is not in its format", "", f"write text like {example}")]
+        example = catalog.find_record_texts("env", name).get("format", variable.pattern)
+        return [Fault("NP203", "error", f"env.{name} = {format_short_value(text)} is not in its format", "", f"write text like {example}")]
     if variable.kind in ("int", "float"):
-        return _number(name, text, variable)
+        return _find_number_faults(name, text, variable)
     return []
 
 
 @cache
-def _near_variables(name: str) -> list[str]:
-    return nearest(name, catalog.names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
+def _find_near_variables(name: str) -> list[str]:
+    return find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
 
 
-def _number(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
+def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
     try:
         number = int(text) if variable.kind == "int" else float(text)
     except ValueError:
@@ -327,7 +338,7 @@ def _number(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
             Fault(
                 "NP202",
                 "error",
-                f"env.{name} takes a number, not {shown(text)}",
+                f"env.{name} takes a number, not {format_short_value(text)}",
                 "",
                 f"write {name} = {variable.default if variable.default is not None else 1}",
             )
@@ -339,7 +350,7 @@ def _number(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
     return []
 
 
-def _launcher(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
+def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
     from npuprof.catalog.launchers import FACTS
 
     if set(value) != {"launcher"}:
@@ -354,7 +365,7 @@ def _launcher(name: str, value: dict[str, Any], variable: catalog.Variable | Non
             Fault(
                 "NP203",
                 "error",
-                f"env.{name}: unknown launcher fact {shown(fact)}",
+                f"env.{name}: unknown launcher fact {format_short_value(fact)}",
                 "",
                 did_you_mean(str(fact), FACTS, f"known are {', '.join(FACTS)}"),
                 ("launcher",),
@@ -363,10 +374,10 @@ def _launcher(name: str, value: dict[str, Any], variable: catalog.Variable | Non
     return []
 
 
-def _argument(name: str, value: Any) -> list[Fault]:
-    argument = catalog.argument(name)
+def _find_argument_faults(name: str, value: Any) -> list[Fault]:
+    argument = catalog.find_argument(name)
     if argument is None:
-        if catalog.option(name):
+        if catalog.find_option(name):
             return [
                 Fault(
                     "NP208",
@@ -376,7 +387,7 @@ def _argument(name: str, value: Any) -> list[Fault]:
                     f"write {name} below [options]",
                 )
             ]
-        hint = did_you_mean(name, catalog.names("estimator"), f"known are {', '.join(catalog.names('estimator'))}")
+        hint = did_you_mean(name, catalog.record_names("estimator"), f"known are {', '.join(catalog.record_names('estimator'))}")
         return [Fault("NP208", "error", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint)]
     if argument.kind == "object":
         return [
@@ -388,24 +399,32 @@ def _argument(name: str, value: Any) -> list[Fault]:
                 "pass it in the script, to the rendered function",
             )
         ]
-    return _plain(f"estimator.{name}", argument.kind, argument.choices, argument.minimum, argument.maximum, value)
+    return _find_plain_value_faults(f"estimator.{name}", argument.kind, argument.choices, argument.minimum, argument.maximum, value)
 
 
-def _flag(name: str, value: Any) -> list[Fault]:
-    flag = catalog.flag(name)
+def _find_flag_faults(name: str, value: Any) -> list[Fault]:
+    flag = catalog.find_flag(name)
     if flag is None:
-        hint = did_you_mean(name, catalog.names("atc"), "npuprof options lists all")
+        hint = did_you_mean(name, catalog.record_names("atc"), "npuprof options lists all")
         hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
         return [Fault("NP209", "error", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint)]
-    found = _plain(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value)
+    found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value)
     if not found and flag.pattern and isinstance(value, str) and not re.fullmatch(flag.pattern, value):
         found = [
-            Fault("NP203", "error", f"atc.{name} = {shown(value)} is not in its format", "atc stops at it.", "see npuprof option --" + name)
+            Fault(
+                "NP203",
+                "error",
+                f"atc.{name} = {format_short_value(value)} is not in its format",
+                "atc stops at it.",
+                "see npuprof option --" + name,
+            )
         ]
     return found
 
 
-def _plain(key: str, kind: str, choices: tuple[Any, ...], low: float | None, high: float | None, value: Any) -> list[Fault]:
+def _find_plain_value_faults(
+    key: str, kind: str, choices: tuple[Any, ...], low: float | None, high: float | None, value: Any
+) -> list[Fault]:
     types: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
     wanted = types.get(kind, (str,))
     by_choice = {type(choice) for choice in choices}
@@ -414,11 +433,11 @@ def _plain(key: str, kind: str, choices: tuple[Any, ...], low: float | None, hig
     if type(value) not in wanted:
         words = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
         expected = " or ".join(dict.fromkeys(words.get(t, t.__name__) for t in wanted))
-        hint = f"write one of {', '.join(map(shown, choices))}" if choices else f"write {expected}"
-        return [Fault("NP202", "error", f"{key} takes {expected}, not {_kind_of(value)}", "", hint)]
+        hint = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
+        return [Fault("NP202", "error", f"{key} takes {expected}, not {_describe_value_kind(value)}", "", hint)]
     if choices and value not in choices:
-        listed = ", ".join(map(shown, choices))
-        return [Fault("NP203", "error", f"{key} = {shown(value)} is none of {listed}", "", f"write one of {listed}")]
+        listed = ", ".join(map(format_short_value, choices))
+        return [Fault("NP203", "error", f"{key} = {format_short_value(value)} is none of {listed}", "", f"write one of {listed}")]
     if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
         bounds = " and ".join(
             text for text in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "") if text

@@ -6,9 +6,9 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
-from npuprof.document.keys import shown
+from npuprof.document.keys import format_short_value
 from npuprof.model import Step, did_you_mean
-from npuprof.resolve import take
+from npuprof.resolve import apply_layers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from npuprof.model import Finding
 
 
-def frozen_findings(view: View) -> Iterator[Finding]:
+def check_frozen_settings(view: View) -> Iterator[Finding]:
     """Yield what a preset should leave to the process, the job or the site."""
     for key, value in view.settings.items():
-        fault = frozen(key, value)
+        fault = find_frozen_fault(key, value)
         if fault is not None:
             origin = view.config.origin(key)
             if origin is not None and origin.document.text:
-                yield view.finding(fault, key, origin)
+                yield view.build_finding(fault, key, origin)
 
 
-def frozen(key: str, value: Any) -> Fault | None:
+def find_frozen_fault(key: str, value: Any) -> Fault | None:
     """Return what is wrong with keeping a setting in a preset, or None."""
     if "." not in key:
-        option = catalog.option(key)
+        option = catalog.find_option(key)
         if option is None or not option.per_process:
             return None
         what = f"{key} belongs to one process, not to a preset"
         why = "Everybody who uses the preset would get the same value in every process."
         return Fault("NP601", "warning", what, why, f"set it in the script, or give it at the start: --set {key}=...")
-    section, name = keys.section_and_name(key)
-    variable = catalog.variable(name) if section == "env" else None
+    section, name = keys.split_section_and_name(key)
+    variable = catalog.find_variable(name) if section == "env" else None
     if variable is None or variable.freeze == "ok" or isinstance(value, dict):
         return None
     hint = variable.advice or "leave it to the launcher"
@@ -55,106 +55,106 @@ def frozen(key: str, value: Any) -> Fault | None:
     return Fault("NP604", "info", f"{key} depends on the site", "On another machine or network it has to be another value.", hint)
 
 
-def locked(view: View) -> Iterator[Finding]:
+def check_locked_keys(view: View) -> Iterator[Finding]:
     """Yield keys whose value is no longer the one they had when they were locked."""
     lineage = view.config.lineage
     if view.resolver is None or not any("locked" in profile.table for profile in lineage):
         return
-    final = view.resolver.fold(lineage, view.scenario)
+    final = view.resolver.fold_lineage(lineage, view.scenario)
     for place, profile in enumerate(lineage):
         for written in profile.locked:
-            key, tail = keys.parse(written) or (written, ())
-            yield from _unknown(view, profile, key)
-            then = view.resolver.fold(lineage[: place + 1], view.scenario).get(key)
-            before, now = values.find(key, then, tail), values.find(key, final.get(key), tail)
-            if before[0] == now[0] and values.equal(key if not tail else "", before[1], now[1]):
+            key, tail = keys.parse_key(written) or (written, ())
+            yield from _check_unknown_lock(view, profile, key)
+            then = view.resolver.fold_lineage(lineage[: place + 1], view.scenario).get(key)
+            before, now = values.find_value(key, then, tail), values.find_value(key, final.get(key), tail)
+            if before[0] == now[0] and values.is_equivalent_setting(key if not tail else "", before[1], now[1]):
                 continue
             later = {member.document for member in lineage[place + 1 :]}
             guilty = [event.origin for event in view.config.history(key) if event.origin.document in later]
-            what = f"{keys.show(key, tail)} is locked by {profile.name} ({profile.origin('profile', 'locked')})"
+            what = f"{keys.format_key_path(key, tail)} is locked by {profile.name} ({profile.origin('profile', 'locked')})"
             why = "Whoever locked it relies on the value in every profile below."
             owner = profile.table.get("owner")
             hint = "remove it here, or ask the owner" + (f" ({owner})" if owner else "")
-            yield view.finding(Fault("NP105", "error", what, why, hint), key, guilty[-1] if guilty else None)
+            yield view.build_finding(Fault("NP105", "error", what, why, hint), key, guilty[-1] if guilty else None)
 
 
-def _unknown(view: View, profile: Profile, key: str) -> Iterator[Finding]:
+def _check_unknown_lock(view: View, profile: Profile, key: str) -> Iterator[Finding]:
     """Yield a lock on an option that there is not: it would protect nothing."""
-    section, name = keys.section_and_name(key)
-    if section == "options" and catalog.option(name) is None and key not in view.settings:
-        index = next(index for index, written in enumerate(profile.locked) if (keys.parse(written) or (written,))[0] == key)
-        hint = did_you_mean(name, catalog.names(), "npuprof options lists all")
+    section, name = keys.split_section_and_name(key)
+    if section == "options" and catalog.find_option(name) is None and key not in view.settings:
+        index = next(index for index, written in enumerate(profile.locked) if (keys.parse_key(written) or (written,))[0] == key)
+        hint = did_you_mean(name, catalog.record_names(), "npuprof options lists all")
         fault = Fault("NP201", "error", f"locked names an unknown option {name!r}", "The lock would protect nothing.", hint)
-        yield view.finding(fault, "profile.locked", profile.origin("profile", "locked", index))
+        yield view.build_finding(fault, "profile.locked", profile.origin("profile", "locked", index))
 
 
-def dead(view: View) -> Iterator[Finding]:
+def check_dead_steps(view: View) -> Iterator[Finding]:
     """Yield steps of the profile itself that leave everything as it was."""
     profile = view.config.lineage[-1]
     if view.resolver is None or not profile.document.text:
         return
     lineage = view.config.lineage
-    before = view.resolver.fold(lineage[:-1], view.scenario)
+    before = view.resolver.fold_lineage(lineage[:-1], view.scenario)
     current = before
     for step in profile.steps:
         if step.op == "set" and step.key in current:
-            found = list(_repeated(view, profile, step, current[step.key]))
-            if found and step.key not in _moving(lineage):
+            found = list(_check_repeated_values(view, profile, step, current[step.key]))
+            if found and step.key not in _collect_overridden_keys(lineage):
                 yield from found
-        if step.op == "unset" and (step.key not in current or not values.find(step.key, current[step.key], step.tail)[0]):
-            what = f"unset {keys.show(step.key, step.tail)} clears nothing"
+        if step.op == "unset" and (step.key not in current or not values.find_value(step.key, current[step.key], step.tail)[0]):
+            what = f"unset {keys.format_key_path(step.key, step.tail)} clears nothing"
             why = "Nothing that the profile extends sets it."
             hint = did_you_mean(step.key, before, "remove it from unset")
-            yield view.finding(Fault("NP702", "warning", what, why, hint), step.key, profile.origin(*step.path))
+            yield view.build_finding(Fault("NP702", "warning", what, why, hint), step.key, profile.origin(*step.path))
         if step.op == "unset":
             current = dict(current)
-            _forget(current, step)
+            _apply_unset_step(current, step)
     if profile.overrides:
-        yield from _idle_overrides(view, profile, _moving(lineage))
+        yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
 
 
-def _moving(lineage: tuple[Profile, ...]) -> set[str]:
+def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
     """Return the keys that overrides of ancestors set: a value that looks repeated wins over them elsewhere."""
     return {step.key for member in lineage[:-1] for override in member.overrides for step in override.steps}
 
 
-def _idle_overrides(view: View, profile: Profile, moving: set[str]) -> Iterator[Finding]:
+def _check_idle_overrides(view: View, profile: Profile, moving: set[str]) -> Iterator[Finding]:
     """Yield values in override blocks that are in force without them, on every product and release."""
     assert view.resolver is not None
-    plain = dict(view.resolver.fold(view.config.lineage[:-1], view.scenario))
-    take(plain, profile, [("values", profile.steps)], None)
+    plain = dict(view.resolver.fold_lineage(view.config.lineage[:-1], view.scenario))
+    apply_layers(plain, profile, [("values", profile.steps)], None)
     for override in profile.overrides:
         for step in override.steps:
             if step.op == "set" and step.key in plain and step.key not in moving:
-                yield from _repeated(view, profile, step, plain[step.key])
+                yield from _check_repeated_values(view, profile, step, plain[step.key])
             moving = moving | {step.key}
 
 
-def _forget(current: dict[str, Any], step: Step) -> None:
-    left = values.remove(step.key, current.get(step.key), step.tail) if step.key in current else None
+def _apply_unset_step(current: dict[str, Any], step: Step) -> None:
+    left = values.remove_path(step.key, current.get(step.key), step.tail) if step.key in current else None
     if left is None:
         current.pop(step.key, None)
     else:
         current[step.key] = left
 
 
-def _repeated(view: View, profile: Profile, step: Step, before: Any) -> Iterator[Finding]:
+def _check_repeated_values(view: View, profile: Profile, step: Step, before: Any) -> Iterator[Finding]:
     if isinstance(step.value, dict):
-        pairs = _leaves(values.structured(step.key, before), step.value, ())
+        pairs = _collect_repeated_leaves(values.parse_structured_value(step.key, before), step.value, ())
     else:
-        pairs = [((), step.value)] if values.equal(step.key, before, step.value) else []
+        pairs = [((), step.value)] if values.is_equivalent_setting(step.key, before, step.value) else []
     for tail, value in pairs:
-        what = f"{keys.show(step.key, tail)} = {shown(value)} is what is inherited anyway"
+        what = f"{keys.format_key_path(step.key, tail)} = {format_short_value(value)} is what is inherited anyway"
         why = "When the parent changes, this profile would silently keep the old value."
-        yield view.finding(Fault("NP701", "warning", what, why, "remove the line"), step.key, profile.origin(*step.path, *tail))
+        yield view.build_finding(Fault("NP701", "warning", what, why, "remove the line"), step.key, profile.origin(*step.path, *tail))
 
 
-def _leaves(before: Any, value: dict[str, Any], tail: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
+def _collect_repeated_leaves(before: Any, value: dict[str, Any], tail: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
     found: list[tuple[tuple[str, ...], Any]] = []
     for name, item in value.items():
         inner = before.get(name) if isinstance(before, dict) else None
         if isinstance(item, dict):
-            found += _leaves(inner, item, (*tail, name))
-        elif inner is not None and values.same(inner, item):
+            found += _collect_repeated_leaves(inner, item, (*tail, name))
+        elif inner is not None and values.is_same_typed_value(inner, item):
             found.append(((*tail, name), item))
     return found

@@ -41,10 +41,12 @@ class Scope(Record):
 
 
 @cache
-def _scope(scenario: str | None, asked_cann: str | None, asked_product: str | None, cann: str | None, meant: tuple[str, ...]) -> Scope:
-    covered = (asked_cann,) if asked_cann else (releases.within(cann) or () if cann else ())
+def _build_scope(
+    scenario: str | None, asked_cann: str | None, asked_product: str | None, cann: str | None, meant: tuple[str, ...]
+) -> Scope:
+    covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
     named = (asked_product,) if asked_product else meant
-    families = tuple(dict.fromkeys(products.family(products.find(name) or name) for name in named))
+    families = tuple(dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in named))
     return Scope(scenario, covered, families, {})
 
 
@@ -62,19 +64,19 @@ class View:
         self.asked = config.context
         meant = config.products
         if without:
-            meant = tuple(name for name in meant if products.family(products.find(name) or name) not in without)
-        self.scope = _scope(config.scenario, self.asked.cann, self.asked.product, config.cann, meant)
+            meant = tuple(name for name in meant if products.find_product_family(products.find_product(name) or name) not in without)
+        self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, meant)
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families
 
-    def finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
+    def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place of its setting."""
         where = origin or self.config.origin(key, fault.tail)
-        shown = keys.show(key, fault.tail)
+        shown = keys.format_key_path(key, fault.tail)
         return Finding(fault.code, fault.severity, fault.message, fault.why, fault.hint, where, shown, (self.config.name,))
 
-    def recall(self, mark: Any, value: Any, find: Callable[[], Iterable[Fault]]) -> Iterable[Fault]:
+    def recall_faults(self, mark: Any, value: Any, find: Callable[[], Iterable[Fault]]) -> Iterable[Fault]:
         """Return what ``find`` finds, found once for each value: in a store most values occur in many profiles.
 
         ``mark`` names the question; the answer may depend on it, on the scope, and on the value alone.
@@ -87,7 +89,7 @@ class View:
             known = seen[type(value), value] = tuple(find())
         return known
 
-    def default(self, option: catalog.Option, family: str | None) -> Any:
+    def resolve_default(self, option: catalog.Option, family: str | None) -> Any:
         """Return what an option counts as where it is not set, None where that cannot be said."""
         if family in option.default_by_product and self.scenario == "training":
             return option.default_by_product[family]
@@ -97,38 +99,38 @@ class View:
             return option.default_inference
         found = option.default
         if option.default_since and self.releases:
-            now = releases.index(self.releases[-1])
+            now = releases.release_index(self.releases[-1])
             for release, value in option.default_since.items():
-                if releases.index(release) <= now:
+                if releases.release_index(release) <= now:
                     found = value
         return found
 
-    def lookup(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
+    def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
         """Return whether what a condition names is set, and its value; None is "cannot be known"."""
         head = path[0]
         if head == "product":
             return (True, family) if family else (None, None)
         if head == "scenario":
             return bool(self.scenario), self.scenario or "none"
-        key, tail = (keys.full(head, path[1]), path[2:]) if head in ("env", "estimator", "atc") else (head, path[1:])
+        key, tail = (keys.format_full_key(head, path[1]), path[2:]) if head in ("env", "estimator", "atc") else (head, path[1:])
         if key in self.settings:
             value = self.settings[key]
-            return (True, _read(path[1], value)) if head == "env" else _member(key, value, tail)
+            return (True, _parse_variable_number(path[1], value)) if head == "env" else _lookup_member(key, value, tail)
         if tail:
             return False, None
         if head == "env":
-            variable = catalog.variable(path[1])
+            variable = catalog.find_variable(path[1])
             outside = variable is not None and variable.freeze in ("never", "launcher")
             return (None, None) if outside else (False, None)
         if head == "estimator":
             return False, None
-        option = catalog.option(head)
-        return False, self.default(option, family) if option else None
+        option = catalog.find_option(head)
+        return False, self.resolve_default(option, family) if option else None
 
 
-def _read(name: str, value: Any) -> Any:
+def _parse_variable_number(name: str, value: Any) -> Any:
     """Return the value of a variable as its reader sees it: a number that is written as text is a number."""
-    variable = catalog.variable(name)
+    variable = catalog.find_variable(name)
     if variable is None or variable.kind not in ("int", "float") or not isinstance(value, str):
         return value
     try:
@@ -137,13 +139,13 @@ def _read(name: str, value: Any) -> Any:
         return value
 
 
-def _member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | None, Any]:
+def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | None, Any]:
     if not tail:
         return True, value
-    inner = values.structured(key, value)
+    inner = values.parse_structured_value(key, value)
     if isinstance(inner, list) and key == "experimental_accelerate_train_mode":
         inner = dict(zip(("kind", "trigger", "ratio"), inner, strict=False))
     if not isinstance(inner, dict):
         return None, None
-    found, member = values.find(key, inner, tail)
+    found, member = values.find_value(key, inner, tail)
     return found, member

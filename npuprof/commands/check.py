@@ -9,7 +9,7 @@ from contextlib import suppress
 from npuprof import checks, report
 from npuprof.commands.flags import Form
 from npuprof.model import Finding, NpuprofError
-from npuprof.store import bad_name, spec
+from npuprof.store import build_bad_name_finding, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def check_presets(
     form = Form(format_, severity, strict, path, color).known()
     gc.freeze()
     gc.disable()  # thousands of small values, none of them garbage
-    workspace = spec.Workspace(store, spec.context(cann, product))
+    workspace = spec.Workspace(store, spec.build_context(cann, product))
     found: list[Finding] = []
     unresolved = 0
     notes = form.least == "info"
@@ -50,22 +50,22 @@ def check_presets(
     configs: list[Config] = []
     for name in names:
         try:
-            configs.append(workspace.config(name))
+            configs.append(workspace.resolve_spec(name))
         except NpuprofError as error:
             unresolved += 1
             found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
     for config in configs:
-        found += checks.check(config, notes)
-    findings = checks.gather(found)
+        found += checks.check_config(config, notes)
+    findings = checks.fold_findings(found)
     form.hand_out(form.told(findings), _closing(findings, len(names), notes))
     return 2 if unresolved else form.code(findings)
 
 
 def _closing(findings: Sequence[Finding], number: int, notes: bool) -> str:
     more = "" if notes else " (--severity info shows notes as well)"
-    return f"{report.counted(number, 'preset')} checked: {report.summary(findings) or 'nothing found'}{more}"
+    return f"{report.format_count(number, 'preset')} checked: {report.format_severity_counts(findings) or 'nothing found'}{more}"
 
 
 def _strays(workspace: spec.Workspace) -> Iterator[Finding]:
-    for stray in workspace.store.strays():
-        yield bad_name(stray)._replace(hint="rename the file", where=(os.path.join(workspace.store.label, stray), 0, 0))
+    for stray in workspace.store.stray_files():
+        yield build_bad_name_finding(stray)._replace(hint="rename the file", where=(os.path.join(workspace.store.label, stray), 0, 0))

@@ -6,10 +6,10 @@ import gc
 
 from npuprof import checks
 from npuprof.compare import plain, survey
-from npuprof.compare.folds import folds, sentence
+from npuprof.compare.folds import fold_changes, format_change_sentence
 from npuprof.history import writing
 from npuprof.model import Context, Finding, NpuprofError
-from npuprof.report import counted, output
+from npuprof.report import format_count, output
 from npuprof.store import revisions, spec
 from npuprof.store.revisions import Revision
 
@@ -28,34 +28,34 @@ def commit_presets(names: Sequence[str], subject: str | None, dry_run: bool, sto
     gc.freeze()
     gc.disable()
     workspace = spec.Workspace(store)
-    repository = revisions.of(workspace.store)
-    changed, untracked = writing.status(repository)
+    repository = revisions.find_repository(workspace.store)
+    changed, untracked = writing.list_changed_paths(repository)
     if names:
-        wanted = {repository.source(_known(workspace, repository, name)) for name in names}
+        wanted = {repository.source_path(_known(workspace, repository, name)) for name in names}
         changed = [path for path in changed if path in wanted]
         untracked = [path for path in untracked if path in wanted]
     if not changed:
-        output.talk("npuprof: no profile file differs from the last commit")
+        output.write_to_stderr("npuprof: no profile file differs from the last commit")
         return 1
     _sound(workspace)
-    head = repository.git.read(["HEAD"])[0]
-    before = revisions.at(workspace.store, head[0]) if head else Revision(repository, "", {})
-    found = survey.survey(before, workspace.store, ("HEAD", "work tree"), Context())
+    head = repository.git.read_objects(["HEAD"])[0]
+    before = revisions.load_revision(workspace.store, head[0]) if head else Revision(repository, "", {})
+    found = survey.compare_store_states(before, workspace.store, ("HEAD", "work tree"), Context())
     if names:
-        found = found._replace(pairs=tuple(pair for pair in found.pairs if pair.touched))
-    message = f"{subject or headline(found, changed, repository.prefix)}\n\n{plain.text(found)}"
+        found = found._replace(pairs=tuple(pair for pair in found.pairs if pair.is_touched))
+    message = f"{subject or headline(found, changed, repository.prefix)}\n\n{plain.format_survey_text(found)}"
     if dry_run:
-        output.answer(message)
+        output.write_answer(message)
         return 0
-    made = writing.commit(repository, changed, untracked, message)
-    output.answer(f"{made[:7]} {message.partition(chr(10))[0]}\n")
+    made = writing.commit_paths(repository, changed, untracked, message)
+    output.write_answer(f"{made[:7]} {message.partition(chr(10))[0]}\n")
     return 0
 
 
 def _known(workspace: spec.Workspace, repository: revisions.Repository, name: str) -> str:
     plain_name = workspace.profile(name).name if name.endswith(".toml") else name
-    head = repository.git.read(["HEAD"])[0]
-    if plain_name not in workspace.store.names() and not (head and plain_name in repository.files(head[0])):
+    head = repository.git.read_objects(["HEAD"])[0]
+    if plain_name not in workspace.store.names() and not (head and plain_name in repository.list_profile_files(head[0])):
         workspace.store.profile(plain_name)  # says that there is none, and which are near
     return plain_name
 
@@ -65,28 +65,28 @@ def _sound(workspace: spec.Workspace) -> None:
     found: list[Finding] = []
     for name in workspace.store.names():
         try:
-            found += [finding for finding in checks.check(workspace.config(name)) if finding.severity == "error"]
+            found += [finding for finding in checks.check_config(workspace.resolve_spec(name)) if finding.severity == "error"]
         except NpuprofError as error:
             found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
     if found:
         why = "What is committed reaches everybody."
         refused = Finding("NP025", "error", "nothing was committed: the store has errors", why, "mend what is listed above")
-        raise NpuprofError([*checks.gather(found), refused])
+        raise NpuprofError([*checks.fold_findings(found), refused])
 
 
 def headline(found: survey.Survey, paths: Sequence[str], prefix: str) -> str:
     """Return one line that says what a survey found, at most 72 characters long."""
-    touched = found.touched
+    touched = found.touched_pairs
     for words in _candidates(touched):
         line = "; ".join(words)
         if words and len(line) <= _WIDTH:
             return line
     if touched:
         keys = {change.setting or change.key for pair in touched for change in pair.changes}
-        return f"Change {counted(len(keys), 'setting')} in {counted(len(touched), 'preset')}"
+        return f"Change {format_count(len(keys), 'setting')} in {format_count(len(touched), 'preset')}"
     names = [path.removeprefix(prefix).removesuffix(".toml") for path in paths]
     line = f"Reword {', '.join(names)}"
-    return line if len(line) <= _WIDTH else f"Reword {counted(len(names), 'preset')}"
+    return line if len(line) <= _WIDTH else f"Reword {format_count(len(names), 'preset')}"
 
 
 def _candidates(touched: Sequence[survey.Pair]) -> list[list[str]]:
@@ -98,13 +98,13 @@ def _candidates(touched: Sequence[survey.Pair]) -> list[list[str]]:
     if mended := ", ".join(pair.name for pair in touched if pair.valid == (False, True) and not pair.changes):
         whole.append(f"Mend {mended}")
     whole += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
-    folded = folds(touched)
+    folded = fold_changes(touched)
     long, short = [], []
     for fold in folded:
         reach = fold.presets[0] if len(fold.presets) == 1 else f"{len(fold.presets)} presets"
-        long.append(f"{reach}: {fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{sentence(fold.change)}")
+        long.append(f"{reach}: {fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{format_change_sentence(fold.change)}")
         short.append(f"{reach}: {fold.change.key}")
     presets = len({name for fold in folded for name in fold.presets})
     settings = len({fold.change.setting or fold.change.key for fold in folded})
-    summed = [f"Change {counted(settings, 'setting')} in {counted(presets, 'preset')}"] if len(folded) > 1 else []
+    summed = [f"Change {format_count(settings, 'setting')} in {format_count(presets, 'preset')}"] if len(folded) > 1 else []
     return [whole + long, whole + short, whole + summed]

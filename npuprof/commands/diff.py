@@ -44,7 +44,7 @@ def diff_presets(specs: Sequence[str], rev: str | None, store: str | None, cann:
     one_of("--color", form.color, ("auto", "always", "never"))
     gc.freeze()
     gc.disable()  # thousands of small values, none of them garbage
-    workspace = spec.Workspace(store, spec.context(cann, product))
+    workspace = spec.Workspace(store, spec.build_context(cann, product))
     if rev is not None or not specs:
         return _show(_revisions(workspace, rev or "HEAD", specs, form), form)
     if len(specs) > 2:
@@ -57,19 +57,19 @@ def _two(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
 
     left, right = specs if len(specs) == 2 else _sides(workspace, specs[0])
     if form.raw:
-        from npuprof.compare.changes import documents
+        from npuprof.compare.changes import compare_documents
 
         before, after = workspace.profile(left), workspace.profile(right)
-        changes = tuple(documents(before.document, after.document))
+        changes = tuple(compare_documents(before.document, after.document))
         found = survey.Pair(after.name, "changed" if changes else "unchanged", changes)
         return _show(survey.Survey(left, right, (found,)), form, single=True)
-    old, new = workspace.config(left), workspace.config(right)
-    return _show(survey.Survey(old.name, new.name, (survey.pair(old, new),)), form, single=True)
+    old, new = workspace.resolve_spec(left), workspace.resolve_spec(right)
+    return _show(survey.Survey(old.name, new.name, (survey.build_preset_pair(old, new),)), form, single=True)
 
 
 def _sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
     """Return what a single spec is compared with: at a revision with now, now with the last commit."""
-    if one == "-" or len(workspace.parts(one)) > 1:
+    if one == "-" or len(workspace.split_spec(one)) > 1:
         why = "A single preset is compared with its last commit."
         raise NpuprofError([Finding("NP902", "error", f"nothing to compare {one!r} with", why, "name a second preset")])
     name, at, _ = one.partition("@")
@@ -79,16 +79,16 @@ def _sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
 def _matrix(workspace: spec.Workspace, specs: Sequence[str], form: Form) -> int:
     from npuprof.compare import matrix
 
-    configs = [workspace.config(one) for one in specs]
-    table = matrix.rows(configs, form.all)
+    configs = [workspace.resolve_spec(one) for one in specs]
+    table = matrix.collect_matrix_rows(configs, form.all)
     differ = any(not same for _, _, same in table)
     if form.name_only:
-        output.answer("".join(f"{key}\n" for key, _, _ in table), form.output)
+        output.write_answer("".join(f"{key}\n" for key, _, _ in table), form.output)
     elif form.format == "text":
-        output.answer(matrix.text(configs, table) if table else "", form.output)
+        output.write_answer(matrix.format_matrix_text(configs, table) if table else "", form.output)
     else:
-        forms = {"markdown": matrix.markdown, "html": matrix.html, "json": matrix.json}
-        output.answer(forms[form.format](configs, table), form.output)
+        forms = {"markdown": matrix.format_matrix_markdown, "html": matrix.format_matrix_html, "json": matrix.format_matrix_json}
+        output.write_answer(forms[form.format](configs, table), form.output)
     return 1 if form.exit_code and differ else 0
 
 
@@ -97,24 +97,24 @@ def _revisions(workspace: spec.Workspace, rev: str, names: Sequence[str], form: 
     from npuprof.store import revisions
 
     store = workspace.store
-    repository = revisions.of(store)
+    repository = revisions.find_repository(store)
     left, dots, right = _span(rev)
-    before = repository.commit(left or "HEAD")
+    before = repository.resolve_commit(left or "HEAD")
     after: Revision | Folder = store
     shown = "work tree"
     if dots:
-        tip = repository.commit(right or "HEAD")
+        tip = repository.resolve_commit(right or "HEAD")
         if dots == "...":
-            before = repository.base(before, tip)
-        after, shown = revisions.at(store, tip), _label(right or "HEAD", tip)
+            before = repository.find_merge_base(before, tip)
+        after, shown = revisions.load_revision(store, tip), _label(right or "HEAD", tip)
     elif not dots:
         tip = ""
-    start = revisions.at(store, before)
+    start = revisions.load_revision(store, before)
     if not start.files and not (after.names()):
         what = f"there are no profiles in {start.label}, nor in {after.label}"
         raise NpuprofError([Finding("NP023", "error", what, "", "name the store with --store")])
     first = _label(left or "HEAD", before) if dots != "..." else f"{left or 'HEAD'}...{right or 'HEAD'} ({before[:7]})"
-    return survey.survey(start, after, (first, shown), workspace.resolver.context, names, form.raw)
+    return survey.compare_store_states(start, after, (first, shown), workspace.resolver.context, names, form.raw)
 
 
 def _label(text: str, commit: str) -> str:
@@ -130,30 +130,30 @@ def _span(rev: str) -> tuple[str, str, str]:
 
 
 def _show(found: Survey, form: Form, single: bool = False) -> int:
-    coloured = form.output is None and output.colour(form.color)
-    output.answer(_form(found, form, single, coloured), form.output)
-    return 1 if form.exit_code and found.touched else 0
+    coloured = form.output is None and output.is_colour_wanted(form.color)
+    output.write_answer(_form(found, form, single, coloured), form.output)
+    return 1 if form.exit_code and found.touched_pairs else 0
 
 
 def _form(found: Survey, form: Form, single: bool, coloured: bool) -> Any:
     if form.name_only:
-        return "".join(f"{pair.name}\n" for pair in found.touched)
+        return "".join(f"{pair.name}\n" for pair in found.touched_pairs)
     if form.format == "json":
         from npuprof.compare import data
 
-        return data.answer(found, form.all, single)
+        return data.format_survey_json(found, form.all, single)
     if form.format == "markdown":
         from npuprof.compare import markdown
 
-        return markdown.page(found)
+        return markdown.format_survey_markdown(found)
     if form.format == "html":
         from npuprof.compare import html
 
-        return html.page(found)
+        return html.format_survey_html(found)
     from npuprof.compare import plain
 
     if form.stat:
-        return plain.stat(found)
+        return plain.format_survey_stat(found)
     if single:
-        return plain.single(found.pairs[0], form.all, coloured)
-    return plain.text(found, form.all, coloured)
+        return plain.format_pair_text(found.pairs[0], form.all, coloured)
+    return plain.format_survey_text(found, form.all, coloured)

@@ -8,13 +8,13 @@ import sys
 import tomllib
 
 from npuprof import catalog, checks, edit
-from npuprof.document import Document, keys, read
+from npuprof.document import Document, keys, parse_document
 from npuprof.document.profile import Profile
-from npuprof.edit.tree import MISSING, same
+from npuprof.edit.tree import MISSING, is_same_document
 from npuprof.model import Finding, NpuprofError, Path
 from npuprof.report import output
 from npuprof.resolve import Resolver
-from npuprof.store import Folder, is_name
+from npuprof.store import Folder, is_profile_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _FALLBACK = (NpuprofError, tomllib.TOMLDecodeError, UnicodeDecodeError, Recursio
 
 def textconv(path: str) -> int:
     """Print the normal form of a preset's file, or the file as it is where it cannot be read."""
-    raw = output.content(path)
+    raw = output.read_file_content(path)
     try:
         said = _normal(path, raw)
     except _FALLBACK:
@@ -40,23 +40,23 @@ def textconv(path: str) -> int:
 
 def _normal(path: str, raw: bytes) -> bytes:
     """Return the normal form of a file; of one with conflicts, that of both sides with the conflicts marked."""
-    from npuprof.edit.mergetext import marked, sides
-    from npuprof.edit.normal import normal
+    from npuprof.edit.mergetext import format_conflicts, split_conflicts
+    from npuprof.edit.normal import format_normal_form
 
-    pair = sides(raw.decode())
+    pair = split_conflicts(raw.decode())
     if pair is None:
-        return normal(read(path, path, raw).data).encode()
-    ours, theirs = (normal(read(path, path, side).data) for side in pair)
-    return marked(ours, theirs).encode()
+        return format_normal_form(parse_document(path, path, raw).data).encode()
+    ours, theirs = (format_normal_form(parse_document(path, path, side).data) for side in pair)
+    return format_conflicts(ours, theirs).encode()
 
 
 def diff_driver(words: Sequence[str]) -> int:
     """Print what differs between two versions of a file; git hands over its names as it does to any diff command."""
     if len(words) < 7:
-        output.answer(f"* Unmerged path {words[0]}\n" if words else "")
+        output.write_answer(f"* Unmerged path {words[0]}\n" if words else "")
         return 0
     path, old, _, _, new = words[:5]
-    before, after = output.content(old), output.content(new)
+    before, after = output.read_file_content(old), output.read_file_content(new)
     named = words[7] if len(words) > 7 else path
     head = f"diff --npuprof a/{path} b/{named}\n"
     try:
@@ -71,11 +71,11 @@ def diff_driver(words: Sequence[str]) -> int:
 def _changes(path: str, before: bytes | None, named: str, after: bytes | None) -> str:
     """Return the changes between two files as they are written, or nothing where only their text differs."""
     from npuprof.compare import changes
-    from npuprof.compare.plain import lines
+    from npuprof.compare.plain import format_change_lines
 
-    old: Document | None = None if before is None else read(path, path, before)
-    new: Document | None = None if after is None else read(named, named, after)
-    found = [line for change in changes.documents(old, new) for line in lines(change, "  ")]
+    old: Document | None = None if before is None else parse_document(path, path, before)
+    new: Document | None = None if after is None else parse_document(named, named, after)
+    found = [line for change in changes.compare_documents(old, new) for line in format_change_lines(change, "  ")]
     said = "new preset" if old is None else "removed" if new is None else ""
     return "".join(f"{line}\n" for line in ([f"  {said}"] if said else []) + found)
 
@@ -94,51 +94,51 @@ def _unified(old: str, before: bytes, new: str, after: bytes) -> bytes:
 def merge_driver(base: str, ours: str, theirs: str, path: str, size: int) -> int:
     """Merge a preset; the result replaces ``ours``. Return 1 where conflicts are left in it."""
     try:
-        texts = [_base(path, output.content(base)), *(_text(path, output.content(side)) for side in (ours, theirs))]
+        texts = [_base(path, output.read_file_content(base)), *(_text(path, output.read_file_content(side)) for side in (ours, theirs))]
         result = _merged(texts, (base, ours, theirs), path, size)
     except Exception as error:  # whatever it is, git still gets a merge
         reason = error.findings[0].message if isinstance(error, NpuprofError) else str(error) or type(error).__name__
-        output.talk(f"npuprof: {path} is merged as text: {reason}")
+        output.write_to_stderr(f"npuprof: {path} is merged as text: {reason}")
         code, text = _merge_file(ours, base, theirs, size)
         if text is not None:
-            output.write_all({ours: text})
+            output.write_files_atomically({ours: text})
         return 1 if code else 0
-    bom = b"\xef\xbb\xbf" if output.content(ours).startswith(b"\xef\xbb\xbf") else b""
-    output.write_all({ours: bom + result.text.encode()})
+    bom = b"\xef\xbb\xbf" if output.read_file_content(ours).startswith(b"\xef\xbb\xbf") else b""
+    output.write_files_atomically({ours: bom + result.text.encode()})
     for clash in result.merge.clashes:
         sides = " ".join(
-            f"{word} {'gone' if value is MISSING else keys.shown(value)}{comma}"
+            f"{word} {'gone' if value is MISSING else keys.format_short_value(value)}{comma}"
             for word, value, comma in (("here", clash.ours, ","), ("there", clash.theirs, ""))
         )
-        output.talk(f"npuprof: {path}: conflict in {keys.show('', clash.path).lstrip('.')}: {sides}")
+        output.write_to_stderr(f"npuprof: {path}: conflict in {keys.format_key_path('', clash.path).lstrip('.')}: {sides}")
     return 1 if result.merge.clashes else 0
 
 
 def _base(path: str, raw: bytes) -> str:
     """Return the text of the base; of one that git merged itself, and left conflicts in, what its sides agree on."""
-    from npuprof.edit.mergetext import agreed, sides
+    from npuprof.edit.mergetext import keep_agreed_values, split_conflicts
 
-    pair = sides(raw.decode())
-    return agreed(*(_text(path, side.encode()) for side in pair)) if pair else _text(path, raw)
+    pair = split_conflicts(raw.decode())
+    return keep_agreed_values(*(_text(path, side.encode()) for side in pair)) if pair else _text(path, raw)
 
 
 def _text(path: str, raw: bytes) -> str:
     """Return the text of one side, which has to be TOML; an empty one stands for a file that was not there."""
-    return read(path, path, raw).text
+    return parse_document(path, path, raw).text
 
 
 def _merged(texts: Sequence[str], files: Sequence[str], path: str, size: int) -> Merged:
-    from npuprof.edit.mergetext import merged
+    from npuprof.edit.mergetext import merge_texts
 
     base, ours, theirs = texts
-    result = merged(base, ours, theirs, size=size)
+    result = merge_texts(base, ours, theirs, size=size)
     forced = _unfit(result, texts, path)
     if forced:
-        return merged(base, ours, theirs, forced, size)
+        return merge_texts(base, ours, theirs, forced, size)
     if not result.merge.clashes:
         code, raw = _merge_file(files[1], files[0], files[2], size)
         text = None if code or raw is None else _text_of(path, raw)
-        if text is not None and same(tomllib.loads(text), result.data):
+        if text is not None and is_same_document(tomllib.loads(text), result.data):
             return result._replace(text=text)  # as good, and it keeps every comment and the order of both sides
     return result
 
@@ -167,29 +167,29 @@ def _unfit(result: Merged, texts: Sequence[str], path: str) -> list[Path]:
     for finding in now:
         if finding.severity != "error" or _mark(finding) in known:
             continue
-        rule = next((rule for rule in catalog.rules() if rule.code == finding.code), None)
+        rule = next((rule for rule in catalog.load_rules() if rule.code == finding.code), None)
         concerned = {*(rule.reads if rule else ()), finding.key, finding.key.partition(".")[0]}
         steps = [step.path for step in result.merge.steps]
         forced += [step for step in steps if _concerns(step, concerned)] or steps
-        output.talk(f"npuprof: {path}: together, both sides break {finding.code}: {finding.message}")
+        output.write_to_stderr(f"npuprof: {path}: together, both sides break {finding.code}: {finding.message}")
     return forced
 
 
 def _concerns(path: Path, concerned: set[str]) -> bool:
-    from npuprof.edit.merge import setting
+    from npuprof.edit.merge import find_setting_key
 
-    return any(setting(path[:end]) in concerned for end in range(2, len(path) + 1) if setting(path[:end]))
+    return any(find_setting_key(path[:end]) in concerned for end in range(2, len(path) + 1) if find_setting_key(path[:end]))
 
 
 def _any_order(result: Merged, texts: Sequence[str], folder: Folder, name: str) -> bool:
     """Return whether parents that both sides added give the same preset whichever come first."""
-    from npuprof.edit.merge import sequence
+    from npuprof.edit.merge import merge_ordered_lists
 
     below, mine, other = (tomllib.loads(text).get("profile", {}).get("extends", []) for text in texts)
-    swapped, _ = sequence(below, other, mine)
+    swapped, _ = merge_ordered_lists(below, other, mine)
     try:
         one = _config(folder, name, result.ours)
-        two = _config(folder, name, edit.edited(result.ours, [edit.Change(("profile", "extends"), swapped)]))
+        two = _config(folder, name, edit.apply_changes(result.ours, [edit.PathChange(("profile", "extends"), swapped)]))
     except NpuprofError:
         return False
     return one.digest == two.digest
@@ -204,14 +204,14 @@ def _store(path: str, text: str) -> tuple[Folder, str] | None:
     parts = path.split("/")
     for depth in range(len(parts) - 1, 0, -1):
         name = "/".join(parts[depth:]).removesuffix(".toml")
-        if parts[depth - 1] == "profiles" and is_name(name):
+        if parts[depth - 1] == "profiles" and is_profile_name(name):
             return Folder(os.path.join(*parts[:depth])), name
     given = os.environ.get("NPUPROF_STORE")
     roots = [given] if given else [os.path.join(".", *parts[:depth]) for depth in range(len(parts) - 1, -1, -1)]
     parents = tomllib.loads(text).get("profile", {}).get("extends", [])
     for root in roots:
         name = os.path.relpath(path, root).removesuffix(".toml")
-        if is_name(name) and all(os.path.isfile(os.path.join(root, f"{parent}.toml")) for parent in parents):
+        if is_profile_name(name) and all(os.path.isfile(os.path.join(root, f"{parent}.toml")) for parent in parents):
             return Folder(root), name
     return None
 
@@ -223,7 +223,7 @@ class _Overlay:
         self.label = folder.label
         self._folder = folder
         self._name = name
-        self._own = Profile(read(name, f"{name}.toml", text), home=self)
+        self._own = Profile(parse_document(name, f"{name}.toml", text), home=self)
 
     def names(self) -> list[str]:
         return sorted({self._name, *self._folder.names()})
@@ -240,17 +240,17 @@ def _config(folder: Folder, name: str, text: str) -> Config:
             from npuprof.store.spec import Workspace
 
             workspace = Workspace()
-            workspace.keep(folder)
-            return workspace.lookup(reference, referrer, index)
+            workspace.use_store(folder)
+            return workspace.find_extended_profile(reference, referrer, index)
         return store.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
 
-    return Resolver(lookup).config(store.profile(name))
+    return Resolver(lookup).resolve_profile(store.profile(name))
 
 
 def _findings(folder: Folder, name: str, text: str) -> tuple[list[Finding], bool]:
     """Return what is wrong with a preset, and whether it could be resolved."""
     try:
-        return checks.check(_config(folder, name, text)), True
+        return checks.check_config(_config(folder, name, text)), True
     except NpuprofError as error:
         return list(error.findings), False
 
@@ -266,7 +266,7 @@ def _merge_file(ours: str, base: str, theirs: str, size: int) -> tuple[int, byte
 
     names = [word for label in ("ours", "base", "theirs") for word in ("-L", label)]
     files = [os.path.abspath(name) for name in (ours, base, theirs)]
-    code, text, _ = Git(os.getcwd()).attempt("merge-file", "-p", f"--marker-size={size}", *names, *files)
+    code, text, _ = Git(os.getcwd()).try_command("merge-file", "-p", f"--marker-size={size}", *names, *files)
     return code, None if code >= 128 else text
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from npuprof import checks, document, edit, report, store
 from npuprof.document.profile import Profile
-from npuprof.edit import Change
+from npuprof.edit import PathChange
 from npuprof.edit.assignments import assignment, inherits, nothing, removal, spelled
-from npuprof.edit.tree import MISSING, at
+from npuprof.edit.tree import MISSING, find_at_path
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.store import spec
@@ -33,7 +33,7 @@ class Target(Record):
 def set_values(spec_: str, given: Sequence[str], store_: str | None, dry_run: bool, no_check: bool) -> int:
     """Set values in a preset's own file and show the change."""
 
-    def changes(profile: Profile) -> list[Change]:
+    def changes(profile: Profile) -> list[PathChange]:
         data = _copy(profile)
         found = [assignment(data, text) for text in given]
         return [change for change in found if change is not None]
@@ -45,23 +45,23 @@ def unset_keys(spec_: str, given: Sequence[str], store_: str | None, dry_run: bo
     """Remove values from a preset's own file; what is inherited goes into its ``unset``."""
     said: list[str] = []
 
-    def changes(profile: Profile) -> list[Change]:
+    def changes(profile: Profile) -> list[PathChange]:
         data = _copy(profile)
         said.clear()
         found = [change for text in given for change in removal(profile, data, text, said)]
         left = [text for text in given if inherits(profile, data, text)]
-        listed = list(at(data, ("profile", "unset"))) if at(data, ("profile", "unset")) is not MISSING else []
+        listed = list(find_at_path(data, ("profile", "unset"))) if find_at_path(data, ("profile", "unset")) is not MISSING else []
         added = [name for name in dict.fromkeys(map(spelled, left)) if name not in listed]
         said.extend(f"{name} is inherited: it stands in 'unset' now" for name in added)
         if added:
-            found.append(Change(("profile", "unset"), [*listed, *added]))
+            found.append(PathChange(("profile", "unset"), [*listed, *added]))
         if not found:
             raise NpuprofError([nothing(profile, text) for text in given])
         return found
 
     code = _edit(spec_, store_, changes, dry_run, no_check)
     for line in said:
-        output.talk(f"npuprof: {line}")
+        output.write_to_stderr(f"npuprof: {line}")
     return code
 
 
@@ -78,58 +78,58 @@ def new_preset(
     workspace = spec.Workspace(store_)
     home = workspace.store
     _writable(home)
-    if not store.is_name(name):
+    if not store.is_profile_name(name):
         home.profile(name)  # says what a name is
-    path = home.path(name)
+    path = home.profile_path(name)
     _stays_inside(home.root, path, name)
     table = {key: value for key, value in head.items() if value is not None}
     if extends:
         table["extends"] = list(extends)
     data: dict[str, Any] = {"profile": table}
-    changes = [Change(("profile", key), value) for key, value in table.items()]
+    changes = [PathChange(("profile", key), value) for key, value in table.items()]
     changes += [change for text in given if (change := assignment(data, text))]
-    text = edit.edited("[profile]\n", changes)
+    text = edit.apply_changes("[profile]\n", changes)
     source = os.path.join(home.label, f"{name}.toml")
-    profile = Profile(document.read(name, source, text), home=home)
+    profile = Profile(document.parse_document(name, source, text), home=home)
     _judge(store_, None, profile, no_check)
     with _locked(home.root):
         if os.path.lexists(path):
             what = f"{source} exists already"
             raise NpuprofError([Finding("NP923", "error", what, "Nothing is overwritten.", "choose another name, or change it with set")])
-        output.answer(_shown(source, None, text))
+        output.write_answer(_shown(source, None, text))
         if not dry_run:
             output.make_folder(os.path.dirname(path))
-            output.write_all({path: text})
-    output.talk(f"npuprof: {'would write' if dry_run else 'wrote'} {source}")
+            output.write_files_atomically({path: text})
+    output.write_to_stderr(f"npuprof: {'would write' if dry_run else 'wrote'} {source}")
     return 0
 
 
-def _edit(spec_: str, store_: str | None, changes: Callable[[Profile], list[Change]], dry_run: bool, no_check: bool) -> int:
+def _edit(spec_: str, store_: str | None, changes: Callable[[Profile], list[PathChange]], dry_run: bool, no_check: bool) -> int:
     target = _target(spec_, store_)
     with _locked(target.folder):
         if target.path == "-":
             old, before = target.profile.document.text, b""
             profile = target.profile
         else:
-            before = output.content(target.path)
+            before = output.read_file_content(target.path)
             profile = _read(target, before)
             old = profile.document.text
-        new = edit.edited(old, changes(profile))
+        new = edit.apply_changes(old, changes(profile))
         source = profile.document.source
         if new != old:
-            _judge(store_, profile, Profile(document.read(profile.name, source, new), profile.key, profile.home), no_check)
+            _judge(store_, profile, Profile(document.parse_document(profile.name, source, new), profile.key, profile.home), no_check)
         difference = _shown(source, old, new)
         if target.path == "-":
-            output.answer(new)
-            output.talk(difference.rstrip("\n") or "npuprof: nothing to change")
+            output.write_answer(new)
+            output.write_to_stderr(difference.rstrip("\n") or "npuprof: nothing to change")
             return 0
-        output.answer(difference)
+        output.write_answer(difference)
         if new != old and not dry_run:
-            if output.content(target.path) != before:
+            if output.read_file_content(target.path) != before:
                 why = "Another program wrote it while the change was being made."
                 raise NpuprofError([Finding("NP922", "error", f"{source} has changed meanwhile", why, "try again", where=(source, 0, 0))])
-            output.write_all({target.path: (_BOM if before.startswith(_BOM) else b"") + new.encode()})
-    output.talk(f"npuprof: {'nothing to change in' if new == old else 'would write' if dry_run else 'wrote'} {source}")
+            output.write_files_atomically({target.path: (_BOM if before.startswith(_BOM) else b"") + new.encode()})
+    output.write_to_stderr(f"npuprof: {'nothing to change in' if new == old else 'would write' if dry_run else 'wrote'} {source}")
     return 0
 
 
@@ -149,7 +149,7 @@ def _target(spec_: str, store_: str | None) -> Target:
     inside = home is not None and profile.name != spec_ if is_path else True
     if home is not None and inside:
         _writable(home)
-        return Target(home.path(profile.name), profile, home.root)
+        return Target(home.profile_path(profile.name), profile, home.root)
     return Target(spec_, profile, os.path.dirname(os.path.abspath(spec_)))
 
 
@@ -169,7 +169,7 @@ def _stays_inside(root: str, path: str, name: str) -> None:
 
 def _read(target: Target, raw: bytes) -> Profile:
     known = target.profile
-    return Profile(document.read(known.name, known.document.source, raw), known.key, known.home)
+    return Profile(document.parse_document(known.name, known.document.source, raw), known.key, known.home)
 
 
 @contextmanager
@@ -203,11 +203,13 @@ def _judge(store_: str | None, old: Profile | None, new: Profile, no_check: bool
     known = {_mark(finding) for finding in _findings(store_, old)} if old else _inherited(store_, new)
     brought = [finding for finding in _findings(store_, new) if _mark(finding) not in known]
     if any(finding.severity == "error" for finding in brought):
-        output.talk("npuprof: nothing was written, since the preset would have errors it has not now; --no-check writes all the same")
-        raise NpuprofError(checks.gather(f for f in brought if f.severity == "error"))
-    told = checks.gather(finding for finding in brought if finding.severity == "warning")
+        output.write_to_stderr(
+            "npuprof: nothing was written, since the preset would have errors it has not now; --no-check writes all the same"
+        )
+        raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))
+    told = checks.fold_findings(finding for finding in brought if finding.severity == "warning")
     if told:
-        output.talk(report.findings_text(told).rstrip("\n"))
+        output.write_to_stderr(report.format_findings(told).rstrip("\n"))
 
 
 def _inherited(store_: str | None, new: Profile) -> set[tuple[str, str, str]]:
@@ -216,7 +218,7 @@ def _inherited(store_: str | None, new: Profile) -> set[tuple[str, str, str]]:
     found: set[tuple[str, str, str]] = set()
     for index, reference in enumerate(new.extends):
         try:
-            found |= {_mark(finding) for finding in _findings(store_, workspace.lookup(reference, new, index))}
+            found |= {_mark(finding) for finding in _findings(store_, workspace.find_extended_profile(reference, new, index))}
         except NpuprofError:
             continue  # said when the new preset is resolved
     return found
@@ -229,9 +231,9 @@ def _mark(finding: Finding) -> tuple[str, str, str]:
 def _findings(store_: str | None, profile: Profile) -> list[Finding]:
     workspace = spec.Workspace(store_)
     if isinstance(profile.home, store.Folder):
-        workspace.keep(profile.home)
+        workspace.use_store(profile.home)
     try:
-        return checks.check(workspace.resolver.config(profile))
+        return checks.check_config(workspace.resolver.resolve_profile(profile))
     except NpuprofError as error:
         return list(error.findings)
 

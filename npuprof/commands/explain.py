@@ -6,13 +6,13 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.catalog.sidecars import SIDECARS, mixlist_outcomes, outcome_words
+from npuprof.catalog.sidecars import SIDECARS, describe_mixlist_outcome, resolve_mixlist_outcomes
 from npuprof.commands import origins
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
-from npuprof.document.keys import shown
+from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError, Origin, Path, did_you_mean
-from npuprof.report import dump, output, visible
+from npuprof.report import escape_controls, format_json_answer, output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
     """Print who set a value, whom it overruled, its default and meaning, and the rules that read it."""
     one_of("--format", format_, ("text", "json"))
     config = asked.config()
-    parsed = keys.place(key)
+    parsed = keys.parse_key_path(key)
     if parsed is None:
         raise NpuprofError([Finding("NP009", "error", f"{key!r} is not a key", "", "write the option's name, or section.name")])
     full, tail = parsed
-    section, name = keys.section_and_name(full)
-    found, value = values.find(full, config.settings[full], tail) if full in config.settings else (False, None)
-    known = catalog.text(section, name)
+    section, name = keys.split_section_and_name(full)
+    found, value = values.find_value(full, config.settings[full], tail) if full in config.settings else (False, None)
+    known = catalog.find_record_texts(section, name)
     if not found and not known and full not in config.settings and not config.history(full):
-        names = (*config.settings, *catalog.names(), *catalog.names("env"))
+        names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))
         raise NpuprofError(
             [
                 Finding(
@@ -46,13 +46,13 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
         )
     losers = origins.losers(config, full, tail) if config.history(full) else []
     events = [event for event in config.history(full) if event.step.op == "unset" and not origins.apart(event.step.tail, tail)]
-    ruled = [rule for rule in catalog.rules() if full in rule.reads]
+    ruled = [rule for rule in catalog.load_rules() if full in rule.reads]
     last = _last_change(asked, config, full, tail)
     if format_ == "json":
         answer = {
             "schema": "npuprof.explain/1",
             "preset": config.name,
-            "key": keys.show(full, tail),
+            "key": keys.format_key_path(full, tail),
             "set": found,
             "value": value,
             "winners": [origins.as_dict(origin) for origin in origins.authors_at(config, full, tail)],
@@ -64,27 +64,27 @@ def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
             "summary": known.get("summary"),
             **({"outcomes": _moves(full, value)} if _moves(full, value) else {}),
         }
-        output.answer(dump(answer), path)
+        output.write_answer(format_json_answer(answer), path)
         return 0
-    state = f"= {keys.toml(value)}" if found else "is not set"
-    lines = [f"{config.name}: {keys.show(full, tail)} {state}"]
+    state = f"= {keys.format_toml_value(value)}" if found else "is not set"
+    lines = [f"{config.name}: {keys.format_key_path(full, tail)} {state}"]
     lines += _winners(config, full, tail)
-    lines += [f"  overruled    {shown(lost)} of {_who(origin)}" for lost, origin in losers]
+    lines += [f"  overruled    {format_short_value(lost)} of {_who(origin)}" for lost, origin in losers]
     lines += [f"  cleared by   {_who(event.origin)}" for event in events]
     default = _default_of(config, section, name)
     if default is not None:
-        lines.append(f"  default      {shown(default)}")
+        lines.append(f"  default      {format_short_value(default)}")
     if known:
         lines.append(f"  meaning      {known['summary']} {known.get('doc', '')}".rstrip())
         meaning = known.get("value_docs", {}).get(str(value)) if not isinstance(value, (dict, list)) else None
         if meaning:
             lines.append(f"  this value   {meaning}")
-    lines += [f"  {operator:<12} {outcome_words(ends)}" for operator, ends in _moves(full, value).items()]
+    lines += [f"  {operator:<12} {describe_mixlist_outcome(ends)}" for operator, ends in _moves(full, value).items()]
     lines += [f"  read by      {rule.code}: {rule.what}" for rule in ruled]
     if last:
         said = f"{last['commit'][:7]} {last['date'][:10]} {last['author']}: {last['subject']}" if last["commit"] else "not committed yet"
         lines.append(f"  last change  {said}")
-    output.answer("\n".join(map(visible, lines)) + "\n", path)
+    output.write_answer("\n".join(map(escape_controls, lines)) + "\n", path)
     return 0
 
 
@@ -108,7 +108,7 @@ def _moves(key: str, value: Any) -> dict[str, dict[str, str]]:
                 value = side.parse(file.read())
         except (OSError, ValueError):
             return {}
-    return mixlist_outcomes(value) if isinstance(value, dict) and not side.faults(value) else {}
+    return resolve_mixlist_outcomes(value) if isinstance(value, dict) and not side.faults(value) else {}
 
 
 def _who(origin: Origin) -> str:
@@ -117,7 +117,7 @@ def _who(origin: Origin) -> str:
 
 
 def _winners(config: Config, key: str, tail: Path) -> list[str]:
-    found, value = values.find(key, config.leaves(key), tail) if key in config.settings else (False, None)
+    found, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
     if not found:
         return []
     if isinstance(value, values.Leaf):
@@ -127,7 +127,7 @@ def _winners(config: Config, key: str, tail: Path) -> list[str]:
         origin = authors[0] if authors else config.origin(key, tail)
         return [f"  set by       {_who(origin)}"] if origin else []
     return [
-        f"  set by       {shown(leaf.value)} at {keys.show('', path).lstrip('.') or 'itself'}: {_who(leaf.origin)}"
+        f"  set by       {format_short_value(leaf.value)} at {keys.format_key_path('', path).lstrip('.') or 'itself'}: {_who(leaf.origin)}"
         for path, leaf in _walk(value, ())
     ]
 
@@ -144,8 +144,8 @@ def _default_of(config: Config, section: str, name: str) -> Any:
     from npuprof.checks.view import View
 
     if section != "options":
-        record: Any = {"env": catalog.variable, "estimator": catalog.argument, "atc": catalog.flag}[section](name)
+        record: Any = {"env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}[section](name)
         return record.default if record else None
-    option = catalog.option(name)
-    family = products.family(config.context.product) if config.context.product else None
-    return View(config).default(option, family) if option else None
+    option = catalog.find_option(name)
+    family = products.find_product_family(config.context.product) if config.context.product else None
+    return View(config).resolve_default(option, family) if option else None

@@ -41,15 +41,15 @@ class Form(Record):
 
     def text(self, findings: Sequence[Finding]) -> str:
         """Return findings as people read them, coloured where they go to a terminal."""
-        return report.findings_text(findings, output.colour(self.color, sys.stdout if self.path is None else None))
+        return report.format_findings(findings, output.is_colour_wanted(self.color, sys.stdout if self.path is None else None))
 
     def hand_out(self, findings: Sequence[Finding], closing: str) -> None:
         """Answer with findings; people are told the closing line too. Raises NpuprofError where a file cannot be written."""
         if self.format == "text":
-            output.answer(self.text(findings), self.path)
-            output.talk(f"npuprof: {closing}")
+            output.write_answer(self.text(findings), self.path)
+            output.write_to_stderr(f"npuprof: {closing}")
         else:
-            output.answer(report.FORMATS[self.format](findings), self.path)
+            output.write_answer(report.FORMATS[self.format](findings), self.path)
 
     def code(self, findings: Sequence[Finding]) -> int:
         """Return the exit code: 1 where a finding stands in the way, 0 otherwise."""

@@ -8,7 +8,7 @@ import sys
 from npuprof import store
 from npuprof.commands.flags import one_of
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import dump, output
+from npuprof.report import format_json_answer, output
 from npuprof.store.git import Git
 
 _NOTE = "# npuprof git install: presets are compared and merged by key"
@@ -45,7 +45,7 @@ def install_drivers(everywhere: bool, store_: str | None) -> int:
     done = []
     for name, value in _settings().items():
         if _value(git, scope, name) != value:
-            git.run("config", scope, name, value)
+            git.run_command("config", scope, name, value)
             done.append(name)
     old = _content(path)
     line = f"{pattern} {_USE}"
@@ -53,12 +53,12 @@ def install_drivers(everywhere: bool, store_: str | None) -> int:
         end = "\r\n" if "\r\n" in old else "\n"
         gap = "" if not old or old.endswith("\n") else end
         output.make_folder(os.path.dirname(path))
-        output.write_all({path: f"{old}{gap}{_NOTE}{end}{line}{end}".encode(errors="surrogateescape")})
+        output.write_files_atomically({path: f"{old}{gap}{_NOTE}{end}{line}{end}".encode(errors="surrogateescape")})
         done.append(path)
     place = "all repositories of this user" if everywhere else git.folder
-    output.talk(f"npuprof: {'set up for' if done else 'already set up for'} {place}" + "".join(f"\n  {name}" for name in done))
+    output.write_to_stderr(f"npuprof: {'set up for' if done else 'already set up for'} {place}" + "".join(f"\n  {name}" for name in done))
     if not everywhere and path in done:
-        output.talk("npuprof: commit .gitattributes; everybody who runs 'npuprof git install' then has the drivers")
+        output.write_to_stderr("npuprof: commit .gitattributes; everybody who runs 'npuprof git install' then has the drivers")
     return 0
 
 
@@ -69,7 +69,7 @@ def uninstall_drivers(everywhere: bool, store_: str | None) -> int:
     done = []
     for name in _settings():
         if _value(git, scope, name) is not None:
-            git.run("config", scope, "--unset-all", name)
+            git.run_command("config", scope, "--unset-all", name)
             done.append(name)
     old = _content(path)
     lines = old.splitlines(keepends=True)
@@ -80,12 +80,12 @@ def uninstall_drivers(everywhere: bool, store_: str | None) -> int:
     kept = [line for line, gone in zip(lines, ours, strict=True) if not gone]
     if kept != lines:
         if kept:
-            output.write_all({path: "".join(kept).encode(errors="surrogateescape")})
+            output.write_files_atomically({path: "".join(kept).encode(errors="surrogateescape")})
         else:
             os.unlink(path)
         done.append(path)
     where = "for all repositories of this user" if everywhere else "for this repository alone"
-    output.talk(f"npuprof: {'removed' if done else f'nothing was set up {where}'}" + "".join(f"\n  {name}" for name in done))
+    output.write_to_stderr(f"npuprof: {'removed' if done else f'nothing was set up {where}'}" + "".join(f"\n  {name}" for name in done))
     return 0
 
 
@@ -101,17 +101,17 @@ def show_status(store_: str | None, format_: str, path: str | None) -> int:
         where = "this repository" if here is not None else "this user"
         rows[name] = "missing" if found is None else where if found == value else f"{where}, by another npuprof"
     sample = _sample(git, store_)
-    said = git.run("check-attr", "-z", "diff", "merge", "--", sample).decode(errors="replace").split("\0")
+    said = git.run_command("check-attr", "-z", "diff", "merge", "--", sample).decode(errors="replace").split("\0")
     uses = dict(zip(said[1::3], said[2::3], strict=False))
     for name in ("diff", "merge"):
         rows[f"attribute {name}"] = "set" if uses.get(name) == "npuprof" else "missing"
     whole = not any("missing" in state for state in rows.values())
     if format_ == "json":
-        output.answer(dump({"schema": "npuprof.git-status/1", "complete": whole, "parts": rows}), path)
+        output.write_answer(format_json_answer({"schema": "npuprof.git-status/1", "complete": whole, "parts": rows}), path)
     else:
         width = max(map(len, rows))
-        output.answer("".join(f"{name:<{width}}  {state}\n" for name, state in rows.items()), path)
-        output.talk("npuprof: complete" if whole else "npuprof: not complete; npuprof git install sets up what is missing")
+        output.write_answer("".join(f"{name:<{width}}  {state}\n" for name, state in rows.items()), path)
+        output.write_to_stderr("npuprof: complete" if whole else "npuprof: not complete; npuprof git install sets up what is missing")
     return 0 if whole else 1
 
 
@@ -123,11 +123,11 @@ def _git(everywhere: bool) -> Git:
     here = os.getcwd()
     if everywhere:
         return Git(here)
-    return Git(Git(here).run("rev-parse", "--show-toplevel").decode(errors="surrogateescape").removesuffix("\n"))
+    return Git(Git(here).run_command("rev-parse", "--show-toplevel").decode(errors="surrogateescape").removesuffix("\n"))
 
 
 def _value(git: Git, scope: str, name: str) -> str | None:
-    code, value, _ = git.attempt("config", scope, "--get", name)
+    code, value, _ = git.try_command("config", scope, "--get", name)
     return value.decode(errors="surrogateescape").removesuffix("\n") if code == 0 else None
 
 
@@ -143,7 +143,7 @@ def _attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str, st
 def _below(git: Git, store_: str | None) -> str:
     """Return the path of the store below the top of the repository. Raises NpuprofError where it is elsewhere."""
     try:
-        root = store.find(store_, os.environ).root
+        root = store.find_store(store_, os.environ).root
     except NpuprofError:
         if store_ or os.environ.get("NPUPROF_STORE"):
             raise

@@ -11,9 +11,9 @@ from npuprof.commands.flags import one_of
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
-from npuprof.scripts.family import Family, family
-from npuprof.scripts.preset import Draft, drafts, text
-from npuprof.scripts.reading import Found, Imported, read, wanted
+from npuprof.scripts.family import Family, build_family
+from npuprof.scripts.preset import Draft, build_drafts, format_draft
+from npuprof.scripts.reading import FoundSetting, ImportedFile, import_script, may_hold_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,27 +32,27 @@ def import_files(files: Sequence[str], format_: str, base: str | None, name: str
     problems: list[Finding] = []
     read_files, unread = _read(list(files), problems)
     several = sum(bool(one.found) for one in read_files) > 1
-    made = [draft for one in read_files for draft in drafts(one, name if not several else None) if draft.settings or draft.notes]
+    made = [draft for one in read_files for draft in build_drafts(one, name if not several else None) if draft.settings or draft.notes]
     left = any(draft.notes for draft in made)
     problems += [problem for one in read_files for problem in one.problems]
     if format_ == "json":
-        output.answer(report.dump(_json(read_files, made, problems)), path)
+        output.write_answer(report.format_json_answer(_json(read_files, made, problems)), path)
     elif format_ == "text":
-        output.answer(_text(read_files, made, problems, output.colour(color, sys.stdout)), path)
+        output.write_answer(_text(read_files, made, problems, output.is_colour_wanted(color, sys.stdout)), path)
     else:
         for problem in problems:
-            output.talk(report.findings_text([problem]).rstrip("\n"))
+            output.write_to_stderr(report.format_findings([problem]).rstrip("\n"))
         _presets(made, base, path)
     return 2 if unread else 1 if strict and left else 0
 
 
-def _read(paths: list[str], problems: list[Finding]) -> tuple[list[Imported], int]:
-    from npuprof.scripts.files import gather
+def _read(paths: list[str], problems: list[Finding]) -> tuple[list[ImportedFile], int]:
+    from npuprof.scripts.files import find_script_files
 
-    found: list[Imported] = []
+    found: list[ImportedFile] = []
     unread = 0
     named = set(paths)
-    for file in gather(paths, problems):
+    for file in find_script_files(paths, problems):
         try:
             with open(file, "rb") as opened:
                 data = opened.read()
@@ -61,8 +61,8 @@ def _read(paths: list[str], problems: list[Finding]) -> tuple[list[Imported], in
             problems.append(Finding("NP801", "error", what, "", "check the path", where=(file, 0, 0)))
             unread += file in named
             continue
-        if file in named or wanted(file, data):
-            one = read(file, data)
+        if file in named or may_hold_settings(file, data):
+            one = import_script(file, data)
             unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
             found.append(one._replace(facts={}))
     return found, unread
@@ -79,10 +79,10 @@ def _presets(made: list[Draft], base: str | None, path: str | None) -> None:
         _family(good, path)
         return
     if len(good) == 1 and (path is None or path.endswith(".toml") or path == "-"):
-        output.answer(text(good[0]), path)
+        output.write_answer(format_draft(good[0]), path)
     else:
         _unique(good)
-        files = {draft.name: text(draft) for draft in good}
+        files = {draft.name: format_draft(draft) for draft in good}
         if path is None or path.endswith(".toml") or path == "-":
             names = ", ".join(list(files)[:8]) + (", ..." if len(files) > 8 else "")
             why = f"The scripts hold {len(files)} presets: {names}."
@@ -91,7 +91,9 @@ def _presets(made: list[Draft], base: str | None, path: str | None) -> None:
     notes = sum(len(draft.notes) for draft in good)
     if notes:
         were = "was" if notes == 1 else "were"
-        output.talk(f"npuprof: {report.counted(notes, 'setting')} {were} not carried over; see the comments at the end, or --format text")
+        output.write_to_stderr(
+            f"npuprof: {report.format_count(notes, 'setting')} {were} not carried over; see the comments at the end, or --format text"
+        )
 
 
 def _unique(made: list[Draft]) -> None:
@@ -112,30 +114,30 @@ def _write(files: dict[str, str], folder: str) -> None:
     if there:
         why = "An import never writes over presets."
         raise NpuprofError([Finding("NP816", "error", f"{folder} already holds {', '.join(there[:5])}", why, "name another folder")])
-    output.write_all({os.path.join(folder, f"{name}.toml"): written for name, written in files.items()})
-    output.talk(f"npuprof: wrote {report.counted(len(files), 'preset')} below {folder}")
+    output.write_files_atomically({os.path.join(folder, f"{name}.toml"): written for name, written in files.items()})
+    output.write_to_stderr(f"npuprof: wrote {report.format_count(len(files), 'preset')} below {folder}")
 
 
 def _family(good: list[Draft], path: str | None) -> None:
-    made = family(good)
-    if not made.proven:
+    made = build_family(good)
+    if not made.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")
     if path is None or path == "-":
         parts = [f"# --- {name}.toml\n{written}" for name, written in made.files.items()]
-        output.answer("\n".join(parts))
+        output.write_answer("\n".join(parts))
     else:
         _write(made.files, path)
-    output.talk(_proof(made))
+    output.write_to_stderr(_proof(made))
 
 
 def _proof(made: Family) -> str:
     mixins = [name for name in made.files if name.startswith("mixins/")]
     leaves = f"{len(made.proof)} {'leaf' if len(made.proof) == 1 else 'leaves'}, {'a base' if 'base' in made.files else 'no base'}"
-    lines = f"{report.counted(made.lines_before, 'setting')} became {report.counted(made.lines_after, 'line')}"
-    return f"npuprof: {leaves}, {report.counted(len(mixins), 'mix-in')}; {lines}; every leaf resolves to the digest it had"
+    lines = f"{report.format_count(made.lines_before, 'setting')} became {report.format_count(made.lines_after, 'line')}"
+    return f"npuprof: {leaves}, {report.format_count(len(mixins), 'mix-in')}; {lines}; every leaf resolves to the digest it had"
 
 
-def setting(one: Found) -> dict[str, Any]:
+def setting(one: FoundSetting) -> dict[str, Any]:
     """Return a setting as the fields of the JSON form."""
     return {
         "file": one.file, "line": one.line, "column": one.column, "surface": one.surface,
@@ -145,7 +147,7 @@ def setting(one: Found) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _json(read_files: list[Imported], made: list[Draft], problems: list[Finding]) -> dict[str, Any]:
+def _json(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding]) -> dict[str, Any]:
     found = [one for imported in read_files for one in imported.found]
     return {
         "schema": "npuprof.import/1",
@@ -159,24 +161,24 @@ def _json(read_files: list[Imported], made: list[Draft], problems: list[Finding]
             }
             for draft in made
         ],
-        "problems": [report.as_dict(problem) for problem in problems],
+        "problems": [report.build_finding_dict(problem) for problem in problems],
     }  # fmt: skip
 
 
-def _text(read_files: list[Imported], made: list[Draft], problems: list[Finding], coloured: bool) -> str:
+def _text(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding], coloured: bool) -> str:
     lines: list[str] = []
     for draft in made:
-        lines.append(report.paint(f"{draft.file}: {draft.name}", "1", coloured))
+        lines.append(report.paint_text(f"{draft.file}: {draft.name}", "1", coloured))
         for key, one in draft.origins.items():
-            lines.append(f"  {one.line}: {key} = {keys.shown(draft.settings[key])}")
+            lines.append(f"  {one.line}: {key} = {keys.format_short_value(draft.settings[key])}")
         for note in draft.notes:
             one = note.found
-            value = f" = {keys.shown(one.value)}" if not one.reason and one.value is not None else ""
-            lines.append(f"  {one.line}: {report.paint('left out', '33', coloured)} {one.key or 'a computed key'}{value}: {note.why}")
+            value = f" = {keys.format_short_value(one.value)}" if not one.reason and one.value is not None else ""
+            lines.append(f"  {one.line}: {report.paint_text('left out', '33', coloured)} {one.key or 'a computed key'}{value}: {note.why}")
             if note.hint:
                 lines.append(f"      try: {note.hint}")
     commented = sum(one.commented for imported in read_files for one in imported.found)
     if commented:
-        lines.append(f"{report.counted(commented, 'setting')} commented out")
+        lines.append(f"{report.format_count(commented, 'setting')} commented out")
     lines.extend(map(str, problems))
-    return "".join(f"{report.visible(line)}\n" if not coloured else f"{line}\n" for line in lines)
+    return "".join(f"{report.escape_controls(line)}\n" if not coloured else f"{line}\n" for line in lines)

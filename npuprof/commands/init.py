@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof import report, store
-from npuprof.catalog.schema import schema
+from npuprof.catalog.schema import build_profile_schema
 from npuprof.commands.flags import one_of
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
@@ -43,31 +43,31 @@ def init_store(folder: str, ci: str, dry_run: bool) -> int:
     if not dry_run:
         for name in files:
             output.make_folder(os.path.dirname(os.path.join(folder, name)) or ".")
-        output.write_all({os.path.join(folder, name): text for name, text in files.items()})
-    output.answer("".join(f"{name}\n" for name in sorted(files)))
+        output.write_files_atomically({os.path.join(folder, name): text for name, text in files.items()})
+    output.write_answer("".join(f"{name}\n" for name in sorted(files)))
     for line in said:
-        output.talk(line)
+        output.write_to_stderr(line)
     done = "would be written" if dry_run else "written"
-    output.talk(f"npuprof: {len(files)} files {done}; next: npuprof list, npuprof show {_SAMPLE}, npuprof git install")
+    output.write_to_stderr(f"npuprof: {len(files)} files {done}; next: npuprof list, npuprof show {_SAMPLE}, npuprof git install")
     return 0
 
 
 def print_schema(path: str | None) -> int:
     """Print the JSON Schema of a profile file."""
-    output.answer(report.dump(schema()), path)
+    output.write_answer(report.format_json_answer(build_profile_schema()), path)
     return 0
 
 
 def _files(ci: str) -> dict[str, str]:
     """Return what a new store is made of, by path below its folder."""
     files = {f"profiles/{name}.toml": text for name, text in _samples(_SAMPLE).items()}
-    files["profiles/.schema.json"] = report.dump(schema())
+    files["profiles/.schema.json"] = report.format_json_answer(build_profile_schema())
     return files | {name: _template(template) for name, template in _CI[ci].items()}
 
 
 def _samples(name: str) -> dict[str, str]:
     """Return a shipped preset and all it extends, each as its text."""
-    home = store.builtin()
+    home = store.open_builtin_store()
     found: dict[str, str] = {}
     waiting = [name]
     while waiting:

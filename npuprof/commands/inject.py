@@ -10,7 +10,7 @@ from npuprof import report
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.scripts import blocks
-from npuprof.scripts.blocks import Block, Injector, Refreshed
+from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.reading.source import Script
 
 #: Names that rendered lines use and a script has to have.
@@ -40,14 +40,14 @@ def inject_block(
         return _refresh(_paths(file), injector, check, force, dry_run)
     if check:
         return _refresh([file], injector, True, force, dry_run, only=spec_)
-    data = output.content(file)
+    data = output.read_file_content(file)
     given = {name: value for name, value in (("cann", cann), ("product", product)) if value}
-    marked = blocks.blocks(file, data)
+    marked = blocks.find_blocks(file, data)
     found = [block for block in marked if block.spec == spec_ or _empty(block, spec_)]
     if line is None and found:
         given |= {"target": target} if target else {}
         given |= _shell(file, data, found[0].facts | given)
-        changes = [injector.refreshed(block, given, spec_) for block in found]
+        changes = [injector.refresh_block(block, given, spec_) for block in found]
         return _write({file: (data, changes)}, force, dry_run, spec_)
     place = _place(file, data, line, target, spec_)
     if around := [block for block in marked if block.first < place.line <= block.last]:
@@ -55,10 +55,10 @@ def inject_block(
         raise _nowhere(
             file, what, "A block inside another could never be refreshed.", "name a line outside, or leave out --line to refresh"
         )
-    given |= {"target": target or ("env" if blocks.shell_of(file, data) else "session"), **place.facts}
+    given |= {"target": target or ("env" if blocks.detect_shell(file, data) else "session"), **place.facts}
     given |= _shell(file, data, given)
     new, block = _opened(data, place)
-    change = injector.refreshed(block._replace(facts={}), given, spec_)
+    change = injector.refresh_block(block._replace(facts={}), given, spec_)
     _needs(file, data, change)
     _twice(file, data, change)
     return _write({file: (new, [change])}, force, dry_run, spec_, data)
@@ -79,33 +79,33 @@ def _empty(block: Block, spec_: str) -> bool:
 
 
 def _paths(path: str) -> list[str]:
-    from npuprof.scripts.files import gather
+    from npuprof.scripts.files import find_script_files
 
     problems: list[Finding] = []
-    return list(gather([path], problems))
+    return list(find_script_files([path], problems))
 
 
 def _shell(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
     if facts.get("target") != "env":
         return {}
-    return {"shell": facts.get("shell") or blocks.shell_of(file, data) or "bash"}
+    return {"shell": facts.get("shell") or blocks.detect_shell(file, data) or "bash"}
 
 
 def _refresh(paths: list[str], injector: Injector, check: bool, force: bool, dry_run: bool, only: str | None = None) -> int:
-    files: dict[str, tuple[bytes, list[Refreshed]]] = {}
+    files: dict[str, tuple[bytes, list[RefreshedBlock]]] = {}
     problems: list[Finding] = []
     told: list[Finding] = []
     count = 0
     for path in paths:
         try:
-            data = output.content(path)
-            found = [block for block in blocks.blocks(path, data) if only in (None, block.spec)]
+            data = output.read_file_content(path)
+            found = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
             changes = []
             for block in found:
                 count += 1
                 facts = _shell(path, data, block.facts) if block.facts else _first(path, data)
-                changes.append(injector.refreshed(block, facts))
-                told += blocks.judged(path, block, changes[-1].state)
+                changes.append(injector.refresh_block(block, facts))
+                told += blocks.check_block_state(path, block, changes[-1].state)
         except NpuprofError as error:
             problems += error.findings
             continue
@@ -114,14 +114,16 @@ def _refresh(paths: list[str], injector: Injector, check: bool, force: bool, dry
     if problems:
         raise NpuprofError(problems)
     if check:
-        output.answer(report.findings_text(told))
-        output.talk(f"npuprof: {report.counted(count, 'block')} looked at: {report.summary(told) or 'all up to date'}")
+        output.write_answer(report.format_findings(told))
+        output.write_to_stderr(
+            f"npuprof: {report.format_count(count, 'block')} looked at: {report.format_severity_counts(told) or 'all up to date'}"
+        )
         return 1 if told or (only is not None and not count) else 0
     return _write(files, force, dry_run)
 
 
 def _first(path: str, data: bytes) -> dict[str, str]:
-    target = "env" if blocks.shell_of(path, data) else "session"
+    target = "env" if blocks.detect_shell(path, data) else "session"
     return {"target": target, **_shell(path, data, {"target": target})}
 
 
@@ -136,10 +138,10 @@ class _Place:
 
 def _place(file: str, data: bytes, line: int | None, target: str | None, spec_: str) -> _Place:
     lines = data.split(b"\n")
-    shell = blocks.shell_of(file, data)
+    shell = blocks.detect_shell(file, data)
     if line is not None:
         if not 1 <= line <= len(lines):
-            raise _nowhere(file, f"{file} has {report.counted(len(lines), 'line')}, and none is {line}", "", "name a line of the file")
+            raise _nowhere(file, f"{file} has {report.format_count(len(lines), 'line')}, and none is {line}", "", "name a line of the file")
         script = None if shell else Script(file, data)
         variable = _known(script, line) if script is not None and script.tree is not None else ""
         indent = re.match(rb"[ \t]*", lines[line - 1])
@@ -203,9 +205,9 @@ def _opened(data: bytes, place: _Place) -> tuple[bytes, Block]:
     return b"\n".join(lines), Block("?", place.line, place.line + 1, place.indent, newline, "")
 
 
-def _needs(file: str, data: bytes, change: Refreshed) -> None:
+def _needs(file: str, data: bytes, change: RefreshedBlock) -> None:
     """Say which names the block uses that the script does not seem to have."""
-    if blocks.shell_of(file, data):
+    if blocks.detect_shell(file, data):
         return
     body = "\n".join(line for line in change.text.split("\n") if not line.startswith("#"))
     text = data.decode(errors="replace")
@@ -218,20 +220,22 @@ def _needs(file: str, data: bytes, change: Refreshed) -> None:
         and not (starred and name not in ("tf", "os", "npu"))
     ]
     if missing:
-        output.talk(f"npuprof: the block uses {', '.join(missing)}, which {file} does not import")
+        output.write_to_stderr(f"npuprof: the block uses {', '.join(missing)}, which {file} does not import")
 
 
-def _twice(file: str, data: bytes, change: Refreshed) -> None:
+def _twice(file: str, data: bytes, change: RefreshedBlock) -> None:
     """Say where the script adds an optimizer entry already; checks of the adapter see one entry at a time."""
     adds = re.compile(rb"^[^#\n]*custom_optimizers\.add\(", re.MULTILINE)
     there = adds.search(data)
     if there and adds.search(change.text.encode()):
         line = data.count(b"\n", 0, there.start()) + 1
-        output.talk(f"npuprof: {file} adds an optimizer entry itself (line {line} before); the adapter reads both, and later values win")
+        output.write_to_stderr(
+            f"npuprof: {file} adds an optimizer entry itself (line {line} before); the adapter reads both, and later values win"
+        )
 
 
 def _write(
-    files: dict[str, tuple[bytes, list[Refreshed]]], force: bool, dry_run: bool, name: str | None = None, old: bytes | None = None
+    files: dict[str, tuple[bytes, list[RefreshedBlock]]], force: bool, dry_run: bool, name: str | None = None, old: bytes | None = None
 ) -> int:
     refused: list[Finding] = []
     wanted: dict[str, str | bytes] = {}
@@ -239,9 +243,9 @@ def _write(
     for path, (data, changes) in files.items():
         due = [change for change in changes if not change.state.current]
         if not force:
-            refused += [one for change in due for one in blocks.judged(path, change.block, change.state) if one.code == "NP811"]
+            refused += [one for change in due for one in blocks.check_block_state(path, change.block, change.state) if one.code == "NP811"]
         names = {change.block.first: name for change in due if name}
-        new = blocks.written(data, due, names)
+        new = blocks.replace_blocks(data, due, names)
         before = data if old is None else old
         if new != before:
             _encodable(path, data, due)
@@ -257,12 +261,12 @@ def _write(
             [finding._replace(severity="error", hint="move the change into the preset, or use --force") for finding in refused]
         )
     if dry_run:
-        output.answer("".join(shown))
-        output.talk(f"npuprof: {report.counted(len(wanted), 'file')} would change: {', '.join(wanted) or 'none'}")
+        output.write_answer("".join(shown))
+        output.write_to_stderr(f"npuprof: {report.format_count(len(wanted), 'file')} would change: {', '.join(wanted) or 'none'}")
         return 0
     if wanted:
-        output.write_all(wanted)
-    output.talk(f"npuprof: wrote {', '.join(wanted)}" if wanted else "npuprof: everything is up to date")
+        output.write_files_atomically(wanted)
+    output.write_to_stderr(f"npuprof: wrote {', '.join(wanted)}" if wanted else "npuprof: everything is up to date")
     return 0
 
 
@@ -274,7 +278,7 @@ def _other(path: str, text: str) -> bool:
         return True
 
 
-def _encodable(path: str, data: bytes, due: list[Refreshed]) -> None:
+def _encodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:
     """Refuse to put text that is not ASCII into a file that is not UTF-8."""
     if all(change.text.isascii() for change in due):
         return

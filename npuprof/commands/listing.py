@@ -9,7 +9,7 @@ from npuprof.catalog import condition, values
 from npuprof.commands.flags import one_of
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
-from npuprof.report import dump, findings_text, output
+from npuprof.report import format_findings, format_json_answer, output
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ def list_presets(store: str | None, tree: bool, where: str | None, format_: str,
     for name in workspace.store.names():
         try:
             profile = workspace.profile(name)
-            config = workspace.resolver.config(profile)
+            config = workspace.resolver.resolve_profile(profile)
         except NpuprofError as error:
             problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
             continue
@@ -40,31 +40,33 @@ def list_presets(store: str | None, tree: bool, where: str | None, format_: str,
             profiles.append(profile)
             rows.append(_row(profile, config))
     if strangers:
-        hint = did_you_mean(strangers[0], catalog.names(), "npuprof options lists all; variables are env.NAME")
+        hint = did_you_mean(strangers[0], catalog.record_names(), "npuprof options lists all; variables are env.NAME")
         raise NpuprofError([Finding("NP201", "error", f"--where asks for {strangers[0]!r}, which is no setting", "", hint)])
     if rows and not (tree and format_ == "text"):
         newest = _newest(workspace.store)
         for row in rows:
             row["version"] = newest.get(row["name"])
     if format_ == "json":
-        output.answer(dump({"schema": "npuprof.list/1", "presets": rows}), path)
+        output.write_answer(format_json_answer({"schema": "npuprof.list/1", "presets": rows}), path)
     else:
-        output.answer(_tree(profiles) if tree else _table(rows), path)
+        output.write_answer(_tree(profiles) if tree else _table(rows), path)
     if problems:
-        output.talk(findings_text(list(problems.values())).rstrip("\n"))
+        output.write_to_stderr(format_findings(list(problems.values())).rstrip("\n"))
     return 2 if problems else 0
 
 
 def _newest(store: Folder) -> dict[str, str]:
     """Return the newest released version of each preset; nothing where there is no repository or none can be read."""
-    from npuprof.store import tagged
+    from npuprof.store import has_release_tags
 
-    if store.label == "builtin:" or not tagged(store.root):
+    if store.label == "builtin:" or not has_release_tags(store.root):
         return {}
     from npuprof.store import revisions
 
     try:
-        return {version.name: version.text for version in revisions.of(store).versions()}  # the newest of each comes last
+        return {
+            version.name: version.number_text for version in revisions.find_repository(store).load_versions()
+        }  # the newest of each comes last
     except NpuprofError:
         return {}
 
@@ -111,7 +113,7 @@ def _tree(profiles: list[Profile]) -> str:
 
 def _condition(text: str) -> Any:
     try:
-        return condition.parse(text)
+        return condition.parse_condition(text)
     except (ValueError, SyntaxError):
         why = "Option names stand for their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
         raise NpuprofError(
@@ -121,17 +123,19 @@ def _condition(text: str) -> Any:
 
 def _strangers(wanted: Any) -> list[str]:
     """Return the options a condition names that the catalogue does not know: presets may hold some nevertheless."""
-    heads = [path[0] for path in condition.paths(wanted)]
-    return [keys.full("options", head) for head in heads if head not in (*SECTIONS, "scenario") and catalog.option(head) is None]
+    heads = [path[0] for path in condition.collect_condition_paths(wanted)]
+    return [
+        keys.format_full_key("options", head) for head in heads if head not in (*SECTIONS, "scenario") and catalog.find_option(head) is None
+    ]
 
 
 def _meets(config: Config, wanted: Any) -> bool:
-    return condition.holds(wanted, lambda path: _lookup(config, path)) is True
+    return condition.evaluate_condition(wanted, lambda path: _lookup(config, path)) is True
 
 
 def _lookup(config: Config, path: tuple[str, ...]) -> tuple[bool | None, Any]:
     if path[0] == "scenario" and len(path) == 1:
         return config.scenario is not None, config.scenario
-    key = keys.full(path[0], path[1]) if path[0] in SECTIONS and len(path) > 1 else path[0]
+    key = keys.format_full_key(path[0], path[1]) if path[0] in SECTIONS and len(path) > 1 else path[0]
     tail = path[2:] if key != path[0] else path[1:]
-    return values.find(key, config.settings[key], tail) if key in config.settings else (False, None)
+    return values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)

@@ -45,7 +45,7 @@ class Cell(Record):
         if self.errors:
             codes = dict.fromkeys(finding.code for finding in self.errors)
             return " ".join([*codes])
-        shown = f"ok, {report.counted(len(self.warnings), 'warning')}" if self.warnings else "ok"
+        shown = f"ok, {report.format_count(len(self.warnings), 'warning')}" if self.warnings else "ok"
         return shown if self.meant else f"({shown})"
 
 
@@ -73,21 +73,21 @@ def support(
         workspace = spec.Workspace(store, context)
         for name in names:
             try:
-                table[name].append(Cell(context, tuple(checks.check(workspace.config(name)))))
+                table[name].append(Cell(context, tuple(checks.check_config(workspace.resolve_spec(name)))))
             except NpuprofError as error:
                 unresolved += error.findings
                 table[name].append(Cell(context, error.findings))
-    everything = checks.gather(finding for cells in table.values() for cell in cells for finding in cell.findings)
+    everything = checks.fold_findings(finding for cells in table.values() for cell in cells for finding in cell.findings)
     told = form.told(everything)
     if format_ == "text":
-        output.answer(_text(table, contexts) + (form.text(told) if severity else ""), path)
+        output.write_answer(_text(table, contexts) + (form.text(told) if severity else ""), path)
         hint = "" if severity else "; --severity warning lists the findings"
-        where = f"{report.counted(len(names), 'preset')} on {report.counted(len(contexts), 'platform')}"
-        output.talk(f"npuprof: {where}: {report.summary(everything) or 'nothing found'}{hint}")
+        where = f"{report.format_count(len(names), 'preset')} on {report.format_count(len(contexts), 'platform')}"
+        output.write_to_stderr(f"npuprof: {where}: {report.format_severity_counts(everything) or 'nothing found'}{hint}")
     elif format_ == "json":
-        output.answer(report.dump(_json(table, everything)), path)
+        output.write_answer(report.format_json_answer(_json(table, everything)), path)
     else:
-        output.answer(report.FORMATS[format_](told), path)
+        output.write_answer(report.FORMATS[format_](told), path)
     return 2 if unresolved else form.code(everything)
 
 
@@ -97,7 +97,7 @@ def _contexts(canns: Sequence[str], products: Sequence[str]) -> list[Context]:
     for cann in canns or (None,):
         for product in products or (None,):
             try:
-                found.append(spec.context(cann, product))
+                found.append(spec.build_context(cann, product))
             except NpuprofError as error:
                 problems += [finding for finding in error.findings if finding not in problems]
     if problems:
@@ -111,7 +111,7 @@ def _title(context: Context) -> str:
 
 def _text(table: dict[str, list[Cell]], contexts: Sequence[Context]) -> str:
     rows = [["", *map(_title, contexts)], *([name, *(cell.text for cell in cells)] for name, cells in table.items())]
-    rows = [[report.visible(cell) for cell in row] for row in rows]
+    rows = [[report.escape_controls(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     if any(not cell.meant for cells in table.values() for cell in cells):
@@ -136,5 +136,5 @@ def _json(table: dict[str, list[Cell]], everything: list[Finding]) -> dict[str, 
             }
             for name, cells in table.items()
         ],
-        "findings": [report.as_dict(finding) for finding in everything],
+        "findings": [report.build_finding_dict(finding) for finding in everything],
     }  # fmt: skip

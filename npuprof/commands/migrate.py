@@ -26,41 +26,41 @@ def migrate_preset(spec_: str, cann: str, product: str | None, format_: str, dry
     """Move a preset to a release. Exit 1 where something is left to decide, 0 otherwise."""
     one_of("--format", format_, ("text", "json"))
     one_of("--color", color, ("auto", "always", "never"))
-    context = spec.context(cann, product)
+    context = spec.build_context(cann, product)
     release = str(context.cann)
     target = _target(spec_, store)
     if target.path == "-":
         dry_run = True
     with _locked(target.folder):
-        raw = output.content(target.path) if target.path != "-" else b""
+        raw = output.read_file_content(target.path) if target.path != "-" else b""
         profile = _read(target, raw) if raw else target.profile
         before = _resolved(profile, store, context)
-        moved = migration.migrate(profile, before, release)
-        new = Profile(document.read(profile.name, profile.document.source, moved.text), profile.key, profile.home)
+        moved = migration.migrate_profile(profile, before, release)
+        new = Profile(document.parse_document(profile.name, profile.document.source, moved.text), profile.key, profile.home)
         after = _resolved(new, store, context)
-        moved = moved._replace(findings=(*moved.findings, *migration.below(moved.made, _heirs(profile, store, context))))
+        moved = moved._replace(findings=(*moved.findings, *migration.check_heirs(moved.made, _heirs(profile, store, context))))
         left = _left(moved, after, before)
         answer = _json(moved, before, after, left, release) if format_ == "json" else ""
         if format_ == "text":
-            _show(moved, before, after, left, release, output.colour(color, sys.stdout))
+            _show(moved, before, after, left, release, output.is_colour_wanted(color, sys.stdout))
         changed = moved.text != profile.document.text
         if changed and not dry_run:
-            if output.content(target.path) != raw:
+            if output.read_file_content(target.path) != raw:
                 what = f"{profile.document.source} has changed meanwhile"
                 raise NpuprofError([Finding("NP922", "error", what, "Another program wrote it.", "try again", where=(target.path, 0, 0))])
-            output.write_all({target.path: (_BOM if raw.startswith(_BOM) else b"") + moved.text.encode()})
+            output.write_files_atomically({target.path: (_BOM if raw.startswith(_BOM) else b"") + moved.text.encode()})
     if format_ == "json":
-        output.answer(answer)
+        output.write_answer(answer)
     source = profile.document.source
-    output.talk(f"npuprof: {'nothing to change in' if not changed else 'would write' if dry_run else 'wrote'} {source}")
+    output.write_to_stderr(f"npuprof: {'nothing to change in' if not changed else 'would write' if dry_run else 'wrote'} {source}")
     return 1 if any(finding.severity != "info" for finding in left) else 0
 
 
 def _resolved(profile: Profile, store: str | None, context: Any) -> Config:
     workspace = spec.Workspace(store, context)
     if isinstance(profile.home, Folder):
-        workspace.keep(profile.home)
-    return workspace.resolver.config(profile)
+        workspace.use_store(profile.home)
+    return workspace.resolver.resolve_profile(profile)
 
 
 def _heirs(profile: Profile, store: str | None, context: Any) -> list[Profile]:
@@ -68,12 +68,12 @@ def _heirs(profile: Profile, store: str | None, context: Any) -> list[Profile]:
     if not isinstance(profile.home, Folder):
         return []
     workspace = spec.Workspace(store, context)
-    workspace.keep(profile.home)
+    workspace.use_store(profile.home)
     found = []
     for name in profile.home.names():
         with suppress(NpuprofError):
             other = profile.home.profile(name)
-            lineage = workspace.resolver.lineage(other)[:-1]
+            lineage = workspace.resolver.resolve_lineage(other)[:-1]
             if any(one.document.source == profile.document.source for one in lineage):
                 found.append(other)
     return found
@@ -82,42 +82,42 @@ def _heirs(profile: Profile, store: str | None, context: Any) -> list[Profile]:
 def _left(moved: Migration, after: Config, before: Config) -> list[Finding]:
     """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
     told = {finding.key for finding in moved.findings}
-    known = {(finding.code, finding.key) for finding in checks.check(before)}
+    known = {(finding.code, finding.key) for finding in checks.check_config(before)}
     brought = [
         finding
-        for finding in checks.check(after)
+        for finding in checks.check_config(after)
         if (finding.severity == "error" and finding.key not in told)
         or (finding.severity == "warning" and (finding.code, finding.key) not in known and finding.key not in told)
     ]
-    return checks.gather([*moved.findings, *brought])
+    return checks.fold_findings([*moved.findings, *brought])
 
 
 def _show(moved: Migration, before: Config, after: Config, left: list[Finding], release: str, coloured: bool) -> None:
     from npuprof.compare import plain
 
     lines: list[str] = []
-    for change in changes.compare(before, after):
-        lines += plain.lines(change, "", coloured)
+    for change in changes.compare_configs(before, after):
+        lines += plain.format_change_lines(change, "", coloured)
     for made in moved.made:
-        lines.append(f"{report.visible(str(made))} ({made.step.why[0].lower()}{made.step.why[1:].rstrip('.')})")
-    output.answer("".join(f"{line}\n" for line in lines) + report.findings_text(left, coloured))
+        lines.append(f"{report.escape_controls(str(made))} ({made.step.why[0].lower()}{made.step.why[1:].rstrip('.')})")
+    output.write_answer("".join(f"{line}\n" for line in lines) + report.format_findings(left, coloured))
     todo = sum(finding.severity != "info" for finding in left)
-    steps = f"{report.counted(len(moved.made), 'step')} made"
-    output.talk(f"npuprof: CANN {release}: {steps}, {todo or 'nothing'} left to decide")
+    steps = f"{report.format_count(len(moved.made), 'step')} made"
+    output.write_to_stderr(f"npuprof: CANN {release}: {steps}, {todo or 'nothing'} left to decide")
 
 
 def _json(moved: Migration, before: Config, after: Config, left: list[Finding], release: str) -> str:
-    from npuprof.compare.data import change_dict
+    from npuprof.compare.data import build_change_dict
 
-    return report.dump({
+    return report.format_json_answer({
         "schema": "npuprof.migrate/1",
         "preset": after.name,
         "cann": release,
-        "changes": [change_dict(change) for change in changes.compare(before, after)],
+        "changes": [build_change_dict(change) for change in changes.compare_configs(before, after)],
         "steps": [
             {"rule": made.step.rule, "option": made.step.option, "to": made.step.to or None, "before": made.before,
              "after": made.after, "why": made.step.why}
             for made in moved.made
         ],
-        "findings": [report.as_dict(finding) for finding in left],
+        "findings": [report.build_finding_dict(finding) for finding in left],
     })  # fmt: skip

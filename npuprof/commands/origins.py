@@ -19,7 +19,7 @@ def losers(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
     lost = []
     history = config.history(key)
     for event, place in reversed([*zip(history, _places(key, [event.step for event in history], tail), strict=True)]):
-        found, value = values.find(key, event.step.value, place) if place is not None else (False, None)
+        found, value = values.find_value(key, event.step.value, place) if place is not None else (False, None)
         if event.step.op == "unset" or place is None or not found:
             continue
         written = isinstance(event.step.value, str)  # all that stands in a text has the place of the text
@@ -32,7 +32,7 @@ def losers(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
 
 def authors_at(config: Config, key: str, tail: Path) -> list[Origin]:
     """Return who set each leaf of what stands at a place, in its order."""
-    found, value = values.find(key, config.leaves(key), tail)
+    found, value = values.find_value(key, config.traced_value(key), tail)
     return authors(value) if found and value is not None else []
 
 
@@ -56,13 +56,13 @@ def _places(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
     value: Any = None
     for step in steps:
         if step.op == "append":
-            before = values.find(key, value, tail[:depth])[1]
+            before = values.find_value(key, value, tail[:depth])[1]
             index = tail[depth] - (len(before) if isinstance(before, list) else 0)
             found.append((*tail[:depth], index, *tail[depth + 1 :]) if index >= 0 else None)
-            value = values.append(key, value, step.value)
+            value = values.append_lists(key, value, step.value)
         else:
             found.append(tail)
-            value = values.remove(key, value, step.tail) if step.op == "unset" else values.merge(key, value, step.value)
+            value = values.remove_path(key, value, step.tail) if step.op == "unset" else values.merge_values(key, value, step.value)
     return found
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import pages, releases
 from npuprof.commands.flags import one_of
-from npuprof.document.keys import shown
+from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError, did_you_mean
-from npuprof.report import dump, output
+from npuprof.report import format_json_answer, output
 
 _SECTIONS = {"options": "", "env": "env.", "estimator": "estimator.", "atc": "--"}
 _FIELDS = {"b": "bool", "i": "int", "s": "bytes"}
@@ -21,19 +21,19 @@ def list_options(query: str | None, format_: str, path: str | None) -> int:
     words = (query or "").lower().split()
     rows = []
     for section, prefix in _SECTIONS.items():
-        for name in catalog.names(section):
-            summary = catalog.text(section, name).get("summary", "")
+        for name in catalog.record_names(section):
+            summary = catalog.find_record_texts(section, name).get("summary", "")
             hay = f"{prefix}{name} {summary}".lower()
             if all(word in hay for word in words):
                 rows.append({"name": f"{prefix}{name}", "section": section, "summary": summary})
     if not rows:
-        hint = did_you_mean(query or "", catalog.names(), "try fewer words")
+        hint = did_you_mean(query or "", catalog.record_names(), "try fewer words")
         raise NpuprofError([Finding("NP201", "error", f"nothing in the catalogue matches {query!r}", "", hint)])
     if format_ == "json":
-        output.answer(dump({"schema": "npuprof.options/1", "options": rows}), path)
+        output.write_answer(format_json_answer({"schema": "npuprof.options/1", "options": rows}), path)
     else:
         width = max(len(row["name"]) for row in rows)
-        output.answer("".join(f"{row['name']:<{width}}  {row['summary']}\n" for row in rows), path)
+        output.write_answer("".join(f"{row['name']:<{width}}  {row['summary']}\n" for row in rows), path)
     return 0
 
 
@@ -41,11 +41,13 @@ def show_option(key: str, format_: str, path: str | None) -> int:
     """Print everything the catalogue knows of one name."""
     one_of("--format", format_, ("text", "json"))
     section, name = _find(key)
-    record = {"options": catalog.option, "env": catalog.variable, "estimator": catalog.argument, "atc": catalog.flag}[section](name)
+    record = {"options": catalog.find_option, "env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}[
+        section
+    ](name)
     assert record is not None
-    text = catalog.text(section, name)
-    ruled = [rule for rule in catalog.rules() if name in rule.options or name in rule.reads or f"env.{name}" in rule.reads]
-    advised = [advice["text"] for advice in catalog.advice() if name in advice["options"]]
+    text = catalog.find_record_texts(section, name)
+    ruled = [rule for rule in catalog.load_rules() if name in rule.options or name in rule.reads or f"env.{name}" in rule.reads]
+    advised = [advice["text"] for advice in catalog.load_advice() if name in advice["options"]]
     if format_ == "json":
         fields = {field: value for field, value in record._asdict().items() if _says(field, value)}
         read = {"releases": _span(fields["states"])} if "states" in fields else {}
@@ -58,7 +60,7 @@ def show_option(key: str, format_: str, path: str | None) -> int:
             "rules": [rule.code for rule in ruled],
             "advice": advised,
         }
-        output.answer(dump(found), path)
+        output.write_answer(format_json_answer(found), path)
         return 0
     lines = [f"{_SECTIONS[section]}{name}: {text['summary']}", "", *_wrapped(text.get("doc", ""), "  "), ""]
     lines += [f"  {label:<12} {value}" for label, value in _facts(section, record, text)]
@@ -75,7 +77,7 @@ def show_option(key: str, format_: str, path: str | None) -> int:
     for advice in advised:
         lines += ["", *_wrapped(f"advice: {advice}", "  ")]
     lines += ["", *_wrapped(f"source: {'; '.join(text['source'])}", "  ")]
-    output.answer("\n".join(lines) + "\n", path)
+    output.write_answer("\n".join(lines) + "\n", path)
     return 0
 
 
@@ -85,16 +87,16 @@ def _says(field: str, value: Any) -> bool:
 
 
 def _find(key: str) -> tuple[str, str]:
-    if key.startswith("--") and catalog.flag(key[2:]):
+    if key.startswith("--") and catalog.find_flag(key[2:]):
         return "atc", key[2:]
-    tables = {"options": catalog.option, "env": catalog.variable, "estimator": catalog.argument, "atc": catalog.flag}
+    tables = {"options": catalog.find_option, "env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}
     head, dot, rest = key.partition(".")
     if dot and head in tables and tables[head](rest):
         return head, rest
     for section, find in tables.items():
         if find(key):
             return section, key
-    names = [name for section in tables for name in catalog.names(section)]
+    names = [name for section in tables for name in catalog.record_names(section)]
     hint = did_you_mean(key.lstrip("-"), names, "npuprof options lists all")
     raise NpuprofError([Finding("NP201", "error", f"the catalogue has no {key!r}", "", hint)])
 
@@ -112,7 +114,7 @@ def _facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[str, s
     fact("kind", kind)
     if section == "options" and record.field is None:
         fact("field", "none: no current adapter reads the key")
-    fact("values", ", ".join(map(shown, record.choices)) if fields.get("choices") else "")
+    fact("values", ", ".join(map(format_short_value, record.choices)) if fields.get("choices") else "")
     low, high = fields.get("minimum"), fields.get("maximum")
     fact("range", f"{'' if low is None else low} to {'' if high is None else high}".strip() if low is not None or high is not None else "")
     fact("unit", fields.get("unit", ""))
@@ -147,7 +149,7 @@ def _option_facts(fact: Any, option: catalog.Option, text: dict[str, Any]) -> No
 
         fact("also written", STRUCTURES[option.structure].shape)
     fact("pattern", option.pattern)
-    fact("example", shown(text["example"]) if "example" in text else "")
+    fact("example", format_short_value(text["example"]) if "example" in text else "")
     fact("scenarios", ", ".join(option.scenarios))
     fact("products", ", ".join(option.products))
     for value, families in option.value_products.items():
@@ -177,18 +179,18 @@ def _option_facts(fact: Any, option: catalog.Option, text: dict[str, Any]) -> No
     fact("counts for", levels.get(option.level, ""))
     surfaces = {"run_config": "NPURunConfig", "global_options": "global_options()", "atc": "atc"}
     fact("elsewhere", ", ".join(f"{surfaces[surface]} {name}" for surface, name in option.spelling.items() if surface in surfaces))
-    fact("environment", ", ".join(catalog.twins().get(option.name, ())))
+    fact("environment", ", ".join(catalog.load_env_twins().get(option.name, ())))
     fact("risk", ", ".join(option.risk))
     fact("no effect", f"since {option.no_effect_since}" if option.no_effect_since else "yes" if option.no_effect else "")
 
 
 def _default(fields: dict[str, Any], text: dict[str, Any]) -> str:
-    parts = [shown(fields["default"])] if fields.get("default") is not None else []
+    parts = [format_short_value(fields["default"])] if fields.get("default") is not None else []
     by_scenario = {name: fields.get(f"default_{name}") for name in ("training", "inference")}
-    parts += [f"{shown(value)} in {name}" for name, value in by_scenario.items() if value is not None]
-    parts += [f"{shown(value)} on {product}" for product, value in fields.get("default_by_product", {}).items()]
+    parts += [f"{format_short_value(value)} in {name}" for name, value in by_scenario.items() if value is not None]
+    parts += [f"{format_short_value(value)} on {product}" for product, value in fields.get("default_by_product", {}).items()]
     if len(fields.get("default_since", ())) > 1:
-        parts += [f"{shown(value)} from CANN {release} on" for release, value in fields["default_since"].items()]
+        parts += [f"{format_short_value(value)} from CANN {release} on" for release, value in fields["default_since"].items()]
     if text.get("default_note"):
         parts.append(str(text["default_note"]))
     return "; ".join(parts)
@@ -196,7 +198,7 @@ def _default(fields: dict[str, Any], text: dict[str, Any]) -> str:
 
 def _span(states: str) -> str:
     """Return the releases an option is read in, in words."""
-    names = releases.releases()
+    names = releases.load_releases()
     parts, start = [], 0
     for place in range(1, len(states) + 1):
         if place == len(states) or states[place] != states[start]:
@@ -217,18 +219,18 @@ def _wrapped(text: str, indent: str) -> list[str]:
 def show_rule(code: str | None, format_: str, path: str | None) -> int:
     """Print the page of a code, or the list of all codes."""
     one_of("--format", format_, ("text", "json"))
-    known = pages.pages()
+    known = pages.load_pages()
     if code is None:
         rows = [{"code": page.code, "severity": page.severity, "title": page.title} for page in known.values()]
         text = "".join(f"{row['code']}  {row['severity']:<7}  {row['title']}\n" for row in rows)
-        output.answer(dump({"schema": "npuprof.rules/1", "rules": rows}) if format_ == "json" else text, path)
+        output.write_answer(format_json_answer({"schema": "npuprof.rules/1", "rules": rows}) if format_ == "json" else text, path)
         return 0
     page = known.get(code.upper())
     if page is None:
         hint = did_you_mean(code, known, "npuprof rule lists all codes")
         raise NpuprofError([Finding("NP902", "error", f"there is no code {code!r}", "", hint)])
     if format_ == "json":
-        output.answer(dump({"schema": "npuprof.rule/1", **page._asdict()}), path)
+        output.write_answer(format_json_answer({"schema": "npuprof.rule/1", **page._asdict()}), path)
         return 0
     lines = [f"{page.code} ({page.severity}): {page.title}", "", *_wrapped(f"Why: {page.why}", "  "), *_wrapped(f"Try: {page.fix}", "  ")]
     for label, files, asked in (("is flagged", page.bad, page.ask_bad), ("is fine", page.good, page.ask_good)):
@@ -241,5 +243,5 @@ def show_rule(code: str | None, format_: str, path: str | None) -> int:
             ]
     if page.source:
         lines += ["", *_wrapped(f"source: {'; '.join(page.source)}", "  ")]
-    output.answer("\n".join(lines) + "\n", path)
+    output.write_answer("\n".join(lines) + "\n", path)
     return 0

@@ -7,7 +7,7 @@ import re
 from npuprof import checks
 from npuprof.commands.log import one_preset
 from npuprof.compare import plain, survey
-from npuprof.compare.folds import sentence
+from npuprof.compare.folds import format_change_sentence
 from npuprof.history import writing
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output
@@ -44,36 +44,38 @@ def release_preset(asked: str, version: str | None, dry_run: bool, store: str | 
     if revision:
         what = f"cannot release {asked!r}"
         raise NpuprofError([Finding("NP026", "error", what, "A release is made of the last commit.", f"npuprof release {name}")])
-    repository = revisions.of(workspace.store)
-    config = workspace.config(name)
-    errors = [finding for finding in checks.check(config) if finding.severity == "error"]
+    repository = revisions.find_repository(workspace.store)
+    config = workspace.resolve_spec(name)
+    errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
     if errors:
         raise NpuprofError([*errors, Finding("NP026", "error", f"{name} is not released: it has errors", "", "mend what is listed above")])
-    head = repository.commit("HEAD")
+    head = repository.resolve_commit("HEAD")
     _committed(workspace, config, head)
-    versions = repository.versions(name)
+    versions = repository.load_versions(name)
     last = versions[-1] if versions else None
     pair, proposal = propose(workspace, repository, config, head, last)
     number = wanted or proposal.number
     if last and number <= last.number:
         same = number == last.number
-        what = f"{name} {_text(number)} is released already" if same else f"{_text(number)} would go back: {name} is at {last.text}"
+        what = f"{name} {_text(number)} is released already" if same else f"{_text(number)} would go back: {name} is at {last.number_text}"
         raise NpuprofError([Finding("NP026", "error", what, "Version numbers only rise.", f"the next is {_text(proposal.number)}")])
     if proposal.step == "none" and wanted is None:
-        what = f"nothing has changed in {name} since {last.text if last else 'ever'}"
+        what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
         raise NpuprofError([Finding("NP026", "error", what, "", "to release it all the same give the number")])
     tag = f"{name}/v{_text(number)}"
     why = "".join(f"  {reason}\n" for reason in proposal.reasons)
     if dry_run:
-        body = plain.single(pair) if pair else ""
-        output.answer(f"{tag} at {head[:7]}\n{proposal.step}: {_text(proposal.number)} is next\n{why}{body}digest {config.digest}\n")
+        body = plain.format_pair_text(pair) if pair else ""
+        output.write_answer(f"{tag} at {head[:7]}\n{proposal.step}: {_text(proposal.number)} is next\n{why}{body}digest {config.digest}\n")
         return 0
-    changes = plain.single(pair) if pair else ""
-    writing.tag(repository, tag, head, f"{name} {_text(number)}\n\n{changes or proposal.reasons[0] + chr(10)}\nDigest: {config.digest}\n")
+    changes = plain.format_pair_text(pair) if pair else ""
+    writing.create_tag(
+        repository, tag, head, f"{name} {_text(number)}\n\n{changes or proposal.reasons[0] + chr(10)}\nDigest: {config.digest}\n"
+    )
     if wanted and proposal.step in ("major", "minor") and wanted < proposal.number:
-        output.talk(f"npuprof: the changes ask for {_text(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
-    output.answer(f"{tag}\n")
-    output.talk(f"npuprof: share it with git push origin {tag}")
+        output.write_to_stderr(f"npuprof: the changes ask for {_text(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
+    output.write_answer(f"{tag}\n")
+    output.write_to_stderr(f"npuprof: share it with git push origin {tag}")
     return 0
 
 
@@ -91,11 +93,11 @@ def _number(version: str) -> tuple[int, int, int]:
 def _committed(workspace: spec.Workspace, config: Config, head: str) -> None:
     """Raise NpuprofError where a file that takes part is not in the last commit as it is in the work tree."""
     tree = survey.WorkTree(workspace.store)
-    files = revisions.of(workspace.store).files(head)
+    files = revisions.find_repository(workspace.store).list_profile_files(head)
     dirty = [
         profile.name
         for profile in config.lineage
-        if profile.document.revision is None and not (profile.name in files and tree.same(profile.name, files[profile.name][1]))
+        if profile.document.revision is None and not (profile.name in files and tree.is_same_blob(profile.name, files[profile.name][1]))
     ]
     if dirty:
         what = f"{config.name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"
@@ -109,25 +111,27 @@ def propose(
     if last is None:
         return None, Proposal((1, 0, 0), "first", ("the first release",))
     major, minor, patch = last.number
-    start = repository.commit(last.commit)
+    start = repository.resolve_commit(last.commit)
     try:
-        before = workspace.resolver.config(revisions.at(workspace.store, start).profile(config.name))
+        before = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, start).profile(config.name))
     except NpuprofError as error:
-        return None, Proposal((major + 1, 0, 0), "major", (f"{last.text} cannot be resolved: {error.findings[0].message}",))
-    pair = survey.pair(before, config)
+        return None, Proposal((major + 1, 0, 0), "major", (f"{last.number_text} cannot be resolved: {error.findings[0].message}",))
+    pair = survey.build_preset_pair(before, config)
     breaking = [reason for change in pair.changes if (reason := _breaks(change))]
     if breaking:
         return pair, Proposal((major + 1, 0, 0), "major", tuple(breaking))
     if pair.changes:
-        return pair, Proposal((major, minor + 1, 0), "minor", tuple(f"changed: {sentence(change)}" for change in pair.changes))
+        return pair, Proposal(
+            (major, minor + 1, 0), "minor", tuple(f"changed: {format_change_sentence(change)}" for change in pair.changes)
+        )
     if _texts(before.lineage) != _texts(config.lineage):
         return pair, Proposal((major, minor, patch + 1), "patch", ("only the text changed, no resolved value",))
-    return pair, Proposal((major, minor, patch + 1), "none", (f"nothing has changed since {last.text}",))
+    return pair, Proposal((major, minor, patch + 1), "none", (f"nothing has changed since {last.number_text}",))
 
 
 def _breaks(change: Change) -> str:
     if "numerics" in change.risk:
-        return f"may change numerics: {sentence(change)}"
+        return f"may change numerics: {format_change_sentence(change)}"
     if change.kind == "removed" and not change.element:
         return f"a key is gone: {change.key}"
     return ""

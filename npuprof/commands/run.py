@@ -24,16 +24,16 @@ def run(command: Sequence[str], **given: Any) -> int:
     Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
     Raises NpuprofError.
     """
-    from npuprof.renderers.environment import variables
-    from npuprof.renderers.process import cache, facts, write_sidecars
+    from npuprof.renderers.environment import collect_env_variables
+    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
     if not command:
         raise NpuprofError([Finding("NP914", "error", "no command to run", "", "write it after --: npuprof run NAME -- python train.py")])
     config = resolved(given, "env", given["unset"])
-    found, notes = variables(config, facts(os.environ), cache(config))
-    write_sidecars(config, cache(config))
+    found, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config))
+    write_sidecars(config, sidecar_cache_folder(config))
     for note in notes:
-        output.talk(f"npuprof: {note}")
+        output.write_to_stderr(f"npuprof: {note}")
     environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
     environment.update(found)
     return _become(list(command), environment)
@@ -42,7 +42,7 @@ def run(command: Sequence[str], **given: Any) -> int:
 def _become(command: list[str], environment: dict[str, str]) -> int:
     import signal
 
-    from npuprof.report import findings_text
+    from npuprof.report import format_findings
 
     sys.stdout.flush()
     sys.stderr.flush()
@@ -54,5 +54,5 @@ def _become(command: list[str], environment: dict[str, str]) -> int:
         missing = isinstance(error, FileNotFoundError) and not os.path.exists(command[0])
         what = f"cannot run {command[0]}: {'there is no such command' if missing else str(error.strerror).lower()}"
         hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
-        sys.stderr.write(findings_text([Finding("NP915", "error", what, "", hint)], output.colour("auto", sys.stderr)))
+        sys.stderr.write(format_findings([Finding("NP915", "error", what, "", hint)], output.is_colour_wanted("auto", sys.stderr)))
         return 127 if missing else 126

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.compare.folds import folds
-from npuprof.report import as_dict as finding_dict
-from npuprof.report import dump
+from npuprof.compare.folds import fold_changes
+from npuprof.report import build_finding_dict as finding_dict
+from npuprof.report import format_json_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from npuprof.model import Origin
 
 
-def answer(survey: Survey, everything: bool = False, single: bool = False) -> str:
+def format_survey_json(survey: Survey, everything: bool = False, single: bool = False) -> str:
     """Return a survey as JSON: every preset with its changes, and the same changes folded with their reach."""
-    touched = list(survey.pairs) if everything else survey.touched
+    touched = list(survey.pairs) if everything else survey.touched_pairs
     found: dict[str, Any] = {"schema": "npuprof.diff/1", "before": survey.before, "after": survey.after}
     if single:
         pair = survey.pairs[0]
-        found |= pair_dict(pair)
+        found |= build_pair_dict(pair)
         del found["preset"], found["renamed_from"]
     else:
-        found["presets"] = [pair_dict(pair) for pair in touched]
-        found["changes"] = [{**change_dict(fold.change), "presets": list(fold.presets)} for fold in folds(touched)]
-        found["untouched"] = len(survey.pairs) - len(survey.touched)
-    return dump(found)
+        found["presets"] = [build_pair_dict(pair) for pair in touched]
+        found["changes"] = [{**build_change_dict(fold.change), "presets": list(fold.presets)} for fold in fold_changes(touched)]
+        found["untouched"] = len(survey.pairs) - len(survey.touched_pairs)
+    return format_json_answer(found)
 
 
-def pair_dict(pair: Pair) -> dict[str, Any]:
+def build_pair_dict(pair: Pair) -> dict[str, Any]:
     """Return one preset of a survey as the fields of the JSON form."""
     return {
         "preset": pair.name,
@@ -41,13 +41,13 @@ def pair_dict(pair: Pair) -> dict[str, Any]:
             "before": pair.before.digest if pair.before else None,
             "after": pair.after.digest if pair.after else None,
         },
-        "changes": [change_dict(change) for change in pair.changes],
+        "changes": [build_change_dict(change) for change in pair.changes],
         "newly_broken": [finding_dict(finding) for finding in pair.broken],
         "newly_valid": [finding_dict(finding) for finding in pair.mended],
     }
 
 
-def change_dict(change: Change) -> dict[str, Any]:
+def build_change_dict(change: Change) -> dict[str, Any]:
     """Return a change as the fields of the JSON form."""
     found = {
         "key": change.key,
@@ -59,15 +59,15 @@ def change_dict(change: Change) -> dict[str, Any]:
         "scope": change.scope or None,
         "unit": change.unit or None,
         "risk": list(change.risk),
-        "origins": {"before": origin_dict(change.origins[0]), "after": origin_dict(change.origins[1])},
+        "origins": {"before": build_origin_dict(change.origins[0]), "after": build_origin_dict(change.origins[1])},
     }
-    inner = change.inner()
+    inner = change.compare_elements()
     if inner:
         found["inside"] = [{"kind": kind, "place": place, "before": old, "after": new} for kind, place, old, new in inner]
     return found
 
 
-def origin_dict(origin: Origin | None) -> dict[str, Any] | None:
+def build_origin_dict(origin: Origin | None) -> dict[str, Any] | None:
     """Return an origin as the fields of the JSON form."""
     if origin is None:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 from npuprof.compare.changes import Change
 from npuprof.document import keys
 from npuprof.model import Record
-from npuprof.report import counted
+from npuprof.report import format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,39 +24,39 @@ class Fold(Record):
     presets: tuple[str, ...]
 
 
-def folds(pairs: Iterable[Pair]) -> list[Fold]:
+def fold_changes(pairs: Iterable[Pair]) -> list[Fold]:
     """Return the changes of presets that are on both sides, equal ones with one cause as one; widest reach first."""
     found: dict[str, tuple[Change, list[str]]] = {}
     for pair in pairs:
         for change in pair.changes if pair.status == "changed" else ():
-            found.setdefault(mark(change), (change, []))[1].append(pair.name)
+            found.setdefault(identify_change(change), (change, []))[1].append(pair.name)
     return sorted((Fold(change, tuple(names)) for change, names in found.values()), key=lambda fold: -len(fold.presets))
 
 
-def mark(change: Change) -> str:
+def identify_change(change: Change) -> str:
     """Return a text that two changes share when they are the same change with the same cause."""
-    return repr((change.key, change.scope, change.kind, change.before, change.after, *map(_place, change.origins)))
+    return repr((change.key, change.scope, change.kind, change.before, change.after, *map(_identify_origin, change.origins)))
 
 
-def _place(origin: Origin | None) -> tuple[Any, ...]:
+def _identify_origin(origin: Origin | None) -> tuple[Any, ...]:
     return (origin.revision, origin.file, origin.path, origin.layer) if origin else ()
 
 
-def value(change: Change, side: Any) -> str:
+def format_change_value(change: Change, side: Any) -> str:
     """Return one side of a change with its unit."""
-    text = keys.toml(side)
+    text = keys.format_toml_value(side)
     return f"{text} {change.unit}" if change.unit and not isinstance(side, (str, bool, list, dict)) else text
 
 
-def sentence(change: Change) -> str:
+def format_change_sentence(change: Change) -> str:
     """Return a change without sign and cause: ``hccl_timeout 1800 → 600 s``."""
     scope = f"({change.scope}) " if change.scope else ""
     if change.kind != "changed":
-        return f"{scope}{change.key} {value(change, change.after if change.kind == 'added' else change.before)}"
-    return f"{scope}{change.key} {keys.toml(change.before)} → {value(change, change.after)}"
+        return f"{scope}{change.key} {format_change_value(change, change.after if change.kind == 'added' else change.before)}"
+    return f"{scope}{change.key} {keys.format_toml_value(change.before)} → {format_change_value(change, change.after)}"
 
 
-def cause(change: Change) -> str:
+def format_change_cause(change: Change) -> str:
     """Return who brought a change about, with the place on the other side where it is another."""
     was, now = change.origins
     if now is None:
@@ -66,7 +66,7 @@ def cause(change: Change) -> str:
     return f"{verb} {now}{before}"
 
 
-def headline(pair: Pair) -> str:
+def format_pair_headline(pair: Pair) -> str:
     """Return what happened to a preset as a whole, in a few words."""
     words = []
     if pair.was:
@@ -74,7 +74,7 @@ def headline(pair: Pair) -> str:
     if pair.status in ("added", "removed"):
         words.append("new" if pair.status == "added" else "removed")
         if pair.changes:
-            words.append(counted(len(pair.changes), "setting"))
+            words.append(format_count(len(pair.changes), "setting"))
     if pair.valid == (True, False) or (pair.valid[0] is None and pair.valid[1] is False):
         words.append("INVALID NOW" if pair.valid[0] else "invalid")
     elif pair.valid == (False, True):
@@ -84,17 +84,17 @@ def headline(pair: Pair) -> str:
     return ", ".join(words)
 
 
-def verdicts(pair: Pair) -> list[str]:
+def format_pair_verdicts(pair: Pair) -> list[str]:
     """Return a line for each error that came or went."""
     came = [f"breaks {finding.code}: {finding.message}" + (f" ({finding.place})" if finding.place else "") for finding in pair.broken]
     return came + [f"no longer {finding.code}: {finding.message}" for finding in pair.mended]
 
 
-def closing(survey: Survey) -> str:
+def format_survey_totals(survey: Survey) -> str:
     """Return the counts: ``12 presets differ, 988 do not; 1 became invalid``."""
-    touched = survey.touched
+    touched = survey.touched_pairs
     number, rest = len(touched), len(survey.pairs) - len(touched)
-    parts = [f"{counted(number, 'preset')} differ{'s' if number == 1 else ''}, {rest} {'do' if rest != 1 else 'does'} not"]
+    parts = [f"{format_count(number, 'preset')} differ{'s' if number == 1 else ''}, {rest} {'do' if rest != 1 else 'does'} not"]
     invalid = [pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False]
     mended = [pair.name for pair in touched if pair.valid == (False, True)]
     if invalid:

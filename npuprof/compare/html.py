@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from html import escape
 
-from npuprof.compare.folds import cause, closing, folds, headline, mark, sentence, verdicts
-from npuprof.report import visible
+from npuprof.compare.folds import (
+    fold_changes,
+    format_change_cause,
+    format_change_sentence,
+    format_pair_headline,
+    format_pair_verdicts,
+    format_survey_totals,
+    identify_change,
+)
+from npuprof.report import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,43 +32,43 @@ code { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
 _HEAD = "<tr><th></th><th>change</th><th>risk</th><th>cause</th><th>presets</th></tr>\n"
 
 
-def page(survey: Survey) -> str:
+def format_survey_html(survey: Survey) -> str:
     """Return a survey as an HTML document."""
-    title = f"Presets: {escape(visible(survey.before))} → {escape(visible(survey.after))}"
+    title = f"Presets: {escape(escape_controls(survey.before))} → {escape(escape_controls(survey.after))}"
     out = [
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n',
-        f"<body>\n<h1>{title}</h1>\n<p>{escape(visible(closing(survey)))}</p>\n",
+        f"<body>\n<h1>{title}</h1>\n<p>{escape(escape_controls(format_survey_totals(survey)))}</p>\n",
     ]
-    touched = survey.touched
-    wide = [fold for fold in folds(touched) if len(fold.presets) > 1]
+    touched = survey.touched_pairs
+    wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     if wide:
         out.append(f"<h2>In several presets</h2>\n<table>\n{_HEAD}")
         for fold in wide:
-            names = escape(visible(", ".join(fold.presets)))
-            out.append(_row(fold.change, f"<details><summary>{len(fold.presets)}</summary>{names}</details>"))
+            names = escape(escape_controls(", ".join(fold.presets)))
+            out.append(_format_html_row(fold.change, f"<details><summary>{len(fold.presets)}</summary>{names}</details>"))
         out.append("</table>\n")
-    shared = {mark(fold.change) for fold in wide}
+    shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
-        own = [change for change in pair.changes if mark(change) not in shared]
-        said, judged = headline(pair), verdicts(pair)
+        own = [change for change in pair.changes if identify_change(change) not in shared]
+        said, judged = format_pair_headline(pair), format_pair_verdicts(pair)
         if not (own or said or judged):
             continue
-        out.append(f"<h2>{escape(visible(pair.name))}</h2>\n")
+        out.append(f"<h2>{escape(escape_controls(pair.name))}</h2>\n")
         if said:
-            out.append(f"<p>{escape(visible(said))}</p>\n")
+            out.append(f"<p>{escape(escape_controls(said))}</p>\n")
         if own:
             out.append(f"<table>\n{_HEAD}")
-            out += [_row(change, "") for change in own]
+            out += [_format_html_row(change, "") for change in own]
             out.append("</table>\n")
         for line in judged:
-            out.append(f'<p class="{"bad" if line.startswith("breaks") else "good"}">{escape(visible(line))}</p>\n')
+            out.append(f'<p class="{"bad" if line.startswith("breaks") else "good"}">{escape(escape_controls(line))}</p>\n')
     out.append("</body>\n</html>\n")
     return "".join(out)
 
 
-def _row(change: Change, presets: str) -> str:
-    cells = (change.sign, sentence(change), ", ".join(change.risk), cause(change))
-    shown = [escape(visible(cell)) for cell in cells]
+def _format_html_row(change: Change, presets: str) -> str:
+    cells = (change.sign, format_change_sentence(change), ", ".join(change.risk), format_change_cause(change))
+    shown = [escape(escape_controls(cell)) for cell in cells]
     return (
         f'<tr class="{change.kind}"><td><code>{shown[0]}</code></td><td><code>{shown[1]}</code></td>'
         f"<td>{shown[2]}</td><td>{shown[3]}</td><td>{presets}</td></tr>\n"

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import re
 
-from npuprof.compare.folds import cause, closing, folds, headline, mark, sentence, verdicts
-from npuprof.report import visible
+from npuprof.compare.folds import (
+    fold_changes,
+    format_change_cause,
+    format_change_sentence,
+    format_pair_headline,
+    format_pair_verdicts,
+    format_survey_totals,
+    identify_change,
+)
+from npuprof.report import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,95 +23,99 @@ if TYPE_CHECKING:
     from npuprof.compare.survey import Pair, Survey
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
-LIMIT = 60_000
+COMMENT_LIMIT = 60_000
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&-])")
 _HEAD = "| | change | risk | cause |\n|---|---|---|---|\n"
 
 
-def page(survey: Survey, limit: int = LIMIT) -> str:
+def format_survey_markdown(survey: Survey, limit: int = COMMENT_LIMIT) -> str:
     """Return a survey as markdown of at most ``limit`` characters."""
-    for form in (_full, _folded, _counts):
+    for form in (_format_full_markdown, _format_folded_markdown, _format_key_counts):
         found = form(survey)
         if len(found) <= limit:
             return found
-    found = f"### Presets: {survey.before} → {survey.after}\n\n{closing(survey)}\n"
+    found = f"### Presets: {survey.before} → {survey.after}\n\n{format_survey_totals(survey)}\n"
     cut = "\n\n(more than a comment can hold: run `npuprof diff` to see it)\n"
     return found if len(found) <= limit else found[: max(0, limit - len(cut))] + cut
 
 
-def plain(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return text that markdown shows as it is, on one line, naming nobody."""
-    return _SPECIAL.sub(r"\\\1", visible(text))
+    return _SPECIAL.sub(r"\\\1", escape_controls(text))
 
 
-def code(text: str) -> str:
+def format_code_span(text: str) -> str:
     """Return text as a code span that may stand in a table cell."""
-    shown = visible(text)
+    shown = escape_controls(text)
     ticks = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}".replace("|", "\\|")
 
 
-def _title(survey: Survey) -> str:
-    return f"### Presets: {code(survey.before)} → {code(survey.after)}\n\n{plain(closing(survey))}\n"
+def _format_markdown_title(survey: Survey) -> str:
+    sides = f"{format_code_span(survey.before)} → {format_code_span(survey.after)}"
+    return f"### Presets: {sides}\n\n{escape_markdown(format_survey_totals(survey))}\n"
 
 
-def _row(change: Change) -> str:
-    return f"| {code(change.sign)} | {code(sentence(change))} | {', '.join(change.risk)} | {plain(cause(change))} |\n"
+def _format_markdown_row(change: Change) -> str:
+    said = f"{format_code_span(change.sign)} | {format_code_span(format_change_sentence(change))}"
+    return f"| {said} | {', '.join(change.risk)} | {escape_markdown(format_change_cause(change))} |\n"
 
 
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(map(code, names))
+def _format_code_list(names: Sequence[str]) -> str:
+    return ", ".join(map(format_code_span, names))
 
 
-def _verdict_lines(pair: Pair) -> str:
-    return "".join(f"- {plain(line)}\n" for line in verdicts(pair))
+def _format_verdict_list(pair: Pair) -> str:
+    return "".join(f"- {escape_markdown(line)}\n" for line in format_pair_verdicts(pair))
 
 
-def _full(survey: Survey) -> str:
+def _format_full_markdown(survey: Survey) -> str:
     """Every preset with all it has, folded changes named once with their presets."""
-    return _body(survey, own=True)
+    return _format_markdown_body(survey, own=True)
 
 
-def _folded(survey: Survey) -> str:
+def _format_folded_markdown(survey: Survey) -> str:
     """Folded changes with the number of their presets, verdicts, and no preset's new or removed settings."""
-    return _body(survey, own=False)
+    return _format_markdown_body(survey, own=False)
 
 
-def _body(survey: Survey, own: bool) -> str:
-    touched = survey.touched
-    every = folds(touched)
+def _format_markdown_body(survey: Survey, own: bool) -> str:
+    touched = survey.touched_pairs
+    every = fold_changes(touched)
     wide = [fold for fold in every if len(fold.presets) > 1] if own else every
-    out = [_title(survey)]
+    out = [_format_markdown_title(survey)]
     if wide:
         out.append("\n" + _HEAD)
-        out += [_row(fold.change).replace("| ", f"| **{len(fold.presets)} presets** ", 1) for fold in wide]
+        out += [_format_markdown_row(fold.change).replace("| ", f"| **{len(fold.presets)} presets** ", 1) for fold in wide]
         if own:
             out.append("\n<details><summary>which presets</summary>\n\n")
-            out += [f"- {code(sentence(fold.change))}: {_list(fold.presets)}\n" for fold in wide]
+            out += [f"- {format_code_span(format_change_sentence(fold.change))}: {_format_code_list(fold.presets)}\n" for fold in wide]
             out.append("\n</details>\n")
-    shared = {mark(fold.change) for fold in wide}
+    shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
-        left = [change for change in pair.changes if mark(change) not in shared] if own else []
-        said = headline(pair)
-        judged = _verdict_lines(pair)
+        left = [change for change in pair.changes if identify_change(change) not in shared] if own else []
+        said = format_pair_headline(pair)
+        judged = _format_verdict_list(pair)
         if not (left or said or judged):
             continue
-        out.append(f"\n**{plain(pair.name)}**" + (f" ({plain(said)})" if said else "") + "\n")
+        out.append(f"\n**{escape_markdown(pair.name)}**" + (f" ({escape_markdown(said)})" if said else "") + "\n")
         if left:
             out.append("\n" + _HEAD)
-            out += map(_row, left)
+            out += map(_format_markdown_row, left)
         if judged:
             out.append("\n" + judged)
     return "".join(out)
 
 
-def _counts(survey: Survey) -> str:
+def _format_key_counts(survey: Survey) -> str:
     """Return the number of presets for each key."""
     by_key: dict[str, set[str]] = {}
-    for pair in survey.touched:
+    for pair in survey.touched_pairs:
         for change in pair.changes if pair.status == "changed" else ():
             by_key.setdefault(change.setting or change.key, set()).add(pair.name)
-    out = [_title(survey), "\n| key | presets |\n|---|--:|\n"]
-    out += [f"| {code(key)} | {len(names)} |\n" for key, names in sorted(by_key.items(), key=lambda item: (-len(item[1]), item[0]))]
+    out = [_format_markdown_title(survey), "\n| key | presets |\n|---|--:|\n"]
+    out += [
+        f"| {format_code_span(key)} | {len(names)} |\n" for key, names in sorted(by_key.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
     return "".join(out)

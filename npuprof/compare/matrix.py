@@ -7,7 +7,7 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.compare import changes as diff
 from npuprof.document import keys
-from npuprof.report import dump, visible
+from npuprof.report import escape_controls, format_json_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,74 +19,82 @@ if TYPE_CHECKING:
 Row = tuple[str, dict[int, Any], bool]
 
 
-def rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
+def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
     """Return the settings that differ between any two configs, in the catalogue's order; all if asked."""
     from npuprof import catalog
     from npuprof.model import SECTIONS
 
     found: list[Row] = []
     for name in diff.META:
-        held = {place: _meta(config, name) for place, config in enumerate(configs) if _meta(config, name) is not None}
+        held = {
+            place: _sorted_meta_value(config, name) for place, config in enumerate(configs) if _sorted_meta_value(config, name) is not None
+        }
         equal = len(held) in (0, len(configs)) and all(item == held[0] for item in held.values())
         if held and (everything or not equal):
             found.append((f"profile.{name}", held, equal))
 
-    def place_of(key: str) -> tuple[Any, ...]:
-        section, name = keys.section_and_name(key)
-        known = catalog.order(section)
+    def matrix_row_position(key: str) -> tuple[Any, ...]:
+        section, name = keys.split_section_and_name(key)
+        known = catalog.record_positions(section)
         return SECTIONS.index(section), known.get(name, len(known)), name
 
-    for key in sorted({key for config in configs for key in config.settings}, key=place_of):
+    for key in sorted({key for config in configs for key in config.settings}, key=matrix_row_position):
         held = {place: config.settings[key] for place, config in enumerate(configs) if key in config.settings}
-        equal = len(held) == len(configs) and all(values.equal(key, held[0], item) for item in held.values())
+        equal = len(held) == len(configs) and all(values.is_equivalent_setting(key, held[0], item) for item in held.values())
         if everything or not equal:
             found.append((key, held, equal))
     return found
 
 
-def _meta(config: Config, name: str) -> Any:
-    found = config.meta(name)
+def _sorted_meta_value(config: Config, name: str) -> Any:
+    found = config.find_profile_value(name)
     return sorted(found) if isinstance(found, list) else found
 
 
-def text(configs: Sequence[Config], table: list[Row]) -> str:
+def format_matrix_text(configs: Sequence[Config], table: list[Row]) -> str:
     """Return rows as aligned text; ``-`` is what is not set."""
-    cells = [["", *(config.name for config in configs)], *_cells(configs, table)]
-    cells = [[visible(cell) for cell in row] for row in cells]
+    cells = [["", *(config.name for config in configs)], *_format_matrix_cells(configs, table)]
+    cells = [[escape_controls(cell) for cell in row] for row in cells]
     widths = [max(len(row[column]) for row in cells) for column in range(len(configs) + 1)]
     return "".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in cells)
 
 
-def _cells(configs: Sequence[Config], table: list[Row]) -> list[list[str]]:
-    return [[key, *(keys.toml(held[place]) if place in held else "-" for place in range(len(configs)))] for key, held, _ in table]
+def _format_matrix_cells(configs: Sequence[Config], table: list[Row]) -> list[list[str]]:
+    return [
+        [key, *(keys.format_toml_value(held[place]) if place in held else "-" for place in range(len(configs)))] for key, held, _ in table
+    ]
 
 
-def markdown(configs: Sequence[Config], table: list[Row]) -> str:
+def format_matrix_markdown(configs: Sequence[Config], table: list[Row]) -> str:
     """Return rows as a markdown table."""
-    from npuprof.compare.markdown import LIMIT, code
+    from npuprof.compare.markdown import COMMENT_LIMIT, format_code_span
 
-    head = f"| key | {' | '.join(code(config.name) for config in configs)} |\n|---|{'---|' * len(configs)}\n"
-    body = [f"| {' | '.join(code(cell) if cell != '-' else '' for cell in row)} |\n" for row in _cells(configs, table)]
-    while body and len(head) + sum(map(len, body)) > LIMIT:
+    head = f"| key | {' | '.join(format_code_span(config.name) for config in configs)} |\n|---|{'---|' * len(configs)}\n"
+    body = [
+        f"| {' | '.join(format_code_span(cell) if cell != '-' else '' for cell in row)} |\n" for row in _format_matrix_cells(configs, table)
+    ]
+    while body and len(head) + sum(map(len, body)) > COMMENT_LIMIT:
         body.pop()
     left = len(table) - len(body)
     return head + "".join(body) + (f"\n{left} more rows\n" if left else "")
 
 
-def html(configs: Sequence[Config], table: list[Row]) -> str:
+def format_matrix_html(configs: Sequence[Config], table: list[Row]) -> str:
     """Return rows as an HTML page."""
     from html import escape
 
-    def row(tag: str, cells: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(visible(cell))}</{tag}>" for cell in cells) + "</tr>\n"
+    def format_table_row(tag: str, cells: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(escape_controls(cell))}</{tag}>" for cell in cells) + "</tr>\n"
 
-    title = escape(visible(", ".join(config.name for config in configs)))
-    body = row("th", ["key", *(config.name for config in configs)]) + "".join(row("td", cells) for cells in _cells(configs, table))
+    title = escape(escape_controls(", ".join(config.name for config in configs)))
+    body = format_table_row("th", ["key", *(config.name for config in configs)]) + "".join(
+        format_table_row("td", cells) for cells in _format_matrix_cells(configs, table)
+    )
     head = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n</head>\n'
     return f"{head}<body>\n<table>\n{body}</table>\n</body>\n</html>\n"
 
 
-def json(configs: Sequence[Config], table: list[Row]) -> str:
+def format_matrix_json(configs: Sequence[Config], table: list[Row]) -> str:
     """Return rows as JSON: per key the value of each preset that sets it."""
     answer = {
         "schema": "npuprof.matrix/1",
@@ -96,4 +104,4 @@ def json(configs: Sequence[Config], table: list[Row]) -> str:
             for key, held, same in table
         ],
     }
-    return dump(answer)
+    return format_json_answer(answer)

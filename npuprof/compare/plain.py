@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from npuprof.compare.folds import cause, closing, folds, headline, mark, sentence, verdicts
+from npuprof.compare.folds import (
+    fold_changes,
+    format_change_cause,
+    format_change_sentence,
+    format_pair_headline,
+    format_pair_verdicts,
+    format_survey_totals,
+    identify_change,
+)
 from npuprof.document import keys
-from npuprof.report import paint, visible
+from npuprof.report import escape_controls, paint_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,70 +25,85 @@ _COLOURS = {"+": "32", "-": "31", "~": "33"}
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
-def text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
+def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
     """Return a survey as text: folded changes first, then each preset's own, then the count of the rest."""
-    touched = survey.touched
-    wide = [fold for fold in folds(touched) if len(fold.presets) > 1]
+    touched = survey.touched_pairs
+    wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     out: list[str] = []
     for fold in wide:
-        out += lines(fold.change, "", coloured, len(fold.presets))
+        out += format_change_lines(fold.change, "", coloured, len(fold.presets))
         out.append(f"    in {', '.join(fold.presets)}")
-    shared = {mark(fold.change) for fold in wide}
+    shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
         if pair.status == "changed":
-            own: Sequence[Change] = [change for change in pair.changes if mark(change) not in shared]
+            own: Sequence[Change] = [change for change in pair.changes if identify_change(change) not in shared]
         else:
             own = pair.changes if everything else ()
-        said, judged = headline(pair), verdicts(pair)
+        said, judged = format_pair_headline(pair), format_pair_verdicts(pair)
         if own or said or judged:
-            out.append(("\n" if out else "") + paint(visible(pair.name), "1", coloured) + (f" ({visible(said)})" if said else ""))
+            out.append(
+                ("\n" if out else "")
+                + paint_text(escape_controls(pair.name), "1", coloured)
+                + (f" ({escape_controls(said)})" if said else "")
+            )
             for change in own:
-                out += lines(change, "  ", coloured)
-            out += judgements(pair, "  ", coloured)
+                out += format_change_lines(change, "  ", coloured)
+            out += format_verdict_lines(pair, "  ", coloured)
     if everything:
-        out += [f"{visible(pair.name)}: unchanged" for pair in survey.pairs if not pair.touched]
-    out.append(("\n" if out else "") + closing(survey))
+        out += [f"{escape_controls(pair.name)}: unchanged" for pair in survey.pairs if not pair.is_touched]
+    out.append(("\n" if out else "") + format_survey_totals(survey))
     return "".join(f"{line}\n" for line in out)
 
 
-def single(pair: Pair, everything: bool = False, coloured: bool = False) -> str:
+def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = False) -> str:
     """Return what differs between two presets as text; with ``everything`` what they share as well."""
     out: list[str] = []
     for change in pair.changes:
-        out += lines(change, "", coloured)
-    out += judgements(pair, "", coloured)
+        out += format_change_lines(change, "", coloured)
+    out += format_verdict_lines(pair, "", coloured)
     if everything and pair.before and pair.after:
         different = {change.setting for change in pair.changes}
-        out += [f"  {visible(key)} = {visible(keys.toml(held))}" for key, held in pair.after.ordered().items() if key not in different]
+        out += [
+            f"  {escape_controls(key)} = {escape_controls(keys.format_toml_value(held))}"
+            for key, held in pair.after.ordered_settings().items()
+            if key not in different
+        ]
     return "".join(f"{line}\n" for line in out)
 
 
-def stat(survey: Survey) -> str:
+def format_survey_stat(survey: Survey) -> str:
     """Return the number of changes of each preset that differs, and the sum."""
-    touched = survey.touched
-    width = max((len(visible(pair.name)) for pair in touched), default=0)
+    touched = survey.touched_pairs
+    width = max((len(escape_controls(pair.name)) for pair in touched), default=0)
     out = []
     for pair in touched:
         counts = [f"{sum(change.sign == sign for change in pair.changes)}{sign}" for sign in "+-~"]
-        said = headline(pair)
-        out.append(f"{visible(pair.name):<{width}} | {' '.join(counts)}" + (f"  {visible(said)}" if said else ""))
-    return "".join(f"{line}\n" for line in (*out, closing(survey)))
+        said = format_pair_headline(pair)
+        out.append(f"{escape_controls(pair.name):<{width}} | {' '.join(counts)}" + (f"  {escape_controls(said)}" if said else ""))
+    return "".join(f"{line}\n" for line in (*out, format_survey_totals(survey)))
 
 
-def judgements(pair: Pair, indent: str, coloured: bool) -> list[str]:
+def format_verdict_lines(pair: Pair, indent: str, coloured: bool) -> list[str]:
     """Return the lines for the errors that came and went."""
-    return [f"{indent}{paint('! ' + visible(line), '31' if line.startswith('breaks') else '32', coloured)}" for line in verdicts(pair)]
+    return [
+        f"{indent}{paint_text('! ' + escape_controls(line), '31' if line.startswith('breaks') else '32', coloured)}"
+        for line in format_pair_verdicts(pair)
+    ]
 
 
-def lines(change: Change, indent: str, coloured: bool = False, presets: int = 0) -> list[str]:
+def format_change_lines(change: Change, indent: str, coloured: bool = False, presets: int = 0) -> list[str]:
     """Return a change as lines of text: sign, key, old and new, risk, cause; then what changed inside a list."""
     reach = f"{presets} presets: " if presets else ""
     risk = f"  [{', '.join(change.risk)}]" if change.risk else ""
-    by = cause(change)
-    head = paint(f"{change.sign} {reach}{visible(sentence(change))}", _COLOURS[change.sign], coloured)
-    found = [f"{indent}{head}{risk}" + (f"  {paint(visible(by), '2', coloured)}" if by else "")]
-    if isinstance(change.before, list) and isinstance(change.after, list) and len(keys.toml(change.after)) > 60:
-        for kind, place, old, new in change.inner():
-            shown = keys.toml(old if kind == "removed" else new) if kind != "changed" else f"{keys.toml(old)} → {keys.toml(new)}"
-            found.append(f"{indent}    {_SIGNS[kind]} {visible(place)} {visible(shown)}")
+    by = format_change_cause(change)
+    head = paint_text(f"{change.sign} {reach}{escape_controls(format_change_sentence(change))}", _COLOURS[change.sign], coloured)
+    found = [f"{indent}{head}{risk}" + (f"  {paint_text(escape_controls(by), '2', coloured)}" if by else "")]
+    if isinstance(change.before, list) and isinstance(change.after, list) and len(keys.format_toml_value(change.after)) > 60:
+        for kind, place, old, new in change.compare_elements():
+            shown = (
+                keys.format_toml_value(old if kind == "removed" else new)
+                if kind != "changed"
+                else f"{keys.format_toml_value(old)} → {keys.format_toml_value(new)}"
+            )
+            found.append(f"{indent}    {_SIGNS[kind]} {escape_controls(place)} {escape_controls(shown)}")
     return found

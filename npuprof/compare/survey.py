@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import checks
 from npuprof.compare import changes as diff
 from npuprof.model import Context, Finding, NpuprofError, Record
-from npuprof.store import is_name, spec
+from npuprof.store import is_profile_name, spec
 from npuprof.store.revision import Revision
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ class Pair(Record):
     valid: tuple[bool | None, bool | None] = (None, None)
 
     @property
-    def touched(self) -> bool:
+    def is_touched(self) -> bool:
         """Whether there is anything to say about it."""
         return bool(self.status != "unchanged" or self.was or self.broken or self.mended)
 
@@ -56,9 +56,9 @@ class Survey(Record):
     pairs: tuple[Pair, ...]
 
     @property
-    def touched(self) -> list[Pair]:
+    def touched_pairs(self) -> list[Pair]:
         """The presets that differ in any way."""
-        return [pair for pair in self.pairs if pair.touched]
+        return [pair for pair in self.pairs if pair.is_touched]
 
 
 class WorkTree:
@@ -69,35 +69,37 @@ class WorkTree:
         self.names = folder.names()
         self._texts: dict[str, bytes] = {}
 
-    def text(self, name: str) -> bytes:
+    def read_profile_text(self, name: str) -> bytes:
         """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
         if name not in self._texts:
             try:
-                with open(self.store.path(name), "rb") as file:
+                with open(self.store.profile_path(name), "rb") as file:
                     self._texts[name] = file.read()
             except OSError:
                 self._texts[name] = b""
         return self._texts[name]
 
-    def same(self, name: str, oid: str) -> bool:
+    def is_same_blob(self, name: str, oid: str) -> bool:
         """Return whether a file is what git has under an id, line endings aside."""
         import hashlib
 
         make = hashlib.sha256 if len(oid) == 64 else hashlib.sha1
-        text = self.text(name)
+        text = self.read_profile_text(name)
         for content in (text, text.replace(b"\r\n", b"\n")) if b"\r\n" in text else (text,):
             if make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == oid:
-                return not os.path.islink(self.store.path(name))
+                return not os.path.islink(self.store.profile_path(name))
         return False
 
 
-def pair(before: Config, after: Config, name: str = "") -> Pair:
+def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:
     """Return what differs between two configs, and between the errors they have."""
-    changes = tuple(_compare(before, after))
-    return _judged(Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after), before, after, (), ())
+    changes = tuple(_compare_with_scopes(before, after))
+    return _add_error_changes(
+        Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after), before, after, (), ()
+    )
 
 
-def survey(
+def compare_store_states(
     before: Revision, after: Revision | Folder, labels: tuple[str, str], context: Context, names: Sequence[str] = (), raw: bool = False
 ) -> Survey:
     """Return every preset of two states of a store that may differ between them, or those of given names.
@@ -105,39 +107,39 @@ def survey(
     Files with equal contents whose ancestors are equal too are not even read. With ``raw`` the files are compared
     as they are written. Raises NpuprofError for a name that is in neither state.
     """
-    old, new = _Side(before, context), _Side(after, context)
-    changed = {name for name in {*old.names, *new.names} if not _same(old, new, name)}
-    renamed = _renames(old, new, changed)
+    old, new = _StoreSide(before, context), _StoreSide(after, context)
+    changed = {name for name in {*old.names, *new.names} if not _is_unchanged_file(old, new, name)}
+    renamed = _find_renames(old, new, changed)
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
-    wanted = _named(names, everything, renamed) if names else everything
+    wanted = _select_named_presets(names, everything, renamed) if names else everything
     if raw:
         affected = changed
     elif names:
         affected = set(wanted)
-        old.load(old.names)
-        new.load(new.names)
+        old.load_texts(old.names)
+        new.load_texts(new.names)
     else:
-        affected = _reached(old, new, changed)
+        affected = _find_reached_presets(old, new, changed)
     pairs = []
     for name in wanted:
         was = renamed.get(name, name)
         if name not in affected and was not in affected:
             pairs.append(Pair(name, "unchanged"))
         elif raw:
-            pairs.append(_raw(old, new, name, was))
+            pairs.append(_compare_raw_preset(old, new, name, was))
         else:
-            pairs.append(_resolved(old, new, name, was))
+            pairs.append(_compare_resolved_preset(old, new, name, was))
     return Survey(*labels, tuple(pairs))
 
 
-def _compare(before: Config, after: Config) -> list[Change]:
-    from npuprof.compare.scopes import scoped
+def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
+    from npuprof.compare.scopes import find_scoped_changes
 
-    found = diff.compare(before, after)
-    return [*found, *scoped(before, after, found)]
+    found = diff.compare_configs(before, after)
+    return [*found, *find_scoped_changes(before, after, found)]
 
 
-class _Side:
+class _StoreSide:
     """One state: its names, its texts, and its presets resolved."""
 
     def __init__(self, store: Revision | Folder, context: Context) -> None:
@@ -145,38 +147,38 @@ class _Side:
         self.tree = None if isinstance(store, Revision) else WorkTree(store)
         self.names = set(self.tree.names if self.tree else store.names())
         self.workspace = spec.Workspace(None, context)
-        self.workspace.keep(store)
+        self.workspace.use_store(store)
 
-    def load(self, names: set[str]) -> None:
+    def load_texts(self, names: set[str]) -> None:
         if isinstance(self.store, Revision):
-            self.store.load(names)
+            self.store.load_texts(names)
 
-    def text(self, name: str) -> bytes:
+    def read_profile_text(self, name: str) -> bytes:
         if self.tree:
-            return self.tree.text(name)
+            return self.tree.read_profile_text(name)
         assert isinstance(self.store, Revision), "there are two kinds"
-        return self.store.text(name)
+        return self.store.read_profile_text(name)
 
-    def resolve(self, name: str) -> Config | NpuprofError | None:
+    def resolve_preset(self, name: str) -> Config | NpuprofError | None:
         if name not in self.names:
             return None
         try:
-            return self.workspace.resolver.config(self.store.profile(name))
+            return self.workspace.resolver.resolve_profile(self.store.profile(name))
         except NpuprofError as error:
             return error
 
 
-def _same(old: _Side, new: _Side, name: str) -> bool:
+def _is_unchanged_file(old: _StoreSide, new: _StoreSide, name: str) -> bool:
     if name not in old.names or name not in new.names:
         return False
     assert isinstance(old.store, Revision), "the older state is a revision"
     mode, oid = old.store.files[name]
     if mode == "120000":
         return False  # where a link leads may have changed
-    return new.tree.same(name, oid) if new.tree else new.store.files[name] == (mode, oid)  # type: ignore[union-attr]
+    return new.tree.is_same_blob(name, oid) if new.tree else new.store.files[name] == (mode, oid)  # type: ignore[union-attr]
 
 
-def _named(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> list[str]:
+def _select_named_presets(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> list[str]:
     found, problems = [], []
     now = {was: name for name, was in renamed.items()}
     for name in names:
@@ -192,21 +194,21 @@ def _named(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> l
     return sorted(dict.fromkeys(found))
 
 
-def _reached(old: _Side, new: _Side, changed: set[str]) -> set[str]:
+def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -> set[str]:
     """Return the changed names and all that may extend them, on either side."""
     if not changed:
         return set()
-    old.load(old.names if new.tree is None else changed)
+    old.load_texts(old.names if new.tree is None else changed)
     if isinstance(new.store, Revision) and isinstance(old.store, Revision):
-        new.store.adopt(old.store._contents)
-        new.load(changed)
+        new.store.adopt_contents(old.store._contents)
+        new.load_texts(changed)
     heirs: dict[str, set[str]] = {}
     reached = set(changed)
     for name in old.names | new.names:
         for side in (old, new) if name in changed else (new,):
             if name not in side.names:
                 continue
-            parents = _parents(side, name)
+            parents = _read_parent_names(side, name)
             if parents is None:
                 reached.add(name)
             for parent in parents or ():
@@ -218,14 +220,14 @@ def _reached(old: _Side, new: _Side, changed: set[str]) -> set[str]:
                 reached.add(heir)
                 waiting.append(heir)
     if new.tree is not None:
-        old.load(reached)
+        old.load_texts(reached)
     return reached
 
 
-def _parents(side: _Side, name: str) -> list[str] | None:
+def _read_parent_names(side: _StoreSide, name: str) -> list[str] | None:
     """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""
     try:
-        text = side.text(name)
+        text = side.read_profile_text(name)
     except NpuprofError:
         return None
     if b"extends" not in text and b"\\u" not in text and b"\\U" not in text:
@@ -239,19 +241,19 @@ def _parents(side: _Side, name: str) -> list[str] | None:
         return None
 
 
-def _renames(old: _Side, new: _Side, changed: set[str]) -> dict[str, str]:
+def _find_renames(old: _StoreSide, new: _StoreSide, changed: set[str]) -> dict[str, str]:
     """Return for each new name the old one that it most likely had: equal text first, then most lines in common."""
     gone, come = sorted(changed & old.names - new.names), sorted(changed & new.names - old.names)
     if not gone or not come:
         return {}
-    old.load(set(gone))
-    new.load(set(come))
+    old.load_texts(set(gone))
+    new.load_texts(set(come))
     lines: dict[tuple[int, str], dict[bytes, int]] = {}
     for index, side, names in ((0, old, gone), (1, new, come)):
         for name in names:
             counted = lines[index, name] = {}
             try:
-                text = side.text(name)
+                text = side.read_profile_text(name)
             except NpuprofError:
                 continue
             for line in text.splitlines():
@@ -268,37 +270,37 @@ def _renames(old: _Side, new: _Side, changed: set[str]) -> dict[str, str]:
                 likeness.append((-common / total, was.rpartition("/")[2] != name.rpartition("/")[2], was, name))
     found: dict[str, str] = {}
     for _, _, was, name in sorted(likeness):
-        if name not in found and was not in found.values() and is_name(name):
+        if name not in found and was not in found.values() and is_profile_name(name):
             found[name] = was
     return found
 
 
-def _resolved(old: _Side, new: _Side, name: str, was: str) -> Pair:
-    before, after = old.resolve(was), new.resolve(name)
+def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
+    before, after = old.resolve_preset(was), new.resolve_preset(name)
     faults = [tuple(side.findings) if isinstance(side, NpuprofError) else () for side in (before, after)]
     left = None if isinstance(before, NpuprofError) else before
     right = None if isinstance(after, NpuprofError) else after
-    changes = tuple(_compare(left, right)) if left and right else ()
+    changes = tuple(_compare_with_scopes(left, right)) if left and right else ()
     if before is None or after is None:
         status = "added" if before is None else "removed"
         only = right or left
         if only:
             kind = "added" if before is None else "removed"
-            changes = tuple(_alone(only, kind))
+            changes = tuple(_build_one_sided_changes(only, kind))
     else:
         status = "changed" if changes or left is None or right is None else "unchanged"
         if left is None and right is None:
             status = "unchanged"
     made = Pair(name, status, changes, was if was != name else "", left, right)
-    return _judged(made, before, after, faults[0], faults[1])
+    return _add_error_changes(made, before, after, faults[0], faults[1])
 
 
-def _alone(config: Config, kind: str) -> list[Change]:
-    from npuprof.compare.changes import Change, facts
+def _build_one_sided_changes(config: Config, kind: str) -> list[Change]:
+    from npuprof.compare.changes import Change, find_unit_and_risk
 
     found = []
-    for key, value in config.ordered().items():
-        unit, risk = facts(key)
+    for key, value in config.ordered_settings().items():
+        unit, risk = find_unit_and_risk(key)
         origin = config.origin(key)
         sides = (None, value) if kind == "added" else (value, None)
         origins = (None, origin) if kind == "added" else (origin, None)
@@ -306,7 +308,7 @@ def _alone(config: Config, kind: str) -> list[Change]:
     return found
 
 
-def _raw(old: _Side, new: _Side, name: str, was: str) -> Pair:
+def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
     documents: list[Any] = []
     faults: list[tuple[Finding, ...]] = []
     for side, called in ((old, was), (new, name)):
@@ -316,26 +318,26 @@ def _raw(old: _Side, new: _Side, name: str, was: str) -> Pair:
         except NpuprofError as error:
             documents.append(None)
             faults.append(tuple(error.findings))
-    changes = tuple(diff.documents(*documents))
+    changes = tuple(diff.compare_documents(*documents))
     there = (was in old.names, name in new.names)
     status = "changed" if changes or any(faults) else "unchanged"
     status = status if all(there) else "added" if there[1] else "removed"
     return Pair(name, status, changes, was if was != name else "", None, None, faults[1], faults[0])
 
 
-def _judged(made: Pair, before: Any, after: Any, old: Sequence[Finding], new: Sequence[Finding]) -> Pair:
+def _add_error_changes(made: Pair, before: Any, after: Any, old: Sequence[Finding], new: Sequence[Finding]) -> Pair:
     """Return a pair with the errors that came and went, found or from resolving."""
     sides = [(before, tuple(old)), (after, tuple(new))]
     errors = [
-        found or tuple(finding for finding in checks.check(side) if finding.severity == "error") if side is not None else ()
+        found or tuple(finding for finding in checks.check_config(side) if finding.severity == "error") if side is not None else ()
         for side, found in sides
     ]
-    marks = [{_mark(finding) for finding in found} for found in errors]
-    broken = tuple(finding for finding in errors[1] if _mark(finding) not in marks[0])
-    mended = tuple(finding for finding in errors[0] if _mark(finding) not in marks[1]) if after is not None else ()
+    marks = [{_identify_finding(finding) for finding in found} for found in errors]
+    broken = tuple(finding for finding in errors[1] if _identify_finding(finding) not in marks[0])
+    mended = tuple(finding for finding in errors[0] if _identify_finding(finding) not in marks[1]) if after is not None else ()
     valid = tuple(None if side is None else not found for (side, _), found in zip(sides, errors, strict=True))
     return made._replace(broken=broken, mended=mended, valid=valid)
 
 
-def _mark(finding: Finding) -> tuple[str, str, str]:
+def _identify_finding(finding: Finding) -> tuple[str, str, str]:
     return finding.code, finding.key, finding.message

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from npuprof.document.positions import Positions
 
-_DEEPEST = 100
-_CONFLICT = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
-_LONGEST = 14_000  # bits: Python refuses to write more than 4300 digits
+_MAX_DEPTH = 100
+_CONFLICT_MARKS = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
+_MAX_INTEGER_BITS = 14_000  # bits: Python refuses to write more than 4300 digits
 
 
 class Document:
@@ -32,7 +32,7 @@ class Document:
         self.revision = revision
         self._positions: Positions | None = None
 
-    def position(self, path: Path) -> tuple[int, int]:
+    def locate_path(self, path: Path) -> tuple[int, int]:
         """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
         if not self.text:
             return 0, 0
@@ -40,48 +40,48 @@ class Document:
             from npuprof.document.positions import Positions
 
             self._positions = Positions(self.text)
-        return self._positions.find(path)
+        return self._positions.find_position(path)
 
     def __repr__(self) -> str:
         return f"Document({self.source!r})"
 
 
-def read(name: str, source: str, raw: bytes | str, revision: str | None = None) -> Document:
+def parse_document(name: str, source: str, raw: bytes | str, revision: str | None = None) -> Document:
     """Return the document in ``raw``.
 
     Raises NpuprofError with the place of the fault when the bytes are not UTF-8 or the text is not TOML.
     """
-    text = _decode(source, raw) if isinstance(raw, bytes) else raw
+    text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
     try:
-        data = parse(text)
+        data = parse_toml_text(text)
     except tomllib.TOMLDecodeError as error:
-        raise NpuprofError([_syntax(source, text, str(error))]) from None
+        raise NpuprofError([_build_syntax_finding(source, text, str(error))]) from None
     except ValueError:
-        raise NpuprofError([_endless(source, text)]) from None
+        raise NpuprofError([_build_huge_number_finding(source, text)]) from None
     except RecursionError:
-        raise NpuprofError([_nested(source)]) from None
-    if text.count("[") + text.count("{") + text.count(".") > _DEEPEST and (deep := _deep(data)):
+        raise NpuprofError([_build_nesting_finding(source)]) from None
+    if text.count("[") + text.count("{") + text.count(".") > _MAX_DEPTH and (deep := _find_too_deep_path(data)):
         from npuprof.document.positions import Positions
 
-        raise NpuprofError([_nested(source, *Positions(text).find(deep[:2]))])
+        raise NpuprofError([_build_nesting_finding(source, *Positions(text).find_position(deep[:2]))])
     return Document(name, source, text, data, revision)
 
 
-def parse(text: str) -> dict[str, Any]:
+def parse_toml_text(text: str) -> dict[str, Any]:
     """Return what a TOML text says.
 
     Raises tomllib.TOMLDecodeError, or ValueError for a whole number with thousands of digits, which Python cannot write down.
     """
     data = tomllib.loads(text)
-    if len(text) > 3000 and (longest := max(_ints(data), default=0)) > _LONGEST:
+    if len(text) > 3000 and (longest := max(_iterate_integer_bits(data), default=0)) > _MAX_INTEGER_BITS:
         raise ValueError(f"{longest} bits")
     return data
 
 
-def _deep(data: dict[str, Any]) -> Path:
+def _find_too_deep_path(data: dict[str, Any]) -> Path:
     """Return the path of something that is nested deeper than anyone has use for, or an empty one."""
     level: list[tuple[Path, Any]] = [((), data)]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         level = [
             ((*path, name), item)
             for path, value in level
@@ -91,23 +91,23 @@ def _deep(data: dict[str, Any]) -> Path:
     return level[0][0] if level else ()
 
 
-def _ints(value: Any) -> Iterator[int]:
+def _iterate_integer_bits(value: Any) -> Iterator[int]:
     """Yield the bits of every whole number in a value."""
     if isinstance(value, int):
         yield value.bit_length()
     elif isinstance(value, (dict, list)):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from _ints(item)
+            yield from _iterate_integer_bits(item)
 
 
-def command_line(name: str, data: dict[str, Any]) -> Document:
+def build_command_line_document(name: str, data: dict[str, Any]) -> Document:
     """Return what was given on the command line as a document that has no text."""
     return Document(name, name, "", data)
 
 
-def _decode(source: str, raw: bytes) -> str:
+def _decode_utf8(source: str, raw: bytes) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise NpuprofError([_encoding(source, 1, 1, "it looks like UTF-16")])
+        raise NpuprofError([_build_encoding_finding(source, 1, 1, "it looks like UTF-16")])
     if raw.startswith(b"\xef\xbb\xbf"):
         raw = raw[3:]
     try:
@@ -116,10 +116,10 @@ def _decode(source: str, raw: bytes) -> str:
         before = raw[: error.start]
         line = before.count(b"\n") + 1
         column = len(before.rpartition(b"\n")[2].decode(errors="replace")) + 1
-        raise NpuprofError([_encoding(source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8")]) from None
+        raise NpuprofError([_build_encoding_finding(source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8")]) from None
 
 
-def _encoding(source: str, line: int, column: int, what: str) -> Finding:
+def _build_encoding_finding(source: str, line: int, column: int, what: str) -> Finding:
     return Finding(
         "NP002",
         "error",
@@ -130,7 +130,7 @@ def _encoding(source: str, line: int, column: int, what: str) -> Finding:
     )
 
 
-def _syntax(source: str, text: str, message: str) -> Finding:
+def _build_syntax_finding(source: str, text: str, message: str) -> Finding:
     what, _, place = message.rpartition(" (at ")
     if match := re.fullmatch(r"line (\d+), column (\d+)\)", place):
         line, column = int(match[1]), int(match[2])
@@ -138,7 +138,7 @@ def _syntax(source: str, text: str, message: str) -> Finding:
         line = text.count("\n") + 1
         column = len(text.rpartition("\n")[2]) + 1
         what = f"the text ends too early: {what[:1].lower()}{what[1:]}"
-    if text.split("\n")[line - 1].startswith(_CONFLICT):
+    if text.split("\n")[line - 1].startswith(_CONFLICT_MARKS):
         why, hint = "A merge left both sides in the file.", "keep one side, and delete the marks"
         return Finding("NP001", "error", "not valid TOML: a merge conflict is not resolved", why, hint, where=(source, line, column))
     return Finding(
@@ -151,7 +151,7 @@ def _syntax(source: str, text: str, message: str) -> Finding:
     )
 
 
-def _endless(source: str, text: str) -> Finding:
+def _build_huge_number_finding(source: str, text: str) -> Finding:
     match = re.search(r"(?<![\w\"'])[+-]?(?:0[xob])?[0-9a-fA-F_]{2500,}", text)
     offset = match.start() if match else 0
     return Finding(
@@ -164,7 +164,7 @@ def _endless(source: str, text: str) -> Finding:
     )
 
 
-def _nested(source: str, line: int = 1, column: int = 1) -> Finding:
+def _build_nesting_finding(source: str, line: int = 1, column: int = 1) -> Finding:
     return Finding(
         "NP001",
         "error",

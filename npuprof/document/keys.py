@@ -12,23 +12,23 @@ _SEGMENT = r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*"""
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
 
-def quote(text: str) -> str:
+def quote_basic_string(text: str) -> str:
     """Return ``text`` as a TOML basic string, double quotes included."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    return f'"{"".join(_ESCAPES.get(c) or (c if c.isprintable() else _escaped(ord(c))) for c in text)}"'
+    return f'"{"".join(_ESCAPES.get(c) or (c if c.isprintable() else _escape_code_point(ord(c))) for c in text)}"'
 
 
-def _escaped(code: int) -> str:
+def _escape_code_point(code: int) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def segment(name: str) -> str:
+def format_key_segment(name: str) -> str:
     """Return one key segment as TOML writes it: bare where that is allowed, quoted otherwise."""
-    return name if _BARE.fullmatch(name) else quote(name)
+    return name if _BARE.fullmatch(name) else quote_basic_string(name)
 
 
-def split(text: str) -> tuple[str, ...] | None:
+def split_dotted_key(text: str) -> tuple[str, ...] | None:
     """Return the segments of a dotted TOML key, or None if ``text`` is not one."""
     if all(map(_BARE.fullmatch, text.split("."))):
         return tuple(text.split("."))
@@ -55,61 +55,65 @@ def split(text: str) -> tuple[str, ...] | None:
 
 
 @cache
-def full(section: str, name: str) -> str:
+def format_full_key(section: str, name: str) -> str:
     """Return the key of a setting: options stand bare, everything else behind its section."""
-    return segment(name) if section == "options" else f"{section}.{segment(name)}"
+    return format_key_segment(name) if section == "options" else f"{section}.{format_key_segment(name)}"
 
 
-def parse(text: str) -> tuple[str, tuple[str, ...]] | None:
+def parse_key(text: str) -> tuple[str, tuple[str, ...]] | None:
     """Return ``(full key, tail below it)`` for what a user wrote, or None if it is not a key.
 
     ``precision_mode`` and ``options.precision_mode`` are the same setting.
     """
-    segments = split(text)
+    segments = split_dotted_key(text)
     if not segments:
         return None
     if segments[0] in SECTIONS:
-        return (full(segments[0], segments[1]), segments[2:]) if len(segments) > 1 else None
-    return full("options", segments[0]), segments[1:]
+        return (format_full_key(segments[0], segments[1]), segments[2:]) if len(segments) > 1 else None
+    return format_full_key("options", segments[0]), segments[1:]
 
 
-def place(text: str) -> tuple[str, tuple[str | int, ...]] | None:
-    """Return what ``show`` would write back: a full key with the path below it, list elements as ``[2]``."""
+def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
+    """Return what ``format_key_path`` would write back: a full key with the path below it, list elements as ``[2]``."""
     elements = re.search(r"(?:\[\d+\])+$", text)
-    parsed = parse(text[: elements.start()] if elements else text)
+    parsed = parse_key(text[: elements.start()] if elements else text)
     if parsed is None or elements is None:
         return parsed
     return parsed[0], (*parsed[1], *map(int, re.findall(r"\d+", elements[0])))
 
 
 @cache
-def section_and_name(key: str) -> tuple[str, str]:
+def split_section_and_name(key: str) -> tuple[str, str]:
     """Return the section and the plain name of a full key."""
-    segments = split(key) or (key,)
+    segments = split_dotted_key(key) or (key,)
     return (segments[0], segments[1]) if len(segments) > 1 else ("options", segments[0])
 
 
-def show(key: str, tail: tuple[str | int, ...]) -> str:
+def format_key_path(key: str, tail: tuple[str | int, ...]) -> str:
     """Return a key and what stands below it, as users read it: ``black-list.to-add[0]``."""
-    return key + "".join(f"[{part}]" if isinstance(part, int) else f".{segment(part)}" for part in tail)
+    return key + "".join(f"[{part}]" if isinstance(part, int) else f".{format_key_segment(part)}" for part in tail)
 
 
-def toml(value: object) -> str:
+def format_toml_value(value: object) -> str:
     """Return a value as TOML on one line, tables inline."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return quote(value)
+        return quote_basic_string(value)
     if isinstance(value, float):
         return repr(value) if value == value and abs(value) != float("inf") else str(value)
     if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
+        return "[" + ", ".join(map(format_toml_value, value)) + "]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{segment(name)} = {toml(item)}" for name, item in value.items()) + " }" if value else "{}"
+        return (
+            "{ " + ", ".join(f"{format_key_segment(name)} = {format_toml_value(item)}" for name, item in value.items()) + " }"
+            if value
+            else "{}"
+        )
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def shown(value: object) -> str:
+def format_short_value(value: object) -> str:
     """Return a value as TOML for a message: long texts are cut."""
-    text = toml(value)
+    text = format_toml_value(value)
     return text if len(text) <= 72 else f"{text[:68]}..." + (text[-1] if text[-1] in '"]}' else "")

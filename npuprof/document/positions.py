@@ -27,9 +27,9 @@ class Positions:
         self._text = text
         self._at: dict[Path, int] = {}
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._scan()
+        self._scan_text()
 
-    def find(self, path: Path) -> tuple[int, int]:
+    def find_position(self, path: Path) -> tuple[int, int]:
         """Return line and column, from 1, of a path or of the nearest thing around it that is written."""
         while path and path not in self._at:
             path = path[:-1]
@@ -40,13 +40,13 @@ class Positions:
     def __contains__(self, path: Path) -> bool:
         return path in self._at
 
-    def _scan(self) -> None:
+    def _scan_text(self) -> None:
         text, header, tables = self._text, (), {}  # type: tuple[str, Path, dict[Path, int]]
-        position = _end(_BLANK, text, 0)
+        position = _find_match_end(_BLANK, text, 0)
         while position < len(text):
             if text[position] == "[":
                 many = text.startswith("[[", position)
-                position, names = self._key(position + 1 + many, ())
+                position, names = self.scan_key(position + 1 + many, ())
                 header = ()
                 for name, offset in zip(names[:-1], names.offsets, strict=False):
                     header = (*header, name)
@@ -59,60 +59,62 @@ class Positions:
                     tables[header] = tables.get(header, -1) + 1
                     header = (*header, tables[header])
                 self._at.setdefault(header, names.offset)
-                position = _end(_SPACE, text, position) + 1 + many
+                position = _find_match_end(_SPACE, text, position) + 1 + many
             else:
-                position = self._pair(position, header)
-            position = _end(_BLANK, text, position)
+                position = self.scan_pair(position, header)
+            position = _find_match_end(_BLANK, text, position)
 
-    def _key(self, position: int, base: Path) -> tuple[int, _Names]:
+    def scan_key(self, position: int, base: Path) -> tuple[int, _KeySegments]:
         """Read a dotted key; note where each of its segments stands below ``base``."""
         names: list[str] = []
         offsets: list[int] = []
         while True:
-            position = _end(_SPACE, self._text, position)
+            position = _find_match_end(_SPACE, self._text, position)
             match = _KEY.match(self._text, position)
             assert match is not None, "the text has been parsed before"
-            names.append(match[1] if match[1] is not None else _unquote(match[2]))
+            names.append(match[1] if match[1] is not None else _unquote_key_segment(match[2]))
             offsets.append(position)
-            position = _end(_SPACE, self._text, match.end())
+            position = _find_match_end(_SPACE, self._text, match.end())
             if not self._text.startswith(".", position):
-                return position, _Names(names, offsets)
+                return position, _KeySegments(names, offsets)
             position += 1
 
-    def _pair(self, position: int, base: Path) -> int:
-        position, names = self._key(position, base)
+    def scan_pair(self, position: int, base: Path) -> int:
+        """Read ``key = value`` below ``base``, note its places, and return where it ends."""
+        position, names = self.scan_key(position, base)
         for name, offset in zip(names, names.offsets, strict=True):
             base = (*base, name)
             self._at.setdefault(base, offset)
-        return self._value(_end(_SPACE, self._text, position + 1), base)
+        return self.scan_value(_find_match_end(_SPACE, self._text, position + 1), base)
 
-    def _value(self, position: int, path: Path) -> int:
+    def scan_value(self, position: int, path: Path) -> int:
+        """Read the value of ``path``, note the places of what is in it, and return where it ends."""
         text = self._text
         if text[position] == "[":
-            index, position = 0, _end(_BLANK, text, position + 1)
+            index, position = 0, _find_match_end(_BLANK, text, position + 1)
             while text[position] != "]":
                 self._at[(*path, index)] = position
-                position = _end(_BLANK, text, self._value(position, (*path, index)))
-                position = _end(_BLANK, text, position + (text[position] == ","))
+                position = _find_match_end(_BLANK, text, self.scan_value(position, (*path, index)))
+                position = _find_match_end(_BLANK, text, position + (text[position] == ","))
                 index += 1
             return position + 1
         if text[position] == "{":
-            position = _end(_BLANK, text, position + 1)
+            position = _find_match_end(_BLANK, text, position + 1)
             while text[position] != "}":
-                position = _end(_BLANK, text, self._pair(position, path))
-                position = _end(_BLANK, text, position + (text[position] == ","))
+                position = _find_match_end(_BLANK, text, self.scan_pair(position, path))
+                position = _find_match_end(_BLANK, text, position + (text[position] == ","))
             return position + 1
         match = (_STRING if text[position] in "\"'" else _SCALAR).match(text, position)
         assert match is not None, "the text has been parsed before"
         return match.end()
 
 
-class _Names(tuple[str, ...]):
+class _KeySegments(tuple[str, ...]):
     """The segments of a dotted key, with the offset of each."""
 
     offsets: list[int]
 
-    def __new__(cls, names: list[str], offsets: list[int]) -> _Names:
+    def __new__(cls, names: list[str], offsets: list[int]) -> _KeySegments:
         self = super().__new__(cls, names)
         self.offsets = offsets
         return self
@@ -122,12 +124,12 @@ class _Names(tuple[str, ...]):
         return self.offsets[-1]
 
 
-def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+def _find_match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
     match = pattern.match(text, position)
     return match.end() if match else position
 
 
-def _unquote(text: str) -> str:
+def _unquote_key_segment(text: str) -> str:
     if text[0] == "'" or "\\" not in text:
         return text[1:-1]
     import tomllib

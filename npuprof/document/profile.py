@@ -89,14 +89,14 @@ class _Reader:
         for name, value in document.data.items():
             if name not in _TABLES:
                 hint = did_you_mean(name, _TABLES, f"options go below [options]; the tables are {', '.join(_TABLES)}")
-                self.problem("NP006", f"unknown table or key {name!r}", (name,), hint)
+                self.add_problem("NP006", f"unknown table or key {name!r}", (name,), hint)
             elif name != "override" and not isinstance(value, dict):
-                self.problem("NP007", f"{name!r} must be a table", (name,), f"write [{name}]")
+                self.add_problem("NP007", f"{name!r} must be a table", (name,), f"write [{name}]")
 
-    def problem(self, code: str, message: str, path: Path, hint: str) -> None:
+    def add_problem(self, code: str, message: str, path: Path, hint: str) -> None:
         why = "What is not understood would be ignored in silence, which is what npuprof is there to prevent."
         origin = Origin(self.document, path)
-        shown = keys.show("", path).lstrip(".")
+        shown = keys.format_key_path("", path).lstrip(".")
         self.problems.append(Finding(code, "error", message, why, hint, origin, shown, (self.document.name,)))
 
     def profile_table(self) -> dict[str, Any]:
@@ -107,30 +107,32 @@ class _Reader:
         for name, value in table.items():
             path = ("profile", name)
             if name not in _KINDS:
-                self.problem(
+                self.add_problem(
                     "NP006", f"unknown key {name!r} in [profile]", path, did_you_mean(name, _KINDS, f"known are {', '.join(_KINDS)}")
                 )
-            elif not _is_a(_KINDS[name][0], value):
+            elif not _is_of_kind(_KINDS[name][0], value):
                 kind, example = _KINDS[name]
-                self.problem("NP007", f"{name!r} must be {kind}", path, f"write {name} = {example}")
+                self.add_problem("NP007", f"{name!r} must be {kind}", path, f"write {name} = {example}")
             elif name == "scenario" and value not in SCENARIOS:
-                self.problem(
+                self.add_problem(
                     "NP007", f"unknown scenario {value!r}", path, did_you_mean(value, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
                 )
             else:
                 good[name] = value
         for index, name in enumerate(good.get("locked", ())):
-            if keys.parse(name) is None:
-                self.problem("NP009", f"{name!r} is not a key", ("profile", "locked", index), "write the option's name, or section.name")
+            if keys.parse_key(name) is None:
+                self.add_problem(
+                    "NP009", f"{name!r} is not a key", ("profile", "locked", index), "write the option's name, or section.name"
+                )
         return good
 
     def steps(self, table: dict[str, Any], base: Path, unset: list[str], unset_path: Path) -> tuple[Step, ...]:
         """Return what a layer does, in order: its ``unset``, its values, its ``append``."""
         found: list[Step] = []
         for index, name in enumerate(unset):
-            parsed = keys.parse(name)
+            parsed = keys.parse_key(name)
             if parsed is None:
-                self.problem("NP009", f"{name!r} is not a key", (*unset_path, index), "write the option's name, or section.name")
+                self.add_problem("NP009", f"{name!r} is not a key", (*unset_path, index), "write the option's name, or section.name")
             else:
                 found.append(Step("unset", parsed[0], None, (*unset_path, index), parsed[1]))
         for op, values, path in (("set", table, base), ("append", table.get("append"), (*base, "append"))):
@@ -139,12 +141,12 @@ class _Reader:
             for section in SECTIONS:
                 block = values.get(section)
                 if isinstance(block, dict):
-                    found += [Step(op, keys.full(section, name), value, (*path, section, name)) for name, value in block.items()]
+                    found += [Step(op, keys.format_full_key(section, name), value, (*path, section, name)) for name, value in block.items()]
                 elif block is not None and path:
-                    self.problem("NP007", f"{section!r} must be a table", (*path, section), f"write {section} = {{ ... }}")
+                    self.add_problem("NP007", f"{section!r} must be a table", (*path, section), f"write {section} = {{ ... }}")
         if isinstance(appended := table.get("append"), dict):
             for name in appended.keys() - set(SECTIONS):
-                self.problem(
+                self.add_problem(
                     "NP006",
                     f"unknown table {name!r} in append",
                     (*base, "append", name),
@@ -155,51 +157,51 @@ class _Reader:
     def overrides(self) -> tuple[Override, ...]:
         blocks = self.document.data.get("override", [])
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-            self.problem("NP007", "'override' must be an array of tables", ("override",), "write [[override]]")
+            self.add_problem("NP007", "'override' must be an array of tables", ("override",), "write [[override]]")
             return ()
-        return tuple(self.override(index, block) for index, block in enumerate(blocks))
+        return tuple(self.build_override(index, block) for index, block in enumerate(blocks))
 
-    def override(self, index: int, block: dict[str, Any]) -> Override:
+    def build_override(self, index: int, block: dict[str, Any]) -> Override:
         path = ("override", index)
         for name, value in block.items():
             if name not in _OVERRIDE:
-                self.problem(
+                self.add_problem(
                     "NP006",
                     f"unknown key {name!r} in [[override]]",
                     (*path, name),
                     did_you_mean(name, _OVERRIDE, f"known are {', '.join(_OVERRIDE)}"),
                 )
             elif name == "append" and not isinstance(value, dict):
-                self.problem("NP007", "'append' must be a table", (*path, name), "write append.options = { ... }")
+                self.add_problem("NP007", "'append' must be a table", (*path, name), "write append.options = { ... }")
         match = block.get("match")
         if not isinstance(match, dict) or not match:
-            self.problem("NP007", "an override needs a match", (*path, "match"), 'write match = { product = "atlas-a3" }')
+            self.add_problem("NP007", "an override needs a match", (*path, "match"), 'write match = { product = "atlas-a3" }')
             match = {}
         wanted: dict[str, tuple[str, ...]] = {}
         for name, value in match.items():
             if name not in _MATCH:
-                self.problem(
+                self.add_problem(
                     "NP006",
                     f"unknown key {name!r} in match",
                     (*path, "match", name),
                     did_you_mean(name, _MATCH, f"known are {', '.join(_MATCH)}"),
                 )
-            elif _is_a("text", value) or _is_a("a list of names", value):
+            elif _is_of_kind("text", value) or _is_of_kind("a list of names", value):
                 wanted[name] = (value,) if isinstance(value, str) else tuple(value)
                 for scenario in wanted[name] if name == "scenario" else ():
                     if scenario not in SCENARIOS:
                         hint = did_you_mean(scenario, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
-                        self.problem("NP007", f"unknown scenario {scenario!r}", (*path, "match", name), hint)
+                        self.add_problem("NP007", f"unknown scenario {scenario!r}", (*path, "match", name), hint)
             else:
-                self.problem("NP007", f"{name!r} must be text or a list of texts", (*path, "match", name), f'write {name} = "..."')
+                self.add_problem("NP007", f"{name!r} must be text or a list of texts", (*path, "match", name), f'write {name} = "..."')
         unset = block.get("unset", [])
-        if not _is_a("a list of names", unset):
-            self.problem("NP007", "'unset' must be a list of names", (*path, "unset"), 'write unset = ["dump_path"]')
+        if not _is_of_kind("a list of names", unset):
+            self.add_problem("NP007", "'unset' must be a list of names", (*path, "unset"), 'write unset = ["dump_path"]')
             unset = []
         return Override(wanted, self.steps(block, path, unset, (*path, "unset")), f"override {index + 1}")
 
 
-def _is_a(kind: str, value: Any) -> bool:
+def _is_of_kind(kind: str, value: Any) -> bool:
     if kind == "text":
         return isinstance(value, str)
     if kind == "true or false":

@@ -7,8 +7,8 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.edit import Change, layout
-from npuprof.edit.tree import MISSING, assign, at
+from npuprof.edit import PathChange, layout
+from npuprof.edit.tree import MISSING, assign_at_path, find_at_path
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, did_you_mean
 from npuprof.store import spec
 
@@ -22,50 +22,50 @@ _DEEPEST = 32
 
 def _place(text: str) -> tuple[Path, str]:
     """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
-    segments = keys.split(text)
+    segments = keys.split_dotted_key(text)
     if segments and len(segments) > _DEEPEST:
-        what = f"{keys.shown(text)} is a key of {len(segments)} parts"
+        what = f"{keys.format_short_value(text)} is a key of {len(segments)} parts"
         raise NpuprofError([Finding("NP009", "error", what, "No value is nested that deeply.", "name the option, and what is inside it")])
     if segments and segments[0] == "profile" and len(segments) > 1:
         return segments, ""
     appended = bool(segments) and segments is not None and segments[0] == "append" and len(segments) > 2 and segments[1] in SECTIONS
     if appended and segments is not None:
-        return segments, keys.full(segments[1], segments[2])
-    parsed = keys.parse(text)
+        return segments, keys.format_full_key(segments[1], segments[2])
+    parsed = keys.parse_key(text)
     if parsed is None:
         raise NpuprofError([Finding("NP009", "error", f"{text!r} is not a key", "", "write the option's name, or section.name")])
-    section, name = keys.section_and_name(parsed[0])
+    section, name = keys.split_section_and_name(parsed[0])
     return (section, name, *parsed[1]), parsed[0]
 
 
-def assignment(data: dict[str, Any], text: str) -> Change | None:
+def assignment(data: dict[str, Any], text: str) -> PathChange | None:
     """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already."""
     name, equals, raw = text.partition("=")
     if not equals:
         raise NpuprofError([Finding("NP009", "error", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'")])
     path, key = _place(name.strip())
     depth = 3 if path[0] == "append" else 2
-    value = spec.literal(key if len(path) == depth and path[0] != "append" else "", raw.strip())
+    value = spec.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())
     if path[0] == "profile" and isinstance(value, str):
         value = _listed(path, value)
     if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19 and str(int(value)) == value:
         value = int(value)  # as people write it; what a process sees is the same
     for end in range(1, len(path)):
-        over = at(data, path[:end])
+        over = find_at_path(data, path[:end])
         if over is MISSING or isinstance(over, dict):
             continue
-        parsed = values.structured(key, over) if end == depth and key else over
+        parsed = values.parse_structured_value(key, over) if end == depth and key else over
         if not isinstance(parsed, dict):
-            shown = keys.show("", path[:end]).lstrip(".")
-            what = f"{shown} is {keys.shown(over)}, which has no {keys.segment(str(path[end]))}"
+            shown = keys.format_key_path("", path[:end]).lstrip(".")
+            what = f"{shown} is {keys.format_short_value(over)}, which has no {keys.format_key_segment(str(path[end]))}"
             raise NpuprofError([Finding("NP920", "error", what, "Only a table has keys inside.", f"set {shown} as a whole")])
-        assign(parsed, path[end:], value)
+        assign_at_path(parsed, path[end:], value)
         path, value = path[:end], parsed
         break
-    if values.same(at(data, path), value):
+    if values.is_same_typed_value(find_at_path(data, path), value):
         return None
-    assign(data, path, value)
-    return Change(path, value)
+    assign_at_path(data, path, value)
+    return PathChange(path, value)
 
 
 def _listed(path: Path, value: str) -> Any:
@@ -74,7 +74,7 @@ def _listed(path: Path, value: str) -> Any:
     return [word.strip() for word in value.split(",") if word.strip()] if path[1] in lists else value
 
 
-def removal(profile: Profile, data: dict[str, Any], text: str, said: list[str]) -> Iterator[Change]:
+def removal(profile: Profile, data: dict[str, Any], text: str, said: list[str]) -> Iterator[PathChange]:
     """Yield what takes a key out of a document, and take it out of ``data``."""
     path, key = _place(text)
     shown = spelled(text)
@@ -82,28 +82,28 @@ def removal(profile: Profile, data: dict[str, Any], text: str, said: list[str]) 
     if path[0] in SECTIONS:
         places.append((("append", *path), 3))
     for place, depth in places:
-        if key and len(place) > depth and isinstance(at(data, place[:depth]), str):
-            parsed = values.structured(key, at(data, place[:depth]))
-            if at(parsed, place[depth:]) is not MISSING:
-                assign(parsed, place[depth:], MISSING)
-                assign(data, place[:depth], parsed)
-                said.append(f"{keys.show('', place[:depth]).lstrip('.')} was text and is written as a table now")
-                yield Change(place[:depth], parsed)
-        elif at(data, place) is not MISSING:
+        if key and len(place) > depth and isinstance(find_at_path(data, place[:depth]), str):
+            parsed = values.parse_structured_value(key, find_at_path(data, place[:depth]))
+            if find_at_path(parsed, place[depth:]) is not MISSING:
+                assign_at_path(parsed, place[depth:], MISSING)
+                assign_at_path(data, place[:depth], parsed)
+                said.append(f"{keys.format_key_path('', place[:depth]).lstrip('.')} was text and is written as a table now")
+                yield PathChange(place[:depth], parsed)
+        elif find_at_path(data, place) is not MISSING:
             gone = place
-            while len(gone) > depth and len(at(data, gone[:-1])) == 1:
+            while len(gone) > depth and len(find_at_path(data, gone[:-1])) == 1:
                 gone = gone[:-1]
-            assign(data, gone, MISSING)
+            assign_at_path(data, gone, MISSING)
             said.append(f"removed {shown} from {profile.document.source}{_comment_above(profile, gone)}")
-            yield Change(gone, MISSING)
-    for index, block in enumerate(at(data, ("override",)) if isinstance(at(data, ("override",)), list) else []):
-        if path[0] in SECTIONS and at(block, path) is not MISSING:
-            match = keys.shown(block.get("match", {}))
+            yield PathChange(gone, MISSING)
+    for index, block in enumerate(find_at_path(data, ("override",)) if isinstance(find_at_path(data, ("override",)), list) else []):
+        if path[0] in SECTIONS and find_at_path(block, path) is not MISSING:
+            match = keys.format_short_value(block.get("match", {}))
             said.append(f"{shown} is still set by override {index + 1}, where {match} matches")
 
 
 def _comment_above(profile: Profile, path: Path) -> str:
-    rows = layout.read(profile.document.text.replace("\r\n", "\n").rstrip("\n") + "\n")
+    rows = layout.parse_statements(profile.document.text.replace("\r\n", "\n").rstrip("\n") + "\n")
     for index, row in enumerate(rows):
         if row.kind != "comment" and row.path == path and index and rows[index - 1].kind == "comment":
             return "; the comment above it stays"
@@ -116,24 +116,24 @@ def inherits(profile: Profile, data: dict[str, Any], text: str) -> bool:
     if path[0] not in SECTIONS or not profile.extends:
         return False
     heir = Profile(profile.document, profile.key, profile.home)
-    listed = at(data, ("profile", "unset"))
+    listed = find_at_path(data, ("profile", "unset"))
     known = listed if isinstance(listed, list) else []
-    heir.steps = tuple(step for step in heir.steps if step.op == "unset" and any(keys.parse(n) == (step.key, step.tail) for n in known))
+    heir.steps = tuple(step for step in heir.steps if step.op == "unset" and any(keys.parse_key(n) == (step.key, step.tail) for n in known))
     heir.overrides = ()
     workspace = spec.Workspace(None)
-    workspace.keep(profile.home) if profile.home is not None else None
-    settings = workspace.resolver.config(heir).settings
-    return key in settings and values.find(key, settings[key], path[2:])[0]
+    workspace.use_store(profile.home) if profile.home is not None else None
+    settings = workspace.resolver.resolve_profile(heir).settings
+    return key in settings and values.find_value(key, settings[key], path[2:])[0]
 
 
 def spelled(text: str) -> str:
     """Return a key as npuprof writes it."""
     path, key = _place(text)
-    return keys.show(key, path[2:]) if key and path[0] != "append" else keys.show("", path).lstrip(".")
+    return keys.format_key_path(key, path[2:]) if key and path[0] != "append" else keys.format_key_path("", path).lstrip(".")
 
 
 def nothing(profile: Profile, text: str) -> Finding:
     """Return the finding that there is nothing to unset."""
-    own = [keys.full(section, name) for section in SECTIONS for name in profile.document.data.get(section, {})]
+    own = [keys.format_full_key(section, name) for section in SECTIONS for name in profile.document.data.get(section, {})]
     what = f"{profile.name} neither sets nor inherits {spelled(text)}"
     return Finding("NP924", "error", what, "", did_you_mean(spelled(text), own, f"npuprof show {profile.name} lists what is in force"))

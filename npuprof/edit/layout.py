@@ -50,26 +50,26 @@ class _Spans(Positions):
         self._last: tuple[Path, tuple[int, int]] = ((), (0, 0))
         super().__init__(text)
 
-    def _key(self, position: int, base: Path) -> Any:
-        found = super()._key(position, base)
+    def scan_key(self, position: int, base: Path) -> Any:
+        found = super().scan_key(position, base)
         if not self._deep:
             self.heads.append(found[1].offset)
         return found
 
-    def _pair(self, position: int, base: Path) -> int:
+    def scan_pair(self, position: int, base: Path) -> int:
         self._deep += 1
-        end = super()._pair(position, base)
+        end = super().scan_pair(position, base)
         self._deep -= 1
         if not self._deep:
             self.pairs.append((position, *self._last))
         return end
 
-    def _value(self, position: int, path: Path) -> int:
-        end = super()._value(position, path)
+    def scan_value(self, position: int, path: Path) -> int:
+        end = super().scan_value(position, path)
         self._last = (path, (position, position + len(self._text[position:end].rstrip(" \t"))))
         return end
 
-    def tables(self) -> list[tuple[int, Path]]:
+    def list_header_paths(self) -> list[tuple[int, Path]]:
         """Return the offset and the path of each header."""
         longest: dict[int, Path] = {}
         for path, offset in self._at.items():
@@ -78,11 +78,11 @@ class _Spans(Positions):
         return [(offset, longest[offset]) for offset in self.heads]
 
 
-def read(text: str) -> list[Statement]:
+def parse_statements(text: str) -> list[Statement]:
     """Return the statements of a valid TOML text whose lines all end in a line feed."""
     spans = _Spans(text)
     marks: list[tuple[int, int, Path, tuple[int, int] | None]] = []
-    for offset, path in spans.tables():
+    for offset, path in spans.list_header_paths():
         marks.append((offset, offset, path, None))
     for offset, path, span in spans.pairs:
         marks.append((offset, span[1], path, span))
@@ -91,38 +91,38 @@ def read(text: str) -> list[Statement]:
     done = 0
     for offset, end, path, value in sorted(marks, key=lambda mark: mark[0]):
         start = text.rfind("\n", 0, offset) + 1
-        found += _between(text[done:start])
+        found += _parse_loose_lines(text[done:start])
         done = text.find("\n", end) + 1 or len(text)
         if value is None:
             table = path
             found.append(Statement("header", text[start:done], path, path))
         else:
             found.append(Statement("pair", text[start:done], path, table, (value[0] - start, value[1] - start)))
-    return found + _between(text[done:])
+    return found + _parse_loose_lines(text[done:])
 
 
-def _between(text: str) -> list[Statement]:
+def _parse_loose_lines(text: str) -> list[Statement]:
     return [Statement("comment" if line.strip() else "blank", line) for line in text.splitlines(keepends=True)]
 
 
-def join(rows: list[Statement]) -> str:
+def join_statements(rows: list[Statement]) -> str:
     """Return the text of statements."""
     return "".join(row.text for row in rows)
 
 
-def starts(path: Path, prefix: Path) -> bool:
+def has_path_prefix(path: Path, prefix: Path) -> bool:
     """Return whether a path is ``prefix`` or lies below it."""
     return path[: len(prefix)] == prefix
 
 
-def lead(rows: list[Statement], index: int) -> int:
+def find_lead_start(rows: list[Statement], index: int) -> int:
     """Return where the comment lines begin that stand directly above a statement."""
     while index and rows[index - 1].kind == "comment":
         index -= 1
     return index
 
 
-def region(rows: list[Statement], index: int) -> int:
+def find_table_end(rows: list[Statement], index: int) -> int:
     """Return where the statements of a header end: behind its last pair, or behind the header itself."""
     last = index + 1
     for place in range(index + 1, len(rows)):
@@ -133,12 +133,12 @@ def region(rows: list[Statement], index: int) -> int:
     return last
 
 
-def dotted(path: Path) -> str:
+def format_dotted_key(path: Path) -> str:
     """Return a path of names as a TOML key."""
-    return ".".join(keys.segment(str(part)) for part in path)
+    return ".".join(keys.format_key_segment(str(part)) for part in path)
 
 
-def endings(old: str, new: str) -> str:
+def keep_line_endings(old: str, new: str) -> str:
     """Return ``new``, which has line feeds only, with the line endings of ``old``.
 
     Where they are mixed, lines that are still there keep theirs and new ones get the more frequent ending.

@@ -10,7 +10,7 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.edit.tree import MISSING, assign, at
+from npuprof.edit.tree import MISSING, assign_at_path, find_at_path
 from npuprof.model import SECTIONS, Path, Record
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SETS = ("unset", "locked", "products")
 
 
-class Step(Record):
+class MergeStep(Record):
     """What theirs brings to ours: a value at a path of ours, or MISSING. ``theirs`` is its path in their text."""
 
     path: Path
@@ -47,93 +47,93 @@ class Merge:
     """
 
     def __init__(self, base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any], forced: Sequence[Path] = ()) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[MergeStep] = []
         self.clashes: list[Clash] = []
         self.guessed = False
         self._forced = frozenset(forced)
         for name in dict.fromkeys((*ours, *theirs, *base)):
-            self._node((name,), (name,), *(side.get(name, MISSING) for side in (base, ours, theirs)))
+            self._merge_node((name,), (name,), *(side.get(name, MISSING) for side in (base, ours, theirs)))
 
-    def _node(self, path: Path, there: Path, base: Any, ours: Any, theirs: Any) -> None:
-        if _same(ours, theirs):
+    def _merge_node(self, path: Path, there: Path, base: Any, ours: Any, theirs: Any) -> None:
+        if _is_same_value(ours, theirs):
             return
-        if path in self._forced and not _same(theirs, base):
+        if path in self._forced and not _is_same_value(theirs, base):
             self.clashes.append(Clash(path, base, ours, theirs, there))
         elif path == ("override",):
-            self._overrides(base, ours, theirs)
+            self._merge_overrides(base, ours, theirs)
         elif isinstance(ours, dict) and isinstance(theirs, dict):
             below = base if isinstance(base, dict) else {}
             for name in dict.fromkeys((*ours, *theirs)):
-                self._node((*path, name), (*there, name), *(side.get(name, MISSING) for side in (below, ours, theirs)))
-        elif _same(theirs, base):
+                self._merge_node((*path, name), (*there, name), *(side.get(name, MISSING) for side in (below, ours, theirs)))
+        elif _is_same_value(theirs, base):
             return
-        elif _same(ours, base):
-            self.steps.append(Step(path, theirs, there))
+        elif _is_same_value(ours, base):
+            self.steps.append(MergeStep(path, theirs, there))
         else:
-            self._both(path, there, base, ours, theirs)
+            self._merge_changed_twice(path, there, base, ours, theirs)
 
-    def _both(self, path: Path, there: Path, base: Any, ours: Any, theirs: Any) -> None:
+    def _merge_changed_twice(self, path: Path, there: Path, base: Any, ours: Any, theirs: Any) -> None:
         """Merge what both sides changed, and differently."""
-        key = setting(path)
+        key = find_setting_key(path)
         if len(path) == 1 + (path[0] == "append") and all(side is MISSING or isinstance(side, dict) for side in (base, ours, theirs)):
-            self._node(path, there, *({} if side is MISSING else side for side in (base, ours, theirs)))
+            self._merge_node(path, there, *({} if side is MISSING else side for side in (base, ours, theirs)))
             return  # a section that is gone: its keys are
-        if key and MISSING not in (ours, theirs) and values.equal(key, ours, theirs):
+        if key and MISSING not in (ours, theirs) and values.is_equivalent_setting(key, ours, theirs):
             return  # one meaning in two forms
         if key and isinstance(ours, (str, dict, list)) and isinstance(theirs, (str, dict, list)) and str in (type(ours), type(theirs)):
-            merged = _texts(key, base, ours, theirs)
+            merged = _merge_text_forms(key, base, ours, theirs)
         elif isinstance(ours, list) and isinstance(theirs, list):
             below = base if isinstance(base, list) else []
-            merged = self._list(path, below, ours, theirs)
+            merged = self._merge_list(path, below, ours, theirs)
         else:
             merged = MISSING
         if merged is MISSING:
             self.clashes.append(Clash(path, base, ours, theirs, there))
-        elif not _same(merged, ours):
-            self.steps.append(Step(path, merged, there))
+        elif not _is_same_value(merged, ours):
+            self.steps.append(MergeStep(path, merged, there))
 
-    def _list(self, path: Path, base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:
-        if _unordered(path):
-            return union(base, ours, theirs)
-        merged, guessed = sequence(base, ours, theirs)
+    def _merge_list(self, path: Path, base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:
+        if _is_unordered_list(path):
+            return merge_unordered_lists(base, ours, theirs)
+        merged, guessed = merge_ordered_lists(base, ours, theirs)
         if guessed and path == ("profile", "extends"):
             self.guessed = True
         return merged
 
-    def _overrides(self, base: Any, ours: Any, theirs: Any) -> None:
+    def _merge_overrides(self, base: Any, ours: Any, theirs: Any) -> None:
         """Merge override blocks: those with one match are the same block; their order counts."""
         path = ("override",)
-        if _same(theirs, base):
+        if _is_same_value(theirs, base):
             return
-        sides = [_blocks(side) for side in (base, ours, theirs)]
+        sides = [_index_override_blocks(side) for side in (base, ours, theirs)]
         if None in sides:
-            self._whole(base, ours, theirs)
+            self._take_whole_overrides(base, ours, theirs)
             return
         below, mine, other = (side or {} for side in sides)
         common = [mark for mark in mine if mark in other]
         moved = [mark for mark in other if mark in mine] != common
         fresh = [mark in mine for mark in other if mark in mine or mark not in below]
         if moved or fresh != sorted(fresh, reverse=True):
-            self._whole(base, ours, theirs)
+            self._take_whole_overrides(base, ours, theirs)
             return
         others, first = list(other), len(self.clashes)
         gone: list[int] = []
-        new: list[Step] = []
+        new: list[MergeStep] = []
         for place, (mark, block) in enumerate(mine.items()):
             before = below.get(mark, MISSING)
             if mark in other:
-                self._node((*path, place), (*path, others.index(mark)), before, block, other[mark])
-            elif _same(before, block):
+                self._merge_node((*path, place), (*path, others.index(mark)), before, block, other[mark])
+            elif _is_same_value(before, block):
                 gone.append(place)
             elif before is not MISSING:
                 self.clashes.append(Clash((*path, place), before, block, MISSING, path))
         for mark in (mark for mark in others if mark not in mine):
             there = (*path, others.index(mark))
             if mark not in below:
-                new.append(Step((*path, len(mine) + len(new)), other[mark], there))
-            elif not _same(below[mark], other[mark]):
+                new.append(MergeStep((*path, len(mine) + len(new)), other[mark], there))
+            elif not _is_same_value(below[mark], other[mark]):
                 self.clashes.append(Clash((*path, len(mine)), below[mark], MISSING, other[mark], there))
-        self.steps += [*new, *(Step((*path, place), MISSING, path) for place in reversed(gone))]
+        self.steps += [*new, *(MergeStep((*path, place), MISSING, path) for place in reversed(gone))]
         size = len(mine) + len(new) - len(gone)
         for index, clash in enumerate(self.clashes[first:], first):  # places in what the steps leave
             place = clash.path[1]
@@ -143,44 +143,44 @@ class Merge:
                 place -= sum(other < place for other in gone)
             self.clashes[index] = clash._replace(path=(*path, place, *clash.path[2:]))
 
-    def _whole(self, base: Any, ours: Any, theirs: Any) -> None:
+    def _take_whole_overrides(self, base: Any, ours: Any, theirs: Any) -> None:
         path = ("override",)
-        if _same(ours, base):
-            self.steps.append(Step(path, theirs, path))
+        if _is_same_value(ours, base):
+            self.steps.append(MergeStep(path, theirs, path))
         else:
             self.clashes.append(Clash(path, base, ours, theirs, path))
 
 
-def setting(path: Path) -> str:
+def find_setting_key(path: Path) -> str:
     """Return the full key of the setting a path of a document leads to, or an empty text."""
     if path[:1] == ("append",):
         path = path[1:]
     elif path[:1] == ("override",):
         path = path[2:]
-    return keys.full(path[0], path[1]) if len(path) == 2 and path[0] in SECTIONS else ""
+    return keys.format_full_key(path[0], path[1]) if len(path) == 2 and path[0] in SECTIONS else ""
 
 
-def _same(left: Any, right: Any) -> bool:
-    return left is right or (MISSING not in (left, right) and values.same(left, right))
+def _is_same_value(left: Any, right: Any) -> bool:
+    return left is right or (MISSING not in (left, right) and values.is_same_typed_value(left, right))
 
 
-def _unordered(path: Path) -> bool:
+def _is_unordered_list(path: Path) -> bool:
     if path[0] == "profile" or path[-1] == "unset":
         return path[-1] in _SETS
     inner = path[1:] if path[0] == "append" else path[2:] if path[0] == "override" else path
     if len(inner) < 2 or inner[0] not in SECTIONS:
         return inner[:1] == ("match",)
-    structure = values.structure_of(keys.full(inner[0], inner[1]))
+    structure = values.find_structure(keys.format_full_key(inner[0], inner[1]))
     return structure is not None and structure.unordered
 
 
-def _texts(key: str, base: Any, ours: Any, theirs: Any) -> Any:
+def _merge_text_forms(key: str, base: Any, ours: Any, theirs: Any) -> Any:
     """Merge a setting of which a side has the text form through its structured form; MISSING if that cannot be."""
-    structure = values.structure_of(key)
-    three = [values.structured(key, side) for side in (base, ours, theirs)]
+    structure = values.find_structure(key)
+    three = [values.parse_structured_value(key, side) for side in (base, ours, theirs)]
     if structure is None or structure.file or any(isinstance(side, str) for side in three):
         return MISSING
-    section, name = keys.section_and_name(key)
+    section, name = keys.split_section_and_name(key)
     below, mine, other = ({section: {name: side}} if side is not MISSING else {} for side in three)
     inner = Merge(below, mine, other)
     if inner.clashes:
@@ -188,18 +188,18 @@ def _texts(key: str, base: Any, ours: Any, theirs: Any) -> Any:
 
     merged: dict[str, Any] = mine
     for step in inner.steps:
-        assign(merged, step.path, step.value)
-    value = at(merged, (section, name))
+        assign_at_path(merged, step.path, step.value)
+    value = find_at_path(merged, (section, name))
     if value is MISSING or structure.faults(value):
         return MISSING
     return structure.format(value) if isinstance(ours, str) else value
 
 
-def _mark(value: Any) -> str:
-    return keys.toml(value) if not isinstance(value, float) else f"float {value!r}"
+def _identify_value(value: Any) -> str:
+    return keys.format_toml_value(value) if not isinstance(value, float) else f"float {value!r}"
 
 
-def _blocks(side: Any) -> dict[str, Any] | None:
+def _index_override_blocks(side: Any) -> dict[str, Any] | None:
     """Return override blocks by their match (and how many of it came before), None if the form is wrong."""
     if side is MISSING:
         return {}
@@ -209,18 +209,18 @@ def _blocks(side: Any) -> dict[str, Any] | None:
     for block in side:
         match = block.get("match")
         ordered = dict(sorted(match.items())) if isinstance(match, dict) else match
-        mark, count = _mark(ordered) if ordered is not None else "", 0
+        mark, count = _identify_value(ordered) if ordered is not None else "", 0
         while f"{mark} {count}" in found:
             count += 1
         found[f"{mark} {count}"] = block
     return found
 
 
-def union(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
+def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
     """Merge lists as sets: ours without what theirs removed, then what theirs added."""
-    below, mine, other = ({_mark(item) for item in side} for side in (base, ours, theirs))
-    kept = [item for item in ours if _mark(item) in other or _mark(item) not in below]
-    return kept + [item for item in theirs if _mark(item) not in mine and _mark(item) not in below]
+    below, mine, other = ({_identify_value(item) for item in side} for side in (base, ours, theirs))
+    kept = [item for item in ours if _identify_value(item) in other or _identify_value(item) not in below]
+    return kept + [item for item in theirs if _identify_value(item) not in mine and _identify_value(item) not in below]
 
 
 class _Hunks:
@@ -243,34 +243,34 @@ class _Hunks:
                     self.before[last] = items[start + last - first : end]
 
 
-def sequence(base: list[Any], ours: list[Any], theirs: list[Any]) -> tuple[Any, bool]:
+def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> tuple[Any, bool]:
     """Merge lists whose order counts; return the list, or MISSING where both changed one place differently.
 
     The second value tells that both sides added at one place: names, tables and lists then stand one after
     the other, ours first. Single numbers do not: there a place means something.
     """
-    marks = [[_mark(item) for item in side] for side in (base, ours, theirs)]
+    marks = [[_identify_value(item) for item in side] for side in (base, ours, theirs)]
     mine, other = _Hunks(marks[0], marks[1], ours), _Hunks(marks[0], marks[2], theirs)
     merged: list[Any] = []
     guessed = False
     for place in range(len(base) + 1):
         first, second = mine.before.get(place, []), other.before.get(place, [])
-        if first and second and list(map(_mark, first)) != list(map(_mark, second)):
+        if first and second and list(map(_identify_value, first)) != list(map(_identify_value, second)):
             if not all(isinstance(item, (str, list, dict)) for item in (*first, *second)):
                 return MISSING, False
             guessed = True
-            second = [item for item in second if _mark(item) not in map(_mark, first)]
+            second = [item for item in second if _identify_value(item) not in map(_identify_value, first)]
         elif first:
             second = []
         merged += first + second
         if place == len(base):
             break
         changed = [side.became[place] for side in (mine, other) if place in side.became]
-        if len(changed) == 2 and list(map(_mark, changed[0] or ())) != list(map(_mark, changed[1] or ())):
+        if len(changed) == 2 and list(map(_identify_value, changed[0] or ())) != list(map(_identify_value, changed[1] or ())):
             return MISSING, False
         merged += (changed[0] or []) if changed else [base[place]]
     most = [side.count for side in marks[1:]]
-    result = list(map(_mark, merged))
+    result = list(map(_identify_value, merged))
     if any(result.count(mark) > max(count(mark) for count in most) for mark in result):
         return MISSING, False  # both moved one element, to different places
     return merged, guessed

@@ -7,8 +7,8 @@ from typing import Any
 
 from npuprof import edit
 from npuprof.catalog import values
-from npuprof.edit import Change, layout
-from npuprof.edit.merge import Merge, Step
+from npuprof.edit import PathChange, layout
+from npuprof.edit.merge import Merge, MergeStep
 from npuprof.edit.tree import MISSING
 from npuprof.model import Record
 
@@ -28,45 +28,45 @@ class Merged(Record):
     ours: str
 
 
-def merged(base: str, ours: str, theirs: str, forced: Sequence[Path] = (), size: int = 7) -> Merged:
+def merge_texts(base: str, ours: str, theirs: str, forced: Sequence[Path] = (), size: int = 7) -> Merged:
     """Merge three texts of valid TOML; ours lends the layout and the line endings.
 
     Raises NpuprofError where the change cannot be made to the text, TOMLDecodeError for text that is no TOML.
     """
     below, mine, other = (text.replace("\r\n", "\n") for text in (base, ours, theirs))
     merge = Merge(tomllib.loads(below), tomllib.loads(mine), tomllib.loads(other), forced)
-    donor = layout.read(_closed(other))
+    donor = layout.parse_statements(_end_with_newline(other))
     plain = {row.text.strip() for row in donor if row.kind == "comment"}
 
-    def stale(line: str) -> bool:
+    def is_stale_comment(line: str) -> bool:
         return line not in plain
 
-    def change(step: Step, value: Any) -> Change:
+    def build_path_change(step: MergeStep, value: Any) -> PathChange:
         rows = donor if step.theirs == step.path else None
-        return Change(step.path, value, _moved(donor, step) if rows is None else rows, stale)
+        return PathChange(step.path, value, _move_override_rows(donor, step) if rows is None else rows, is_stale_comment)
 
-    clean = edit.edited(mine, [change(step, step.value) for step in merge.steps])
-    clean = _comments(below, mine, other, clean)
+    clean = edit.apply_changes(mine, [build_path_change(step, step.value) for step in merge.steps])
+    clean = _merge_comments(below, mine, other, clean)
     text = clean
     if merge.clashes:
-        order = sorted(merge.clashes, key=lambda clash: _last_first(clash.path, clash.theirs))
-        steps = [Step(clash.path, clash.theirs, clash.there) for clash in order]
-        rival = edit.edited(clean, [change(step, step.value) for step in steps])
-        text = marked(clean, rival, size)
-    return Merged(layout.endings(ours, text), merge, tomllib.loads(clean), clean)
+        order = sorted(merge.clashes, key=lambda clash: _removal_sort_key(clash.path, clash.theirs))
+        steps = [MergeStep(clash.path, clash.theirs, clash.there) for clash in order]
+        rival = edit.apply_changes(clean, [build_path_change(step, step.value) for step in steps])
+        text = format_conflicts(clean, rival, size)
+    return Merged(layout.keep_line_endings(ours, text), merge, tomllib.loads(clean), clean)
 
 
-def _last_first(path: Path, value: Any) -> tuple[bool, int]:
+def _removal_sort_key(path: Path, value: Any) -> tuple[bool, int]:
     """Sort what takes an override away behind all else, the last of them first, so that no index shifts."""
     gone = value is MISSING and len(path) == 2 and isinstance(path[-1], int)
     return gone, -path[-1] if gone else 0
 
 
-def _closed(text: str) -> str:
+def _end_with_newline(text: str) -> str:
     return text if text.endswith("\n") or not text else text + "\n"
 
 
-def _moved(donor: list[layout.Statement], step: Step) -> list[layout.Statement] | None:
+def _move_override_rows(donor: list[layout.Statement], step: MergeStep) -> list[layout.Statement] | None:
     """Return the statements of their override as they would stand at its place in ours."""
     size = len(step.theirs)
     if step.value is MISSING or step.theirs[:1] != ("override",) or size < 2 or len(step.path) < 2:
@@ -79,44 +79,44 @@ def _moved(donor: list[layout.Statement], step: Step) -> list[layout.Statement] 
     return found
 
 
-def _comments(base: str, ours: str, theirs: str, result: str) -> str:
+def _merge_comments(base: str, ours: str, theirs: str, result: str) -> str:
     """Take over what theirs did to the comments beside and above a statement that ours left alone."""
-    before, mine, other = (_remarks(text) for text in (base, ours, theirs))
-    rows = layout.read(_closed(result))
+    before, mine, other = (_index_comments(text) for text in (base, ours, theirs))
+    rows = layout.parse_statements(_end_with_newline(result))
     wanted = {
         path: remark for path, remark in other.items() if path in before and remark != before[path] and mine.get(path) == before[path]
     }
     done: list[layout.Statement] = []
     for index, row in enumerate(rows):
-        if row.kind in ("header", "pair") and row.path in wanted and _remark(rows, index) == before[row.path]:
+        if row.kind in ("header", "pair") and row.path in wanted and _find_row_comments(rows, index) == before[row.path]:
             above, beside = wanted[row.path]
-            first = layout.lead(rows, index)
+            first = layout.find_lead_start(rows, index)
             del done[len(done) - (index - first) :]
             done += [layout.Statement("comment", f"{row.indent}{line}\n") for line in above]
-            end = _end(row)
+            end = _find_value_end(row)
             row.text = row.text[:end].rstrip(" \t") + beside + "\n"
         done.append(row)
-    text = layout.join(done)
+    text = layout.join_statements(done)
     return text if result.endswith("\n") else text.removesuffix("\n")
 
 
-def _remarks(text: str) -> dict[Path, tuple[tuple[str, ...], str]]:
-    rows = layout.read(_closed(text))
+def _index_comments(text: str) -> dict[Path, tuple[tuple[str, ...], str]]:
+    rows = layout.parse_statements(_end_with_newline(text))
     return {
-        row.path: _remark(rows, index)
+        row.path: _find_row_comments(rows, index)
         for index, row in enumerate(rows)
         if row.kind in ("header", "pair") and row.path[:1] != ("override",)  # their numbers differ from side to side
     }
 
 
-def _remark(rows: list[layout.Statement], index: int) -> tuple[tuple[str, ...], str]:
+def _find_row_comments(rows: list[layout.Statement], index: int) -> tuple[tuple[str, ...], str]:
     """Return the comment lines above a statement, and what follows its value."""
     row = rows[index]
-    above = tuple(line.text.strip() for line in rows[layout.lead(rows, index) : index])
-    return above, row.text[_end(row) :].rstrip("\n")
+    above = tuple(line.text.strip() for line in rows[layout.find_lead_start(rows, index) : index])
+    return above, row.text[_find_value_end(row) :].rstrip("\n")
 
 
-def _end(row: layout.Statement) -> int:
+def _find_value_end(row: layout.Statement) -> int:
     """Return where the value of a pair ends, or the brackets of a header."""
     if row.kind == "pair":
         return row.value[1]
@@ -136,11 +136,11 @@ def _end(row: layout.Statement) -> int:
         place = shorter
 
 
-def marked(ours: str, theirs: str, size: int = 7) -> str:
+def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
     """Return two texts as one: lines that differ stand between conflict markers, ours first."""
     from difflib import SequenceMatcher
 
-    mine, other = _closed(ours).splitlines(keepends=True), _closed(theirs).splitlines(keepends=True)
+    mine, other = _end_with_newline(ours).splitlines(keepends=True), _end_with_newline(theirs).splitlines(keepends=True)
     found: list[str] = []
     for tag, first, last, start, end in SequenceMatcher(None, mine, other, False).get_opcodes():
         if tag == "equal":
@@ -150,7 +150,7 @@ def marked(ours: str, theirs: str, size: int = 7) -> str:
     return "".join(found)
 
 
-def sides(text: str) -> tuple[str, str] | None:
+def split_conflicts(text: str) -> tuple[str, str] | None:
     """Return the two texts that conflict markers stand between, None where there are no whole conflicts.
 
     The markers may be longer than usual: git writes such into a base that it merged itself.
@@ -175,7 +175,7 @@ def sides(text: str) -> tuple[str, str] | None:
     return ("".join(found[0]), "".join(found[1])) if whole and not state else None
 
 
-def agreed(left: str, right: str) -> str:
+def keep_agreed_values(left: str, right: str) -> str:
     """Return the first text without what the second does not hold alike."""
     gone: list[Path] = []
     waiting: list[tuple[Path, Any, Any]] = [((), tomllib.loads(left), tomllib.loads(right))]
@@ -183,6 +183,6 @@ def agreed(left: str, right: str) -> str:
         path, one, two = waiting.pop()
         if isinstance(one, dict) and isinstance(two, dict):
             waiting += [((*path, name), item, two.get(name, MISSING)) for name, item in one.items()]
-        elif two is MISSING or not values.same(one, two):
+        elif two is MISSING or not values.is_same_typed_value(one, two):
             gone.append(path)
-    return edit.edited(left, [Change(path, MISSING) for path in gone])
+    return edit.apply_changes(left, [PathChange(path, MISSING) for path in gone])

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import edit
-from npuprof.catalog import condition, part, releases, values
+from npuprof.catalog import condition, load_built_part, releases, values
 from npuprof.document import keys
-from npuprof.document.keys import shown
+from npuprof.document.keys import format_short_value
 from npuprof.edit import layout
 from npuprof.model import Finding, Path, Record
 
@@ -39,7 +39,7 @@ class Step(Record):
     source: str
 
 
-class Made(Record):
+class MadeStep(Record):
     """A step that was made: its rule, the path of the old value, and what took its place (None: nothing)."""
 
     step: Step
@@ -48,67 +48,69 @@ class Made(Record):
     after: Any
 
     def __str__(self) -> str:
-        old = f"{self.path[-1]} = {shown(self.before)}"
+        old = f"{self.path[-1]} = {format_short_value(self.before)}"
         if self.step.action == "drop":
             return f"{self.step.rule}: {old} is taken out"
-        return f"{self.step.rule}: {old} becomes {self.step.to or self.step.option} = {shown(self.after)}"
+        return f"{self.step.rule}: {old} becomes {self.step.to or self.step.option} = {format_short_value(self.after)}"
 
 
 class Migration(Record):
     """What came of it: the new text, the steps made in it, and what is left to decide."""
 
     text: str
-    made: tuple[Made, ...] = ()
+    made: tuple[MadeStep, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
-def steps(release: str) -> list[Step]:
+def load_migration_steps(release: str) -> list[Step]:
     """Return the steps that count for a release, in the order of the catalogue."""
-    now = releases.index(release)
-    return [step for step in (Step(*row) for row in part("migrations")["steps"]) if releases.index(step.since) <= now]
+    now = releases.release_index(release)
+    return [step for step in (Step(*row) for row in load_built_part("migrations")["steps"]) if releases.release_index(step.since) <= now]
 
 
-def migrate(profile: Profile, config: Config, release: str) -> Migration:
+def migrate_profile(profile: Profile, config: Config, release: str) -> Migration:
     """Return the text of a profile moved to a release. ``config`` is the profile resolved. Raises NpuprofError."""
     text = profile.document.text
-    made: list[Made] = []
+    made: list[MadeStep] = []
     findings: list[Finding] = []
     gone: set[tuple[Path, str]] = set()
     data = profile.document.data
     bases: list[Path] = [(), *((("override", number)) for number in range(len(data.get("override", []))))]
-    for step in steps(release):
+    for step in load_migration_steps(release):
         for base in bases:
-            table = edit.at(data, (*base, "options"))
+            table = edit.find_at_path(data, (*base, "options"))
             if not isinstance(table, dict) or step.option not in table:
                 continue
-            if (base, step.option) in gone or condition.holds(step.when, _lookup(table, config, _inherits(step, config))) is not True:
+            if (base, step.option) in gone or condition.evaluate_condition(
+                step.when, _build_setting_lookup(table, config, _find_overruled_key(step, config))
+            ) is not True:
                 continue
             path: Path = (*base, "options", step.option)
-            certain = _certain(step, config, base, data)
-            hindrance = _hindrance(step, release, bases, data, config) if certain else ""
-            done = _step(text, step, path, table, config) if certain and not hindrance else None
+            certain = _is_step_certain(step, config, base, data)
+            hindrance = _find_hindrance(step, release, bases, data, config) if certain else ""
+            done = _apply_step(text, step, path, table, config) if certain and not hindrance else None
             if done is None:
-                findings.append(_decide(step, profile.origin(*path), profile.name, hindrance))
+                findings.append(_build_decision_finding(step, profile.origin(*path), profile.name, hindrance))
             else:
                 text, change = done
                 made.append(change)
                 gone |= {(base, step.option)} if step.to else set()
-        findings += _inherited(step, profile, config)
-    findings += _named(profile, made)
-    findings += _defaults(config, release)
+        findings += _check_inherited_value(step, profile, config)
+    findings += _check_unset_and_locked(profile, made)
+    findings += _check_changed_defaults(config, release)
     if made or profile.table.get("cann"):
-        text = _claim(text, profile, config, release, made)
+        text = _update_cann_range(text, profile, config, release, made)
     return Migration(text, tuple(made), tuple(findings))
 
 
-def _inherits(step: Step, config: Config) -> str:
+def _find_overruled_key(step: Step, config: Config) -> str:
     """Return the new name of a key where only a parent sets it so far: the value here is to overrule that one."""
     origin = config.origin(step.to) if step.action == "rename" and step.to in config.settings else None
     return step.to if origin is not None and origin.document is not config.lineage[-1].document else ""
 
 
-def _lookup(table: dict[str, Any], config: Config, overruled: str = "") -> Any:
-    def look(path: tuple[str, ...]) -> tuple[bool | None, Any]:
+def _build_setting_lookup(table: dict[str, Any], config: Config, overruled: str = "") -> Any:
+    def look_up_setting(path: tuple[str, ...]) -> tuple[bool | None, Any]:
         name = path[0]
         if name in table:
             return True, table[name]
@@ -118,20 +120,20 @@ def _lookup(table: dict[str, Any], config: Config, overruled: str = "") -> Any:
             return False, 1
         return False, None
 
-    return look
+    return look_up_setting
 
 
-def _certain(step: Step, config: Config, base: Path, data: dict[str, Any]) -> bool:
+def _is_step_certain(step: Step, config: Config, base: Path, data: dict[str, Any]) -> bool:
     if step.loss == "decide" or step.action == "tell":
         return False
     if not step.scenarios:
         return True
-    match = edit.at(data, (*base, "match", "scenario")) if base else None
+    match = edit.find_at_path(data, (*base, "match", "scenario")) if base else None
     scenario = match if isinstance(match, str) else config.scenario
     return scenario in step.scenarios
 
 
-def _hindrance(step: Step, release: str, bases: list[Path], data: dict[str, Any], config: Config) -> str:
+def _find_hindrance(step: Step, release: str, bases: list[Path], data: dict[str, Any], config: Config) -> str:
     """Return what else in the file keeps a key from getting its new name: it does so everywhere, or nowhere."""
     if step.action not in ("rename", "modes"):
         return ""
@@ -139,10 +141,12 @@ def _hindrance(step: Step, release: str, bases: list[Path], data: dict[str, Any]
         set_there = step.option in parent.document.data.get("options", {})
         if set_there and step.option not in config.lineage[-1].table.get("unset", ()):
             return f"{parent.name} sets it too and has to be migrated first"
-    ways = [other for other in steps(release) if (other.option, other.to, other.action) == (step.option, step.to, step.action)]
+    ways = [
+        other for other in load_migration_steps(release) if (other.option, other.to, other.action) == (step.option, step.to, step.action)
+    ]
     for base in bases:
         where = "an override" if base else "the preset"
-        block = edit.at(data, base) if base else data
+        block = edit.find_at_path(data, base) if base else data
         table = block.get("options", {})
         if not isinstance(table, dict):
             continue
@@ -150,76 +154,79 @@ def _hindrance(step: Step, release: str, bases: list[Path], data: dict[str, Any]
             return f"{where} sets {step.to} as well"
         if base and step.option in block.get("unset", ()):
             return "an override has it in unset"
-        if step.option in table and not any(_fits(way, base, table, data, config) for way in ways):
-            return f"{where} gives it {shown(table[step.option])}, for which {step.to} has no word"
+        if step.option in table and not any(_does_step_fit(way, base, table, data, config) for way in ways):
+            return f"{where} gives it {format_short_value(table[step.option])}, for which {step.to} has no word"
         if step.action == "modes" and base and step.option not in table and "optypelist_for_implmode" in table:
             return "an override changes optypelist_for_implmode alone"
     return ""
 
 
-def _fits(step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config) -> bool:
-    if not _certain(step, config, base, data) or condition.holds(step.when, _lookup(table, config, _inherits(step, config))) is not True:
+def _does_step_fit(step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config) -> bool:
+    if (
+        not _is_step_certain(step, config, base, data)
+        or condition.evaluate_condition(step.when, _build_setting_lookup(table, config, _find_overruled_key(step, config))) is not True
+    ):
         return False
     return step.action == "rename" or "optypelist_for_implmode" in table
 
 
-def _step(text: str, step: Step, path: Path, table: dict[str, Any], config: Config) -> tuple[str, Made] | None:
+def _apply_step(text: str, step: Step, path: Path, table: dict[str, Any], config: Config) -> tuple[str, MadeStep] | None:
     """Return the text with one step made, None where it cannot be."""
     old = table[step.option]
     if step.action == "drop":
-        return edit.edited(text, [edit.Change(path, edit.MISSING)]), Made(step, path, old, None)
+        return edit.apply_changes(text, [edit.PathChange(path, edit.MISSING)]), MadeStep(step, path, old, None)
     if step.action == "modes":
-        return _modes(text, step, path, table)
+        return _apply_modes_step(text, step, path, table)
     mark = str(old).lower() if isinstance(old, bool) else str(old)
     known = dict(step.values)
     if mark not in known:
         return None
     new = known[mark]
     if step.action == "set":
-        return edit.edited(text, [edit.Change(path, new)]), Made(step, path, old, new)
-    return renamed(text, path, step.to, new), Made(step, path, old, new)
+        return edit.apply_changes(text, [edit.PathChange(path, new)]), MadeStep(step, path, old, new)
+    return rename_toml_key(text, path, step.to, new), MadeStep(step, path, old, new)
 
 
-def _modes(text: str, step: Step, path: Path, table: dict[str, Any]) -> tuple[str, Made] | None:
-    listed = values.structured("optypelist_for_implmode", table.get("optypelist_for_implmode"))
+def _apply_modes_step(text: str, step: Step, path: Path, table: dict[str, Any]) -> tuple[str, MadeStep] | None:
+    listed = values.parse_structured_value("optypelist_for_implmode", table.get("optypelist_for_implmode"))
     if isinstance(listed, str):
         listed = [name.strip() for name in listed.split(",")]
     if not isinstance(listed, list) or not listed:
         return None  # the other half is inherited
     new = {"ByOpType": dict.fromkeys(map(str, listed), table[step.option])}
     other = (*path[:-1], "optypelist_for_implmode")
-    changes = [edit.Change(other, edit.MISSING)]
-    return edit.edited(renamed(text, path, step.to, new), changes), Made(step, path, table[step.option], new)
+    changes = [edit.PathChange(other, edit.MISSING)]
+    return edit.apply_changes(rename_toml_key(text, path, step.to, new), changes), MadeStep(step, path, table[step.option], new)
 
 
-def renamed(text: str, path: Path, name: str, value: Any) -> str:
+def rename_toml_key(text: str, path: Path, name: str, value: Any) -> str:
     """Return the text with a key renamed where it stands and given a value; comments beside it stay."""
     import tomllib
 
     plain = text.replace("\r\n", "\n")
-    rows = layout.read(plain)
+    rows = layout.parse_statements(plain)
     expected = tomllib.loads(plain)
-    edit.assign(expected, path, edit.MISSING)
-    edit.assign(expected, (*path[:-1], name), value)
+    edit.assign_at_path(expected, path, edit.MISSING)
+    edit.assign_at_path(expected, (*path[:-1], name), value)
     for row in rows:
         if row.kind == "pair" and row.path == path:
             start, end = row.value
             head = row.text[:start]
             place = head.rfind(str(path[-1]))
-            spelled = head[place:].replace(str(path[-1]), keys.segment(name), 1) if place >= 0 else ""
-            row.text = f"{head[:place]}{spelled}{keys.toml(value)}{row.text[end:]}"
-            joined = layout.join(rows)
+            spelled = head[place:].replace(str(path[-1]), keys.format_key_segment(name), 1) if place >= 0 else ""
+            row.text = f"{head[:place]}{spelled}{keys.format_toml_value(value)}{row.text[end:]}"
+            joined = layout.join_statements(rows)
             try:
-                good = bool(spelled) and edit.same(tomllib.loads(joined), expected)
+                good = bool(spelled) and edit.is_same_document(tomllib.loads(joined), expected)
             except tomllib.TOMLDecodeError:
                 good = False
             if good:
                 return joined.replace("\n", "\r\n") if "\r\n" in text else joined
-    changes = [edit.Change(path, edit.MISSING), edit.Change((*path[:-1], name), value)]
-    return edit.edited(text, changes)
+    changes = [edit.PathChange(path, edit.MISSING), edit.PathChange((*path[:-1], name), value)]
+    return edit.apply_changes(text, changes)
 
 
-def _decide(step: Step, origin: Origin | None, name: str, hindrance: str = "") -> Finding:
+def _build_decision_finding(step: Step, origin: Origin | None, name: str, hindrance: str = "") -> Finding:
     what = f"{step.rule}: {step.option} needs a decision"
     severity = "info" if step.rule == "M19" else "warning"
     if hindrance:
@@ -229,22 +236,22 @@ def _decide(step: Step, origin: Origin | None, name: str, hindrance: str = "") -
     return Finding("NP511", severity, what, step.why, step.decide, origin, step.option, (name,))
 
 
-def _inherited(step: Step, profile: Profile, config: Config) -> list[Finding]:
+def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list[Finding]:
     """Return a step that counts for a value of a parent."""
     own = step.option in profile.document.data.get("options", {})
     if own or step.option not in config.settings:
         return []
-    if condition.holds(step.when, _lookup({}, config)) is not True:
+    if condition.evaluate_condition(step.when, _build_setting_lookup({}, config)) is not True:
         return []
     origin = config.origin(step.option)
     if origin is None or origin.document is profile.document:
         return []
-    what = f"{step.rule}: {step.option} = {shown(config.settings[step.option])} comes from {origin.profile}"
+    what = f"{step.rule}: {step.option} = {format_short_value(config.settings[step.option])} comes from {origin.profile}"
     hint = f"npuprof migrate {origin.profile} --cann ..., or decide here: {step.decide}"
     return [Finding("NP513", "warning", what, step.why, hint, origin, step.option, (profile.name,))]
 
 
-def below(made: tuple[Made, ...], heirs: list[Profile]) -> list[Finding]:
+def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile]) -> list[Finding]:
     """Return the places where presets that extend the migrated one still use a key that has another name there now."""
     found = []
     for heir in heirs:
@@ -265,7 +272,7 @@ def below(made: tuple[Made, ...], heirs: list[Profile]) -> list[Finding]:
     return found
 
 
-def _named(profile: Profile, made: list[Made]) -> list[Finding]:
+def _check_unset_and_locked(profile: Profile, made: list[MadeStep]) -> list[Finding]:
     """Return the places where ``unset`` and ``locked`` name a key that was renamed."""
     found = []
     for name in ("unset", "locked"):
@@ -279,15 +286,15 @@ def _named(profile: Profile, made: list[Made]) -> list[Finding]:
     return found
 
 
-def _defaults(config: Config, release: str) -> list[Finding]:
+def _check_changed_defaults(config: Config, release: str) -> list[Finding]:
     """Return the defaults that changed between the oldest release a preset names and the one asked for."""
-    within = releases.within(config.cann) if config.cann else None
+    within = releases.find_releases_in_range(config.cann) if config.cann else None
     if not within:
         return []
-    first, now = releases.index(within[0]), releases.index(release)
+    first, now = releases.release_index(within[0]), releases.release_index(release)
     found = []
-    for option, unless, since, before, after in part("migrations")["defaults"]:
-        if not first < releases.index(since) <= now or option in config.settings or unless in config.settings:
+    for option, unless, since, before, after in load_built_part("migrations")["defaults"]:
+        if not first < releases.release_index(since) <= now or option in config.settings or unless in config.settings:
             continue
         what = f"{option} is not set, and its default changed in CANN {since}: {before}, then {after}"
         origin = next((p.origin("profile", "cann") for p in reversed(config.lineage) if "cann" in p.table), None)
@@ -296,18 +303,18 @@ def _defaults(config: Config, release: str) -> list[Finding]:
     return found
 
 
-def _claim(text: str, profile: Profile, config: Config, release: str, made: list[Made]) -> str:
+def _update_cann_range(text: str, profile: Profile, config: Config, release: str, made: list[MadeStep]) -> str:
     """Return the text with ``cann`` such that it holds the release, and none that does not know what is set now."""
     from npuprof import catalog
 
     spec = profile.table.get("cann")
-    within = releases.within(spec) if spec else None
+    within = releases.find_releases_in_range(spec) if spec else None
     if not spec or within is None:
         return text
-    came = [option for change in made if (option := catalog.option(change.step.to)) is not None]
-    unknown = any(option.states[releases.index(name)] == "." for option in came for name in within)
+    came = [option for change in made if (option := catalog.find_option(change.step.to)) is not None]
+    unknown = any(option.states[releases.release_index(name)] == "." for option in came for name in within)
     if release in within and not unknown:
         return text
     upper = [clause.strip() for clause in spec.split(",") if clause.strip().startswith("<")]
-    kept = [clause for clause in upper if release in (releases.within(clause) or ())]
-    return edit.edited(text, [edit.Change(("profile", "cann"), ",".join([f">={release}", *kept]))])
+    kept = [clause for clause in upper if release in (releases.find_releases_in_range(clause) or ())]
+    return edit.apply_changes(text, [edit.PathChange(("profile", "cann"), ",".join([f">={release}", *kept]))])

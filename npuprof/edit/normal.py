@@ -17,67 +17,67 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HEAD = ("description", "extends", "scenario", "cann", "products", "abstract", "owner", "unset", "locked")
+_PROFILE_ORDER = ("description", "extends", "scenario", "cann", "products", "abstract", "owner", "unset", "locked")
 
 
-def normal(data: dict[str, Any]) -> str:
+def format_normal_form(data: dict[str, Any]) -> str:
     """Return the normal form of a document."""
     lines: list[str] = []
     for name in dict.fromkeys((*("profile", *SECTIONS, "append", "override"), *sorted(data))):
         if name == "override" and isinstance(data.get(name), list):
             for block in data[name]:
-                lines += _override(block)
+                lines += _format_override_block(block)
         elif name == "append" and isinstance(data.get(name), dict):
             for section in dict.fromkeys((*SECTIONS, *sorted(data[name]))):
-                lines += _part(("append", section), section, data[name].get(section))
+                lines += _format_normal_section(("append", section), section, data[name].get(section))
         else:
-            lines += _part((name,), name, data.get(name))
+            lines += _format_normal_section((name,), name, data.get(name))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _override(block: Any) -> Iterator[str]:
+def _format_override_block(block: Any) -> Iterator[str]:
     if not isinstance(block, dict):
-        yield f"override = {keys.toml(block)}"
+        yield f"override = {keys.format_toml_value(block)}"
         return
     match = block.get("match")
-    yield f"override {keys.toml(dict(sorted(match.items())) if isinstance(match, dict) else match or {})}"
+    yield f"override {keys.format_toml_value(dict(sorted(match.items())) if isinstance(match, dict) else match or {})}"
     rest = {name: value for name, value in block.items() if name != "match"}
-    yield from (f"    {line}" for line in normal(rest).splitlines())
+    yield from (f"    {line}" for line in format_normal_form(rest).splitlines())
 
 
-def _part(path: tuple[str, ...], section: str, table: Any) -> Iterator[str]:
+def _format_normal_section(path: tuple[str, ...], section: str, table: Any) -> Iterator[str]:
     if table is None:
         return
     if not isinstance(table, dict):
-        yield from _lines(path, table)
+        yield from _format_normal_value(path, table)
         return
-    place = {name: index for index, name in enumerate(_HEAD)} if section == "profile" else {}
+    place = {name: index for index, name in enumerate(_PROFILE_ORDER)} if section == "profile" else {}
     if section in SECTIONS:
-        place = catalog.order(section)
+        place = catalog.record_positions(section)
     for name in sorted(table, key=lambda name: (place.get(name, len(place)), name)):
         value = table[name]
         if section in SECTIONS:
-            value = _sorted(keys.full(section, name), value)
-        yield from _lines((*path, name), value)
+            value = _sort_unordered_value(keys.format_full_key(section, name), value)
+        yield from _format_normal_value((*path, name), value)
 
 
-def _sorted(key: str, value: Any) -> Any:
+def _sort_unordered_value(key: str, value: Any) -> Any:
     """Return a value in its structured form, lists sorted where their order means nothing."""
-    structure = values.structure_of(key)
-    value = values.structured(key, value)
+    structure = values.find_structure(key)
+    value = values.parse_structured_value(key, value)
     if structure is None or not isinstance(value, (dict, list)):
         return value
-    return values.canonical(key, value) if structure.unordered else value
+    return values.build_canonical_value(key, value) if structure.unordered else value
 
 
-def _lines(path: tuple[str, ...], value: Any) -> Iterator[str]:
-    shown = ".".join(map(keys.segment, path))
+def _format_normal_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
+    shown = ".".join(map(keys.format_key_segment, path))
     if isinstance(value, dict) and value:
         for name, item in value.items():
-            yield from _lines((*path, name), item)
+            yield from _format_normal_value((*path, name), item)
     elif isinstance(value, list) and len(value) > 1:
         yield f"{shown} = ["
-        yield from (f"    {keys.toml(item)}," for item in value)
+        yield from (f"    {keys.format_toml_value(item)}," for item in value)
         yield "]"
     else:
-        yield f"{shown} = {keys.toml(value)}"
+        yield f"{shown} = {keys.format_toml_value(value)}"

@@ -12,7 +12,7 @@ from npuprof.model import Path
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
-def assign(data: Any, path: Path, value: Any) -> None:
+def assign_at_path(data: Any, path: Path, value: Any) -> None:
     """Make the same change to plain data: tables on the way are made where they are missing."""
     *way, last = path
     for part, below in zip(way, path[1:], strict=True):
@@ -32,7 +32,7 @@ def assign(data: Any, path: Path, value: Any) -> None:
         data.pop(last, None)
 
 
-def at(data: Any, path: Path) -> Any:
+def find_at_path(data: Any, path: Path) -> Any:
     """Return what plain data holds at a path, or MISSING."""
     for part in path:
         if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
@@ -42,12 +42,12 @@ def at(data: Any, path: Path) -> Any:
     return data
 
 
-def same(left: dict[str, Any], right: dict[str, Any]) -> bool:
+def is_same_document(left: dict[str, Any], right: dict[str, Any]) -> bool:
     """Return whether two documents hold the same; a table of a profile that is empty counts as none."""
-    return values.same(_pruned(left), _pruned(right))
+    return values.is_same_typed_value(_prune_empty_tables(left), _prune_empty_tables(right))
 
 
-def _pruned(data: dict[str, Any]) -> dict[str, Any]:
+def _prune_empty_tables(data: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in data.items() if value not in ({}, [])}
     if isinstance(kept.get("append"), dict):
         kept["append"] = {name: value for name, value in kept["append"].items() if value != {}}

@@ -35,15 +35,15 @@ class Difference(Record):
     new: Any = None
 
 
-QUIET = Difference()
+NO_DIFFERENCE = Difference()
 
 
-def headers(name: bytes) -> re.Pattern[bytes]:
+def compile_header_pattern(name: bytes) -> re.Pattern[bytes]:
     """Return what finds a table header that names a key."""
     return re.compile(rb"^[ \t]*\[[^\n]*" + re.escape(name), re.MULTILINE)
 
 
-def difference(old: bytes, new: bytes, name: bytes, header: re.Pattern[bytes], apart: Collection[bytes]) -> Difference | None:
+def compare_key_lines(old: bytes, new: bytes, name: bytes, header: re.Pattern[bytes], apart: Collection[bytes]) -> Difference | None:
     """Return what changes for a key called ``name`` from ``old`` to ``new``, or None where only a parser can tell.
 
     ``new`` must be a valid profile; ``header`` is ``headers(name)``. ``apart`` are more keys whose change may have consequences elsewhere.
@@ -53,7 +53,7 @@ def difference(old: bytes, new: bytes, name: bytes, header: re.Pattern[bytes], a
         return None
     if name in new and header.search(new):
         return None  # the key is a table of its own: its lines have other names
-    found = QUIET
+    found = NO_DIFFERENCE
     for number in compress(count(1), map(ne, left, right)):
         was, now = left[number - 1], right[number - 1]
         if _REMARK.fullmatch(was) and _REMARK.fullmatch(now):
@@ -65,13 +65,13 @@ def difference(old: bytes, new: bytes, name: bytes, header: re.Pattern[bytes], a
         if key != after[1] or key in STRUCTURAL or key in apart:
             return None
         if key == name:
-            if found is not QUIET:
+            if found is not NO_DIFFERENCE:
                 return None
-            found = Difference(number, _value(before), _value(after))
+            found = Difference(number, _parse_plain_scalar(before), _parse_plain_scalar(after))
     return found
 
 
-def _value(match: re.Match[bytes]) -> Any:
+def _parse_plain_scalar(match: re.Match[bytes]) -> Any:
     if match.lastindex == 2:
         return match[2] == b"true"
     return int(match[3]) if match.lastindex == 3 else match[4].decode()

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store import is_name
-from npuprof.store.git import environment, refusal
+from npuprof.store import is_profile_name
+from npuprof.store.git import build_git_environment, build_refusal_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,59 +18,65 @@ if TYPE_CHECKING:
     from npuprof.store.repository import Repository
 
 
-def status(repository: Repository) -> tuple[list[str], list[str]]:
+def list_changed_paths(repository: Repository) -> tuple[list[str], list[str]]:
     """Return the paths (from the top) of the store's profile files that differ from the last commit, and of those the untracked."""
-    listed = repository.git.run("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", ".")
+    listed = repository.git.run_command("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", ".")
     changed, untracked = [], []
     for record in os.fsdecode(listed).split("\0"):
         path = record[3:]
-        if path.endswith(".toml") and path.startswith(repository.prefix) and is_name(path[len(repository.prefix) : -5]):
+        if path.endswith(".toml") and path.startswith(repository.prefix) and is_profile_name(path[len(repository.prefix) : -5]):
             changed.append(path)
             if record.startswith("??"):
                 untracked.append(path)
     return sorted(changed), sorted(untracked)
 
 
-def commit(repository: Repository, paths: Sequence[str], untracked: Sequence[str], message: str) -> str:
+def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequence[str], message: str) -> str:
     """Commit these paths as they are in the work tree, and nothing else, staged or not; return the new commit's id.
 
     Raises NpuprofError with git's reason (a hook, no identity, a merge under way); nothing is staged then.
     """
-    git = _git(repository)
-    with _listed(paths) as every, _listed(untracked) as new, _kept(message.encode(errors="surrogateescape")) as said:
+    git = _open_git_commands(repository)
+    with (
+        _write_path_list(paths) as every,
+        _write_path_list(untracked) as new,
+        _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said,
+    ):
         if untracked:
-            _do(repository, git.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
+            _run_git_command(repository, git.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
         try:
             words = ("--only", "--quiet", "--cleanup=verbatim", f"--file={said}")
-            _do(repository, git.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
+            _run_git_command(repository, git.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
         except NpuprofError:
             if untracked:
                 git.rm("--cached", "--quiet", "--force", f"--pathspec-from-file={new}", "--pathspec-file-nul")
             raise
-    return repository.commit("HEAD")
+    return repository.resolve_commit("HEAD")
 
 
-def tag(repository: Repository, name: str, target: str, message: str) -> None:
+def create_tag(repository: Repository, name: str, target: str, message: str) -> None:
     """Make an annotated tag. Raises NpuprofError where it exists or git refuses the name."""
-    if repository.git.read([f"refs/tags/{name}"])[0] is not None:
+    if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
         what = f"the tag {name} exists already"
         raise NpuprofError([Finding("NP026", "error", what, "A released version never changes.", "release the next number")])
-    with _kept(message.encode(errors="surrogateescape")) as said:
-        _do(repository, _git(repository).tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target)
-    repository.forget()
+    with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said:
+        _run_git_command(
+            repository, _open_git_commands(repository).tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target
+        )
+    repository.clear_versions()
 
 
-def _git(repository: Repository) -> Any:
+def _open_git_commands(repository: Repository) -> Any:
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     import git
 
     opened = git.Repo(repository.folder, search_parent_directories=True)
-    ours = environment(repository.folder)
+    ours = build_git_environment(repository.folder)
     opened.git.update_environment(**{**ours, "GIT_LITERAL_PATHSPECS": "1"})
     return opened.git
 
 
-def _do(repository: Repository, command: Any, *words: str) -> None:
+def _run_git_command(repository: Repository, command: Any, *words: str) -> None:
     import git
 
     try:
@@ -78,21 +84,21 @@ def _do(repository: Repository, command: Any, *words: str) -> None:
     except git.GitCommandError as error:
         said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'")
         said = said or str(error.stdout).strip().removeprefix("stdout:").strip().strip("'")
-        raise NpuprofError([refusal(said.encode(), repository.folder)._replace(why=_rest(said))]) from None
+        raise NpuprofError([build_refusal_finding(said.encode(), repository.folder)._replace(why=_format_git_output(said))]) from None
 
 
-def _rest(said: str) -> str:
+def _format_git_output(said: str) -> str:
     """Return what else git and its hooks said, on one line."""
     return " ".join(said.split()) if "\n" in said.strip() else ""
 
 
-def _listed(paths: Sequence[str]) -> AbstractContextManager[str]:
+def _write_path_list(paths: Sequence[str]) -> AbstractContextManager[str]:
     """Make a temporary file that lists paths, each ended by NUL."""
-    return _kept(b"".join(os.fsencode(path) + b"\0" for path in paths))
+    return _hold_in_temporary_file(b"".join(os.fsencode(path) + b"\0" for path in paths))
 
 
 @contextmanager
-def _kept(content: bytes) -> Iterator[str]:
+def _hold_in_temporary_file(content: bytes) -> Iterator[str]:
     """Make a temporary file: a command line does not hold any number of paths, nor any length of message."""
     import tempfile
 

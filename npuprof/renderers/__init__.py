@@ -36,7 +36,7 @@ class Target(Record):
     write: Callable[[Config, bool], Rendered]
 
 
-def target(name: str) -> Target:
+def load_target(name: str) -> Target:
     """Return a target by name. Raises KeyError."""
     table: dict[str, Any] = import_module(f"npuprof.renderers.{MODULES[name]}").TARGETS
     found: Target = table[name]

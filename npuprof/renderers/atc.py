@@ -6,13 +6,23 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag
-from npuprof.document.keys import shown
+from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document, elsewhere, fits, left_out, not_carried, section, sidecars, unfit, wire
+from npuprof.renderers.common import (
+    add_render_header,
+    build_not_carried_error,
+    build_unfit_finding,
+    collect_sidecars,
+    config_section,
+    describe_left_out_sections,
+    encode_field_value,
+    fits_proto_field,
+    translate_surface_value,
+)
 from npuprof.renderers.environment import LONGEST
-from npuprof.renderers.quirks import finding
-from npuprof.renderers.shell import posix
+from npuprof.renderers.quirks import build_render_finding
+from npuprof.renderers.shell import quote_posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,27 +44,27 @@ _REQUIRED = {
 _FATAL = {"dynamic_batch_size", "dynamic_image_size", "dynamic_dims", "insert_op_conf", "precision_mode", "precision_mode_v2"}
 
 
-def atc(config: Config, inline: bool) -> Rendered:
+def render_atc(config: Config, inline: bool) -> Rendered:
     """Return one command line, a flag on each line; with ``inline`` on a single line."""
-    given, keys = _flags(config)
-    findings = _findings(config, given, keys)
+    given, keys = _collect_atc_flags(config)
+    findings = _check_atc_flags(config, given, keys)
     if any(item.severity == "error" for item in findings):
         raise NpuprofError(findings)
-    files = {name: file for name, (file, _) in sidecars(config).items()}
-    refused = [(flag, reason) for flag, value in given.items() if (reason := _refuses(flag, text(value)))]
+    files = {name: file for name, (file, _) in collect_sidecars(config).items()}
+    refused = [(flag, reason) for flag, value in given.items() if (reason := _explain_flag_refusal(flag, format_flag_value(value)))]
     if refused:
-        raise NpuprofError([_refused(config, keys[flag], reason) for flag, reason in refused])
-    words = [f"--{flag}={_word(value, keys[flag], files)}" for flag, value in given.items()]
+        raise NpuprofError([_build_refused_flag_finding(config, keys[flag], reason) for flag, reason in refused])
+    words = [f"--{flag}={_format_atc_argument(value, keys[flag], files)}" for flag, value in given.items()]
     line = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
     return Rendered(
-        document(config, "atc", f"{'' if inline else chr(10)}{line}\n"),
-        dict(sidecars(config).values()),
-        left_out(config, "env", "estimator"),
+        add_render_header(config, "atc", f"{'' if inline else chr(10)}{line}\n"),
+        dict(collect_sidecars(config).values()),
+        describe_left_out_sections(config, "env", "estimator"),
         tuple(findings),
     )
 
 
-def _flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
+def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the flags with their values in the catalogue's order, and the key that set each.
 
     Raises NpuprofError for options that ATC has no flag for.
@@ -62,17 +72,17 @@ def _flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
     found: dict[str, Any] = {}
     keys: dict[str, str] = {}
     lost: dict[str, str] = {}
-    for name, value in section(config, "options").items():
+    for name, value in config_section(config, "options").items():
         if name == "graph_run_mode" and value == 0 and value is not False:
             continue  # what ATC always does
-        option = catalog.option(name)
+        option = catalog.find_option(name)
         if option is None or "atc" not in option.spelling:
             lost[name] = "ATC always converts for inference." if name == "graph_run_mode" else ""
             continue
-        wired = wire(name, value)
-        if not fits(option, wired):
-            raise NpuprofError([unfit(config, name, "atc")])
-        carried, written = elsewhere(option, wired, "atc")
+        wired = encode_field_value(name, value)
+        if not fits_proto_field(option, wired):
+            raise NpuprofError([build_unfit_finding(config, name, "atc")])
+        carried, written = translate_surface_value(option, wired, "atc")
         flag = option.spelling["atc"].removeprefix("--")
         if not carried:
             lost[name] = f"--{flag} takes {' or '.join(option.surface_values['atc'].values())} there."
@@ -81,109 +91,115 @@ def _flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
             written = ";".join(f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";"))  # a scalar
         found[flag], keys[flag] = written, name
     if lost:
-        raise not_carried(config, list(lost), "atc", lost)
-    for name, value in section(config, "atc").items():
-        if catalog.flag(name) is None or isinstance(value, (dict, list)):
+        raise build_not_carried_error(config, list(lost), "atc", lost)
+    for name, value in config_section(config, "atc").items():
+        if catalog.find_flag(name) is None or isinstance(value, (dict, list)):
             key = f"atc.{name}"
             what = f"{key} cannot be carried by the target atc"
-            why = "ATC knows no such flag." if catalog.flag(name) is None else "A flag holds one text or number."
+            why = "ATC knows no such flag." if catalog.find_flag(name) is None else "A flag holds one text or number."
             raise NpuprofError(
                 [Finding("NP901", "error", what, why, "npuprof options lists them", config.origin(key), key, (config.name,))]
             )
-        if name in found and text(found[name]) != text(value):
-            raise NpuprofError([_twice(config, name, text(found[name]), text(value), keys[name])])
+        if name in found and format_flag_value(found[name]) != format_flag_value(value):
+            raise NpuprofError(
+                [_build_duplicate_flag_finding(config, name, format_flag_value(found[name]), format_flag_value(value), keys[name])]
+            )
         found[name], keys[name] = value, f"atc.{name}"
-    place = catalog.order("atc")
+    place = catalog.record_positions("atc")
     return {flag: found[flag] for flag in sorted(found, key=lambda flag: (place.get(flag, len(place)), flag))}, keys
 
 
-def _twice(config: Config, flag: str, first: str, second: str, key: str) -> Finding:
-    what = f"--{flag} is {shown(first)} by {key} and {shown(second)} by atc.{flag}"
+def _build_duplicate_flag_finding(config: Config, flag: str, first: str, second: str, key: str) -> Finding:
+    what = f"--{flag} is {format_short_value(first)} by {key} and {format_short_value(second)} by atc.{flag}"
     why = "Either is a setting of the preset, and a command line takes one."
     hint = f"unset atc.{flag}, or {key} in an [[override]] for this target"
     return Finding("NP912", "error", what, why, hint, config.origin(f"atc.{flag}"), f"atc.{flag}", (config.name,))
 
 
-def _refuses(flag: str, value: str) -> str:
+def _explain_flag_refusal(flag: str, value: str) -> str:
     if "\0" in value:
         return "holds a NUL character"
     return f"is longer than {LONGEST} bytes" if len(f"--{flag}={value}".encode()) > LONGEST else ""
 
 
-def _refused(config: Config, key: str, reason: str) -> Finding:
+def _build_refused_flag_finding(config: Config, key: str, reason: str) -> Finding:
     why = "No program could be started with it."
     return Finding("NP903", "error", f"{key} {reason}", why, "keep long values in a file", config.origin(key), key, (config.name,))
 
 
-def _word(value: Any, key: str, files: dict[str, str]) -> str:
+def _format_atc_argument(value: Any, key: str, files: dict[str, str]) -> str:
     if key in files:
-        return f'"$(dirname "$0")"/{posix(files[key], bare=True)}'
-    return posix(text(value), bare=True)
+        return f'"$(dirname "$0")"/{quote_posix(files[key], bare=True)}'
+    return quote_posix(format_flag_value(value), bare=True)
 
 
-def text(value: Any) -> str:
+def format_flag_value(value: Any) -> str:
     """Return the value of a flag as ATC reads it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _findings(config: Config, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
+def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
     found: list[Finding] = []
     mode = given.get("mode", 0)
     missing = [flag for flag in _REQUIRED.get(mode, ()) if flag not in given]
     if missing:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
-        found.append(finding(config, "NP911", "info", "", what, why, "add them to the command, or give --set atc.model=..."))
+        found.append(build_render_finding(config, "NP911", "info", "", what, why, "add them to the command, or give --set atc.model=..."))
     for flag in given:
-        record = catalog.flag(flag)
+        record = catalog.find_flag(flag)
         if record is not None:
-            found += _conflicts(config, record, given, keys)
+            found += _check_flag_conflicts(config, record, given, keys)
     if "op_select_implmode" in given:
         value = given["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"
         copy = f"copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
         hint = f"if it serves, {copy}" if value == best else f"see whether {best} serves; if so, {copy}"
         what = f"--op_select_implmode={value} is not for conversions that count"
-        found.append(finding(config, "NP913", "warning", keys["op_select_implmode"], what, _ADVICE, hint))
+        found.append(build_render_finding(config, "NP913", "warning", keys["op_select_implmode"], what, _ADVICE, hint))
         if str(value).endswith("_for_all") and "optypelist_for_implmode" in given:
             what = f"--optypelist_for_implmode has no effect beside --op_select_implmode={value}"
             why = "The values ending in _for_all read the built-in list and nothing else."
             found.append(
-                finding(
+                build_render_finding(
                     config, "NP912", "warning", keys["optypelist_for_implmode"], what, why, "unset it, or write the value without _for_all"
                 )
             )
     return found
 
 
-def _conflicts(config: Config, record: Flag, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
+def _check_flag_conflicts(config: Config, record: Flag, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
     found: list[Finding] = []
     for other in record.conflicts:
         name, equals, value = other.removeprefix("--").partition("=")
-        if name not in given or (equals and text(given[name]) != value):
+        if name not in given or (equals and format_flag_value(given[name]) != value):
             continue
-        back = catalog.flag(name)
+        back = catalog.find_flag(name)
         if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
             continue  # said once, by the other
         severity = "error" if {record.name, name} <= _FATAL else "warning"
         why = "ATC stops." if severity == "error" else "One overrules the other."
         what = f"--{record.name} and {other} exclude each other"
-        found.append(finding(config, "NP912", severity, keys[record.name], what, why, "unset one of them"))
-    lacking = [other for other in record.requires if not _met(other, given)]
+        found.append(build_render_finding(config, "NP912", severity, keys[record.name], what, why, "unset one of them"))
+    lacking = [other for other in record.requires if not _is_requirement_met(other, given)]
     if lacking:
         what = f"--{record.name} needs {' and '.join(lacking)}"
-        found.append(finding(config, "NP912", "warning", keys[record.name], what, "Without it ATC stops or ignores it.", "add it to [atc]"))
+        found.append(
+            build_render_finding(
+                config, "NP912", "warning", keys[record.name], what, "Without it ATC stops or ignores it.", "add it to [atc]"
+            )
+        )
     return found
 
 
-def _met(other: str, given: dict[str, Any]) -> bool:
+def _is_requirement_met(other: str, given: dict[str, Any]) -> bool:
     name, equals, value = other.removeprefix("--").partition("=")
     if not equals:
         return name in given
-    known = given.get(name, getattr(catalog.flag(name), "default", None))
-    return known is not None and text(known) == value
+    known = given.get(name, getattr(catalog.find_flag(name), "default", None))
+    return known is not None and format_flag_value(known) == value
 
 
 TARGETS = {
-    "atc": Target("one atc command line", "atc.sh", atc),
+    "atc": Target("one atc command line", "atc.sh", render_atc),
 }

@@ -7,7 +7,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers.stamp import stamped
+from npuprof.renderers.stamp import stamp_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ SURFACES: dict[str, tuple[str, ...]] = {
 }
 
 
-def document(config: Config, target: str, body: str) -> str:
+def add_render_header(config: Config, target: str, body: str) -> str:
     """Return a text below the comment lines that say where it came from; they hold nothing a preset could inject."""
     from npuprof import __version__
 
@@ -35,10 +35,10 @@ def document(config: Config, target: str, body: str) -> str:
         f"# target: {target}\n"
         f"# digest: sha256:{config.digest}\n"
     )
-    return stamped(head, body)
+    return stamp_text(head, body)
 
 
-def section(config: Config, name: str) -> dict[str, Any]:
+def config_section(config: Config, name: str) -> dict[str, Any]:
     """Return one section of a config, worked out once for all targets; not to be changed."""
     if "sections" not in config.memo:
         config.memo["sections"] = config.sections()
@@ -46,62 +46,62 @@ def section(config: Config, name: str) -> dict[str, Any]:
     return found
 
 
-def wire(name: str, value: Any) -> Any:
+def encode_field_value(name: str, value: Any) -> Any:
     """Return what is stored in the protobuf field of an option: a structured value as its documented text.
 
     For an option that names a file, a structured value stays a table: it has to become a file first. So does a
     value with faults, which no text can hold.
     """
     if isinstance(value, (dict, list)):
-        structure = values.structure_of(name)
+        structure = values.find_structure(name)
         if structure is not None and not structure.file:
-            text = _formatted(structure, value)
+            text = _format_structured_value(structure, value)
             return value if text is None else text
     return value
 
 
-def _formatted(structure: Structure, value: Any) -> str | None:
+def _format_structured_value(structure: Structure, value: Any) -> str | None:
     """Return the text of a structured value, None where it would not be read back as that value."""
     try:
         text = structure.format(value)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    return text if _full(structure.parse(text)) == _full(value) else None
+    return text if _drop_empty_tables(structure.parse(text)) == _drop_empty_tables(value) else None
 
 
-def _full(value: Any) -> Any:
+def _drop_empty_tables(value: Any) -> Any:
     """Return a value without its empty tables, of which some texts show nothing."""
-    return {name: _full(item) for name, item in value.items() if item != {}} if isinstance(value, dict) else value
+    return {name: _drop_empty_tables(item) for name, item in value.items() if item != {}} if isinstance(value, dict) else value
 
 
-def sidecars(config: Config) -> dict[str, tuple[str, str]]:
+def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
     """Return, for each option that is a file written out in the preset, the file's name and text. Raises NpuprofError."""
     known: dict[str, tuple[str, str]] | None = config.memo.get("sidecars")
     if known is not None:
         return known
     found: dict[str, tuple[str, str]] = {}
-    for name, value in section(config, "options").items():
-        structure = values.structure_of(name) if isinstance(value, dict) else None
+    for name, value in config_section(config, "options").items():
+        structure = values.find_structure(name) if isinstance(value, dict) else None
         if structure is not None and structure.file:
-            text = _formatted(structure, value)
+            text = _format_structured_value(structure, value)
             if text is None:
-                raise NpuprofError([unfit(config, name, structure.file)])
+                raise NpuprofError([build_unfit_finding(config, name, structure.file)])
             found[name] = (structure.file, text)
     config.memo["sidecars"] = found
     return found
 
 
-def fits(option: catalog.Option, value: Any) -> bool:
-    """Return whether the protobuf field of an option can hold a value (after ``wire``)."""
+def fits_proto_field(option: catalog.Option, value: Any) -> bool:
+    """Return whether the protobuf field of an option can hold a value (after ``encode_field_value``)."""
     if option.field == "b":
         return isinstance(value, bool)
     if option.field == "i":
         return type(value) is int and -(2**63) <= value < 2**63
-    structure = values.structure_of(option.name) if isinstance(value, dict) else None
+    structure = values.find_structure(option.name) if isinstance(value, dict) else None
     return isinstance(value, str) or (structure is not None and bool(structure.file))
 
 
-def elsewhere(option: catalog.Option, value: Any, surface: str) -> tuple[bool, Any]:
+def translate_surface_value(option: catalog.Option, value: Any, surface: str) -> tuple[bool, Any]:
     """Return whether a surface can write a value, and the value as it is written there."""
     table = option.surface_values.get(surface)
     if table is None:
@@ -110,13 +110,13 @@ def elsewhere(option: catalog.Option, value: Any, surface: str) -> tuple[bool, A
     return known in table, table.get(known)
 
 
-def not_carried(config: Config, names: list[str], target: str, reasons: dict[str, str] | None = None) -> NpuprofError:
+def build_not_carried_error(config: Config, names: list[str], target: str, reasons: dict[str, str] | None = None) -> NpuprofError:
     """Return the error for options that a target has no place for; ``reasons`` says why, name by name."""
-    return NpuprofError(_not_carried(config, name, target, (reasons or {}).get(name)) for name in names)
+    return NpuprofError(_build_not_carried_finding(config, name, target, (reasons or {}).get(name)) for name in names)
 
 
-def _not_carried(config: Config, name: str, target: str, reason: str | None) -> Finding:
-    option = catalog.option(name)
+def _build_not_carried_finding(config: Config, name: str, target: str, reason: str | None) -> Finding:
+    option = catalog.find_option(name)
     others = [other for surface in (option.spelling if option else ()) for other in SURFACES[surface] if other != target]
     hint = (
         f"it can be carried by {', '.join(others)}; unset it here, or in an [[override]] for this target"
@@ -128,18 +128,20 @@ def _not_carried(config: Config, name: str, target: str, reason: str | None) -> 
     return Finding("NP901", "error", what, why, hint, config.origin(name), name, (config.name,))
 
 
-def unfit(config: Config, name: str, target: str) -> Finding:
+def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     """Return the finding for a value of a type that its place cannot hold."""
-    from npuprof.checks.settings import faults
+    from npuprof.checks.settings import find_setting_faults
 
-    why = next((fault.message for fault in faults(name, config.settings[name])), "Its place holds another type.")
+    why = next((fault.message for fault in find_setting_faults(name, config.settings[name])), "Its place holds another type.")
     what = f"{name} cannot be carried by the target {target}"
     return Finding("NP901", "error", what, f"{why}.", "npuprof check says what to write", config.origin(name), name, (config.name,))
 
 
-_ELSEWHERE = {"env": "npuprof env", "estimator": "npuprof render --to estimator", "atc": "npuprof render --to atc"}
+_SECTION_COMMANDS = {"env": "npuprof env", "estimator": "npuprof render --to estimator", "atc": "npuprof render --to atc"}
 
 
-def left_out(config: Config, *names: str) -> tuple[str, ...]:
+def describe_left_out_sections(config: Config, *names: str) -> tuple[str, ...]:
     """Return remarks on sections that belong to other targets."""
-    return tuple(f"[{name}] ({', '.join(found)}) is for {_ELSEWHERE[name]}" for name in names if (found := section(config, name)))
+    return tuple(
+        f"[{name}] ({', '.join(found)}) is for {_SECTION_COMMANDS[name]}" for name in names if (found := config_section(config, name))
+    )

@@ -8,7 +8,7 @@ from npuprof import catalog
 from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers.common import sidecars, unfit, wire
+from npuprof.renderers.common import build_unfit_finding, collect_sidecars, encode_field_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LONGEST = 131_071
 
 
-def variables(config: Config, tell: Callable[[str], str | None] | None, folder: str) -> tuple[dict[str, str], list[str]]:
+def collect_env_variables(config: Config, tell: Callable[[str], str | None] | None, folder: str) -> tuple[dict[str, str], list[str]]:
     """Return names and values in the order of output, and remarks.
 
     ``tell`` returns what the launcher knows of this process; None is for files that many processes will read.
@@ -39,77 +39,81 @@ def variables(config: Config, tell: Callable[[str], str | None] | None, folder: 
             else:
                 notes.append(f"{name} is left out: it differs from process to process; npuprof run fills it in")
         else:
-            found[name] = _switch(name, value) if isinstance(value, bool) else str(value)
-    paths = {name: f"{folder}/{file}" for name, (file, _) in sidecars(config).items()}
+            found[name] = _format_switch_variable(name, value) if isinstance(value, bool) else str(value)
+    paths = {name: f"{folder}/{file}" for name, (file, _) in collect_sidecars(config).items()}
     for name, value in config.options.items():
-        wired = paths.get(name) or wire(name, value)
+        wired = paths.get(name) or encode_field_value(name, value)
         if isinstance(wired, (dict, list)):
-            raise NpuprofError([unfit(config, name, "env")])
-        text = as_text(wired)
-        for twin in catalog.twins().get(name, ()):
+            raise NpuprofError([build_unfit_finding(config, name, "env")])
+        text = format_variable_text(wired)
+        for twin in catalog.load_env_twins().get(name, ()):
             if twin in found:
-                order = catalog.text("env", twin).get("precedence")
+                order = catalog.find_record_texts("env", twin).get("precedence")
                 notes.append(
                     f"{twin} keeps the value of [env]; the option {name} wins where the script sets it" + (f" ({order})" if order else "")
                 )
             else:
-                found[twin] = _twin(twin, value, text)
+                found[twin] = _format_twin_variable(twin, value, text)
         found[f"NPUPROF_{name.upper()}"] = text
     found["NPUPROF_PROFILE"] = config.name
     found["NPUPROF_DIGEST"] = config.digest
-    _refuse(config, found)
+    _require_exportable(config, found)
     return found, notes
 
 
-def as_text(value: Any) -> str:
+def format_variable_text(value: Any) -> str:
     """Return what an option stores as the text of a variable: 1 and 0 for a bool."""
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _switch(name: str, value: bool) -> str:
+def _format_switch_variable(name: str, value: bool) -> str:
     """Return a bool as the variable writes it: 1 and 0 where those are its choices, else true and false."""
-    record = catalog.variable(name)
+    record = catalog.find_variable(name)
     numeric = record is not None and "1" in map(str, record.choices)
-    return as_text(value) if numeric else str(value).lower()
+    return format_variable_text(value) if numeric else str(value).lower()
 
 
-def _twin(twin: str, value: Any, text: str) -> str:
-    record = catalog.variable(twin)
+def _format_twin_variable(twin: str, value: Any, text: str) -> str:
+    record = catalog.find_variable(twin)
     assert record is not None
     spelled = str(value).lower() if isinstance(value, bool) else text
     return record.twin_values.get(spelled, spelled)
 
 
-def _refuse(config: Config, found: dict[str, str]) -> None:
+def _require_exportable(config: Config, found: dict[str, str]) -> None:
     problems = []
     for name, text in found.items():
         if not (name.isascii() and name.isidentifier()):
-            problems.append(_refusal(config, name, "is no name of a variable", "use letters, digits and '_'"))
+            problems.append(_build_variable_finding(config, name, "is no name of a variable", "use letters, digits and '_'"))
         elif "\0" in text:
-            problems.append(_refusal(config, name, "holds a NUL character", "remove it"))
+            problems.append(_build_variable_finding(config, name, "holds a NUL character", "remove it"))
         elif len(f"{name}={text}".encode()) > LONGEST:
-            problems.append(_refusal(config, name, f"is longer than {LONGEST} bytes", "keep long values in a file and pass its path"))
+            problems.append(
+                _build_variable_finding(config, name, f"is longer than {LONGEST} bytes", "keep long values in a file and pass its path")
+            )
     if problems:
         raise NpuprofError(problems)
 
 
-def _refusal(config: Config, name: str, what: str, hint: str) -> Finding:
-    key = key_of(config, name)
+def _build_variable_finding(config: Config, name: str, what: str, hint: str) -> Finding:
+    key = find_variable_key(config, name)
     message = f"{ascii(name)[1:-1]} {what}"
     return Finding("NP903", "error", message, "No program could be started with it.", hint, config.origin(key), key, (config.name,))
 
 
-def key_of(config: Config, name: str) -> str:
+def find_variable_key(config: Config, name: str) -> str:
     """Return the setting that a variable comes from."""
-    key = keys.full("env", name)
+    key = keys.format_full_key("env", name)
     if key in config.settings:
         return key
-    return next((option for option in config.options if name in (f"NPUPROF_{option.upper()}", *catalog.twins().get(option, ()))), name)
+    return next(
+        (option for option in config.options if name in (f"NPUPROF_{option.upper()}", *catalog.load_env_twins().get(option, ()))), name
+    )
 
 
-def refused(config: Config, name: str, reason: str) -> Finding:
+def build_export_finding(config: Config, name: str, reason: str) -> Finding:
     """Return the finding on a variable that a shell or a format cannot take."""
-    key = key_of(config, name)
+    key = find_variable_key(config, name)
     return Finding(
         "NP903",
         "error",

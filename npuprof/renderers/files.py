@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from npuprof.model import Record
-from npuprof.renderers.shell import SHELLS, export, posix
+from npuprof.renderers.shell import SHELLS, format_export_lines, quote_posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ class Format(Record):
     shared: bool = True
 
 
-def _nothing(name: str, text: str) -> str:
+def _accept_any_variable(name: str, text: str) -> str:
     return ""
 
 
-def _lines(line: Callable[[str, str], str]) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
+def _build_line_writer(line: Callable[[str, str], str]) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
     return lambda config, variables, files: "".join(f"{line(name, text)}\n" for name, text in variables.items())
 
 
@@ -45,7 +45,7 @@ def _lines(line: Callable[[str, str], str]) -> Callable[[Config, dict[str, str],
 _DOTENV = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
 
 
-def _dotenv(name: str, text: str) -> str:
+def _format_dotenv_line(name: str, text: str) -> str:
     if text.endswith("\\"):
         return f"{name}={text}"  # in quotes the backslash would escape the closing one
     if any(char in text for char in "\n\r'\\"):
@@ -53,7 +53,7 @@ def _dotenv(name: str, text: str) -> str:
     return f"{name}='{text}'"
 
 
-def _dotenv_refuses(name: str, text: str) -> str:
+def _explain_dotenv_refusal(name: str, text: str) -> str:
     if re.search(r"\$\{[^}:]*(?::-[^}]*)?\}", text):
         return "readers of dotenv files replace ${...}"
     if text.endswith("\\") and (re.search(r"[\n\r]|^[\s'\"]|\s#|^#", text) or text != text.strip()):
@@ -64,7 +64,7 @@ def _dotenv_refuses(name: str, text: str) -> str:
 # -- docker run --env-file: plain lines --------------------------------------------------------------------------
 
 
-def _docker_refuses(name: str, text: str) -> str:
+def _explain_docker_refusal(name: str, text: str) -> str:
     if "\n" in text or "\r" in text:
         return "a docker env-file has one line a variable"
     if len(f"{name}={text}".encode()) > 65_000:
@@ -78,11 +78,11 @@ def _docker_refuses(name: str, text: str) -> str:
 _SYSTEMD = str.maketrans({char: f"\\{char}" for char in '"\\`$'})
 
 
-def _systemd(name: str, text: str) -> str:
+def _format_systemd_line(name: str, text: str) -> str:
     return f'{name}="{text.translate(_SYSTEMD)}"'
 
 
-def _systemd_refuses(name: str, text: str) -> str:
+def _explain_systemd_refusal(name: str, text: str) -> str:
     if any((char < " " and char not in "\t\n") or char == "\x7f" for char in text):
         return "systemd drops variables with control characters"
     if any(0xFDD0 <= ord(char) <= 0xFDEF or ord(char) & 0xFFFE == 0xFFFE for char in text):
@@ -93,7 +93,7 @@ def _systemd_refuses(name: str, text: str) -> str:
 # -- GitHub Actions: the file $GITHUB_ENV --------------------------------------------------------------------------
 
 
-def _github(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+def _format_github_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
     lines = []
     for name, text in variables.items():
         if "\n" not in text:
@@ -106,7 +106,7 @@ def _github(config: Config, variables: dict[str, str], files: dict[str, str]) ->
     return "".join(lines)
 
 
-def _github_refuses(name: str, text: str) -> str:
+def _explain_github_refusal(name: str, text: str) -> str:
     if name == "NODE_OPTIONS" or name.startswith(("GITHUB_", "RUNNER_")):
         return "GitHub Actions keeps this name for itself"
     return "the runner may take a carriage return for the end of a line" if "\r" in text else ""
@@ -118,7 +118,7 @@ _YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _MOUNT = "/etc/npuprof"
 
 
-def _yaml(text: str) -> str:
+def _quote_yaml_string(text: str) -> str:
     shown = []
     for char in text:
         code = ord(char)
@@ -131,63 +131,63 @@ def _yaml(text: str) -> str:
     return f'"{"".join(shown)}"'
 
 
-def _slug(config: Config) -> str:
+def _build_configmap_name(config: Config) -> str:
     name = re.sub(r"[^a-z0-9]+", "-", config.name.lower()).strip("-")[:200].strip("-")
     same = name == config.name
     return f"npuprof-{name}" if same else "-".join(filter(None, ("npuprof", name, config.digest[:8])))
 
 
-def _configmap(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
-    name = _slug(config)
-    lines = [*_head(config, name), "data:", *(f"  {key}: {_yaml(text)}" for key, text in variables.items())]
+def _format_configmap(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+    name = _build_configmap_name(config)
+    lines = [*_format_configmap_head(config, name), "data:", *(f"  {key}: {_quote_yaml_string(text)}" for key, text in variables.items())]
     if files:
-        lines += ["---", f"# to be mounted at {_MOUNT}", *_head(config, f"{name}-files"), "data:"]
-        lines += [f"  {key}: {_yaml(text)}" for key, text in files.items()]
+        lines += ["---", f"# to be mounted at {_MOUNT}", *_format_configmap_head(config, f"{name}-files"), "data:"]
+        lines += [f"  {key}: {_quote_yaml_string(text)}" for key, text in files.items()]
     return "\n".join([*lines, ""])
 
 
-def _head(config: Config, name: str) -> list[str]:
-    marks = (f"    npuprof/preset: {_yaml(config.name)}", f"    npuprof/digest: {_yaml(config.digest)}")
+def _format_configmap_head(config: Config, name: str) -> list[str]:
+    marks = (f"    npuprof/preset: {_quote_yaml_string(config.name)}", f"    npuprof/digest: {_quote_yaml_string(config.digest)}")
     return ["apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {name}", "  annotations:", *marks]
 
 
-def _kubernetes(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
     # Kubernetes replaces $(NAME) in values, and $$ by $.
-    pairs = (f"  - name: {name}\n    value: {_yaml(text.replace('$', '$$'))}\n" for name, text in variables.items())
+    pairs = (f"  - name: {name}\n    value: {_quote_yaml_string(text.replace('$', '$$'))}\n" for name, text in variables.items())
     return "env:\n" + "".join(pairs)
 
 
 # -- Slurm, JSON ---------------------------------------------------------------------------------------------------
 
 
-def _slurm(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
-    name = posix(config.name, bare=True)
+def _format_slurm_lines(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+    name = quote_posix(config.name, bare=True)
     head = f"# For an sbatch script, below its #SBATCH lines; facts of each task come from: srun npuprof run {ascii(name)[1:-1]} -- ...\n"
-    return head + export(SHELLS["sh"], variables)
+    return head + format_export_lines(SHELLS["sh"], variables)
 
 
-def _json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
-    from npuprof.report import dump
+def _format_env_json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+    from npuprof.report import format_json_answer
 
-    return dump({"schema": "npuprof.env/1", "preset": config.name, "digest": config.digest, "env": variables})
+    return format_json_answer({"schema": "npuprof.env/1", "preset": config.name, "digest": config.digest, "env": variables})
 
 
 FORMATS: dict[str, Format] = {
-    "dotenv": Format(_lines(_dotenv), _dotenv_refuses),
-    "docker": Format(_lines(lambda name, text: f"{name}={text}"), _docker_refuses),
-    "systemd": Format(_lines(_systemd), _systemd_refuses),
-    "github": Format(_github, _github_refuses),
-    "k8s-configmap": Format(_configmap, _nothing, folder=_MOUNT),
-    "k8s-env": Format(_kubernetes, _nothing, folder=_MOUNT),
-    "slurm": Format(_slurm, _nothing),
-    "json": Format(_json, _nothing, shared=False),
+    "dotenv": Format(_build_line_writer(_format_dotenv_line), _explain_dotenv_refusal),
+    "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
+    "systemd": Format(_build_line_writer(_format_systemd_line), _explain_systemd_refusal),
+    "github": Format(_format_github_env, _explain_github_refusal),
+    "k8s-configmap": Format(_format_configmap, _accept_any_variable, folder=_MOUNT),
+    "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=_MOUNT),
+    "slurm": Format(_format_slurm_lines, _accept_any_variable),
+    "json": Format(_format_env_json, _accept_any_variable, shared=False),
 }
 
 #: The most that one ConfigMap holds, in bytes.
 LARGEST_MAP = 1_048_576
 
 
-def changes(variables: dict[str, str], environ: dict[str, str]) -> list[tuple[str, str, str | None, str | None]]:
+def compare_environment(variables: dict[str, str], environ: dict[str, str]) -> list[tuple[str, str, str | None, str | None]]:
     """Return what an export would change: sign, name, old and new value.
 
     ``-`` is for variables of another preset that this one does not set.

@@ -6,9 +6,9 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document, left_out
-from npuprof.renderers.python import literal
-from npuprof.renderers.session import FIND, OFF, imports
+from npuprof.renderers.common import add_render_header, describe_left_out_sections
+from npuprof.renderers.python import format_literal
+from npuprof.renderers.session import FIND_OPTIMIZER, SWITCH_REWRITES_OFF, format_session_imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,18 +62,22 @@ def session_config(config=None, environ=None):
 
 
 @cache
-def _body() -> str:
-    fields = {name: option.field for name in catalog.names() if (option := catalog.option(name)) and option.field}
-    rows = "".join(f"    {literal(name)}: {literal(field)},\n" for name, field in fields.items())
-    own = "{" + ", ".join(literal(f"NPUPROF_{name}") for name in _OWN) + "}"
-    return _BODY.format(imports=imports(("os", "warnings")), fields=rows, own=own, find=FIND, off=OFF)
+def _build_loader_body() -> str:
+    fields = {name: option.field for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field}
+    rows = "".join(f"    {format_literal(name)}: {format_literal(field)},\n" for name, field in fields.items())
+    own = "{" + ", ".join(format_literal(f"NPUPROF_{name}") for name in _OWN) + "}"
+    return _BODY.format(
+        imports=format_session_imports(("os", "warnings")), fields=rows, own=own, find=FIND_OPTIMIZER, off=SWITCH_REWRITES_OFF
+    )
 
 
-def loader(config: Config, inline: bool) -> Rendered:
+def render_loader(config: Config, inline: bool) -> Rendered:
     """Return the module with ``session_config(config=None)``; it is the same for every preset."""
-    return Rendered(document(config, "env-loader", _body()), {}, left_out(config, "estimator", "atc"))
+    return Rendered(
+        add_render_header(config, "env-loader", _build_loader_body()), {}, describe_left_out_sections(config, "estimator", "atc")
+    )
 
 
 TARGETS = {
-    "env-loader": Target("a script-side function that reads npuprof's variables", "env_loader.py", loader),
+    "env-loader": Target("a script-side function that reads npuprof's variables", "env_loader.py", render_loader),
 }

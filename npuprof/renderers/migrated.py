@@ -5,10 +5,10 @@ from __future__ import annotations
 from npuprof import catalog
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document, left_out, section, sidecars
-from npuprof.renderers.python import call, literal
-from npuprof.renderers.quirks import companions, finding
-from npuprof.renderers.session import bare, builder, imports, parameters
+from npuprof.renderers.common import add_render_header, collect_sidecars, config_section, describe_left_out_sections
+from npuprof.renderers.python import format_call, format_literal
+from npuprof.renderers.quirks import build_render_finding, find_companion_lines
+from npuprof.renderers.session import format_bare_session, format_parameter_map, format_session_function, format_session_imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,67 +140,69 @@ init_sess.close()
 }
 
 
-def _writer(target: str) -> Callable[[Config, bool], Rendered]:
-    def write(config: Config, inline: bool) -> Rendered:
+def _build_migrated_writer(target: str) -> Callable[[Config, bool], Rendered]:
+    def render_migrated_target(config: Config, inline: bool) -> Rendered:
         names: list[str] | None = None
-        notes = left_out(config, "env", "estimator", "atc")
+        notes = describe_left_out_sections(config, "env", "estimator", "atc")
         if target == "initialize-system":
-            names, later = _early(config)
+            names, later = _split_early_options(config)
             if later:
                 notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains", *notes)
-        return _rendered(config, target, _SHAPES[target], names, inline, notes)
+        return _render_session_shape(config, target, _SHAPES[target], names, inline, notes)
 
-    return write
+    return render_migrated_target
 
 
-def _early(config: Config) -> tuple[list[str], list[str]]:
+def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
     """Return the options that must stand in the session of initialize_system, and the others."""
     early: list[str] = []
     later: list[str] = []
-    for name in section(config, "options"):
-        option = catalog.option(name)
+    for name in config_section(config, "options"):
+        option = catalog.find_option(name)
         unknown = option is None or option.field is None  # reported, not passed over
         (early if unknown or name in REPEATED or (option and option.level == "init") else later).append(name)
     return early, later
 
 
-def _rendered(config: Config, target: str, shape: Shape, names: list[str] | None, inline: bool, notes: tuple[str, ...]) -> Rendered:
-    files = {file: text for name, (file, text) in sidecars(config).items() if names is None or name in names}
-    remarks, more = companions(config, target)
-    lines = parameters(config, names, "" if inline else "    ", target)
+def _render_session_shape(
+    config: Config, target: str, shape: Shape, names: list[str] | None, inline: bool, notes: tuple[str, ...]
+) -> Rendered:
+    files = {file: text for name, (file, text) in collect_sidecars(config).items() if names is None or name in names}
+    remarks, more = find_companion_lines(config, target)
+    lines = format_parameter_map(config, names, "" if inline else "    ", target)
     if inline:
-        body = bare(lines, remarks, bool(files)) + shape.inline
+        body = format_bare_session(lines, remarks, bool(files)) + shape.inline
     else:
         standard = {*shape.standard, *(("os",) if files else ())}
-        body = f"\n{imports(standard, shape.bridge)}\n\n"
-        body += f"{builder(shape.doc, lines, remarks, shape.result)}{shape.functions}"
-    return Rendered(document(config, target, body), files, notes, (*more, *_initial(config, target)))
+        body = f"\n{format_session_imports(standard, shape.bridge)}\n\n"
+        body += f"{format_session_function(shape.doc, lines, remarks, shape.result)}{shape.functions}"
+    return Rendered(add_render_header(config, target, body), files, notes, (*more, *_check_initial_options(config, target)))
 
 
-def _initial(config: Config, target: str) -> tuple[Finding, ...]:
+def _check_initial_options(config: Config, target: str) -> tuple[Finding, ...]:
     """Return the finding on options that init_resource or initialize_system must be given as well."""
     if target in ("initialize-system", "init-resource"):
         return ()
-    late = [name for name in section(config, "options") if (option := catalog.option(name)) and option.level == "init"]
+    late = [name for name in config_section(config, "options") if (option := catalog.find_option(name)) and option.level == "init"]
     if not late:
         return ()
     what = f"{', '.join(late)} must also be in the session of init_resource or initialize_system, where the script calls one"
     why = "The first session of a process starts the engine; what later ones say of these options is ignored."
     hint = "npuprof render --to init-resource, or --to initialize-system, writes it"
-    return (finding(config, "NP907", "info", late[0], what, why, hint),)
+    return (build_render_finding(config, "NP907", "info", late[0], what, why, hint),)
 
 
-def _estimator(config: Config, inline: bool) -> Rendered:
+def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
     """Return the target estimator-migrated: tf.estimator.RunConfig through npu_run_config_init."""
-    known = {name: value for name, value in section(config, "estimator").items() if name in RUN_CONFIG}
-    lost = [name for name in section(config, "estimator") if name not in RUN_CONFIG]
+    known = {name: value for name, value in config_section(config, "estimator").items() if name in RUN_CONFIG}
+    lost = [name for name in config_section(config, "estimator") if name not in RUN_CONFIG]
     if lost:
-        raise NpuprofError([_no_argument(config, name) for name in lost])
-    given = [f"{name}={literal(value)}" for name, value in known.items()]
+        raise NpuprofError([_build_no_argument_finding(config, name) for name in lost])
+    given = [f"{name}={format_literal(value)}" for name, value in known.items()]
     indent = "" if inline else "    "
     inner = "config" if inline else "session_config(config.session_config)"
     head = "tf.estimator.RunConfig(" if inline else "config.replace("
-    made = "\n".join(call((head, [*given, f"session_config={inner}"], ")"), indent)).lstrip()
+    made = "\n".join(format_call((head, [*given, f"session_config={inner}"], ")"), indent)).lstrip()
     if inline:
         tail = f"run_config = {made}\nrun_config = npu_run_config_init(run_config=run_config)\n"
     else:
@@ -214,7 +216,7 @@ def run_config(config=None):
     return npu_run_config_init(run_config=config)
 '''
     shape = Shape(("npu_run_config_init",), tail, tail)
-    return _rendered(config, "estimator-migrated", shape, None, inline, left_out(config, "env", "atc"))
+    return _render_session_shape(config, "estimator-migrated", shape, None, inline, describe_left_out_sections(config, "env", "atc"))
 
 
 #: The arguments below [estimator] that tf.estimator.RunConfig has too.
@@ -224,7 +226,7 @@ RUN_CONFIG = (
 )  # fmt: skip
 
 
-def _no_argument(config: Config, name: str) -> Finding:
+def _build_no_argument_finding(config: Config, name: str) -> Finding:
     key = f"estimator.{name}"
     what = f"{key} cannot be carried by the target estimator-migrated"
     why = "tf.estimator.RunConfig has no such argument."
@@ -238,6 +240,8 @@ _SUMMARIES = {
     "initialize-system": "the session that runs initialize_system, with what must be repeated there",
 }
 TARGETS = {
-    **{name: Target(_SUMMARIES[name], f"{name.replace('-', '_')}.py", _writer(name)) for name in _SHAPES},
-    "estimator-migrated": Target("migrated scripts: RunConfig through npu_run_config_init", "estimator_migrated.py", _estimator),
+    **{name: Target(_SUMMARIES[name], f"{name.replace('-', '_')}.py", _build_migrated_writer(name)) for name in _SHAPES},
+    "estimator-migrated": Target(
+        "migrated scripts: RunConfig through npu_run_config_init", "estimator_migrated.py", _render_migrated_estimator
+    ),
 }

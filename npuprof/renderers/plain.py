@@ -7,15 +7,15 @@ from typing import Any
 from npuprof.document import keys
 from npuprof.model import SECTIONS
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import document, section
-from npuprof.report import dump
+from npuprof.renderers.common import add_render_header, config_section
+from npuprof.report import format_json_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
 
-def as_dict(config: Config) -> dict[str, Any]:
+def build_config_fields(config: Config) -> dict[str, Any]:
     """Return a config as the fields of its JSON form."""
     return {
         "schema": "npuprof.config/1",
@@ -28,29 +28,29 @@ def as_dict(config: Config) -> dict[str, Any]:
         "lineage": [profile.name for profile in config.lineage],
         "context": {name: value for name, value in config.context._asdict().items() if value},
         "digest": config.digest,
-        **{name: section(config, name) for name in SECTIONS},
+        **{name: config_section(config, name) for name in SECTIONS},
     }
 
 
-def json(config: Config, inline: bool) -> Rendered:
+def render_json(config: Config, inline: bool) -> Rendered:
     """Return the JSON form."""
-    return Rendered(dump(as_dict(config)))
+    return Rendered(format_json_answer(build_config_fields(config)))
 
 
-def toml(config: Config, inline: bool) -> Rendered:
+def render_toml(config: Config, inline: bool) -> Rendered:
     """Return a profile without parents that resolves to the same settings."""
     head = {"description": config.description, "scenario": config.scenario, "cann": config.cann, "products": list(config.products)}
     tables = {"profile": {name: value for name, value in head.items() if value}}
-    tables.update({name: found for name in SECTIONS if (found := section(config, name))})
+    tables.update({name: found for name in SECTIONS if (found := config_section(config, name))})
     lines = (
-        f"[{name}]\n" + "".join([f"{keys.segment(key)} = {keys.toml(value)}\n" for key, value in table.items()])
+        f"[{name}]\n" + "".join([f"{keys.format_key_segment(key)} = {keys.format_toml_value(value)}\n" for key, value in table.items()])
         for name, table in tables.items()
     )
     body = "\n".join(lines)
-    return Rendered(body if inline else document(config, "toml", f"\n{body}"))
+    return Rendered(body if inline else add_render_header(config, "toml", f"\n{body}"))
 
 
 TARGETS = {
-    "toml": Target("the flattened profile as TOML", "profile.toml", toml),
-    "json": Target("the flattened profile as JSON", "profile.json", json),
+    "toml": Target("the flattened profile as TOML", "profile.toml", render_toml),
+    "json": Target("the flattened profile as JSON", "profile.json", render_json),
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.model import NpuprofError
-from npuprof.renderers.common import fits, not_carried, sidecars, unfit, wire
+from npuprof.renderers.common import build_not_carried_error, build_unfit_finding, collect_sidecars, encode_field_value, fits_proto_field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
     from npuprof.resolve.config import Config
 
-_OFF = 2  # RewriterConfig.OFF
+_REWRITER_OFF = 2  # RewriterConfig.OFF
 
 
-def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
+def fill_config_proto(config: Config, config_proto: Any, folder: str | None = None) -> Any:
     """Set the options in ``config_proto.graph_options``; return it.
 
     Sidecar files are written to ``folder``, by default npuprof's cache. Raises NpuprofError for options that
     no protobuf field holds, before anything is changed.
     """
     options = config.options
-    records = {name: catalog.option(name) for name in options}
+    records = {name: catalog.find_option(name) for name in options}
     lost = [name for name, record in records.items() if record is None or record.field is None]
     if lost:
-        raise not_carried(config, lost, "session")
+        raise build_not_carried_error(config, lost, "session")
     for name, record in records.items():
-        if record is not None and not fits(record, wire(name, options[name])):
-            raise NpuprofError([unfit(config, name, "session")])
-    paths = {name: os.path.join(folder or cache(config), file) for name, (file, _) in sidecars(config).items()}
+        if record is not None and not fits_proto_field(record, encode_field_value(name, options[name])):
+            raise NpuprofError([build_unfit_finding(config, name, "session")])
+    paths = {name: os.path.join(folder or sidecar_cache_folder(config), file) for name, (file, _) in collect_sidecars(config).items()}
     if paths:
-        write_sidecars(config, folder or cache(config))
+        write_sidecars(config, folder or sidecar_cache_folder(config))
     rewrite_options = config_proto.graph_options.rewrite_options
     for entry in rewrite_options.custom_optimizers:
         if entry.name == "NpuOptimizer":
@@ -46,35 +46,35 @@ def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
         record = records[name]
         assert record is not None
         assert record.field is not None
-        stored = paths.get(name, wire(name, value))
+        stored = paths.get(name, encode_field_value(name, value))
         setattr(entry.parameter_map[name], record.field, stored.encode() if record.field == "s" else stored)
-    rewrite_options.remapping = _OFF
-    rewrite_options.memory_optimization = _OFF
+    rewrite_options.remapping = _REWRITER_OFF
+    rewrite_options.memory_optimization = _REWRITER_OFF
     return config_proto
 
 
-def cache(config: Config) -> str:
+def sidecar_cache_folder(config: Config) -> str:
     """Return the folder for the sidecar files of a config: named by the digest, so never stale."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(os.path.abspath(base), "npuprof", config.digest)
 
 
-def facts(environ: Mapping[str, str]) -> Callable[[str], str | None]:
+def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]:
     """Return a function that tells what the launcher knows of this process, from variables and the rank table."""
-    from npuprof.catalog.launchers import fact
+    from npuprof.catalog.launchers import find_launcher_fact
 
-    def tell(name: str) -> str | None:
-        told = fact(name, environ)
+    def find_known_fact(name: str) -> str | None:
+        told = find_launcher_fact(name, environ)
         path = environ.get("RANK_TABLE_FILE")
         if told is not None or not path:
             return told
         try:
             with open(path, encoding="utf-8") as file:
-                return fact(name, environ, file.read(_LARGEST_TABLE))
+                return find_launcher_fact(name, environ, file.read(_LARGEST_TABLE))
         except (OSError, ValueError):
             return None
 
-    return tell
+    return find_known_fact
 
 
 #: No rank table is longer, in characters.
@@ -83,9 +83,9 @@ _LARGEST_TABLE = 64 * 1024 * 1024
 
 def write_sidecars(config: Config, folder: str) -> None:
     """Write the sidecar files of a config into a folder. Raises NpuprofError."""
-    from npuprof.report.output import make_folder, write_all
+    from npuprof.report.output import make_folder, write_files_atomically
 
-    files = dict(sidecars(config).values())
+    files = dict(collect_sidecars(config).values())
     if files:
         make_folder(folder)
-        write_all({os.path.join(folder, name): text for name, text in files.items()})
+        write_files_atomically({os.path.join(folder, name): text for name, text in files.items()})

@@ -6,24 +6,24 @@ from typing import Any
 
 WIDTH = 88
 #: The folder of the rendered file, where its sidecar files lie.
-HERE = "os.path.dirname(os.path.abspath(__file__))"
+SCRIPT_FOLDER = "os.path.dirname(os.path.abspath(__file__))"
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def literal(value: Any) -> str:
+def format_literal(value: Any) -> str:
     """Return a value as a Python literal; texts in double quotes unless single ones need fewer escapes."""
     if isinstance(value, str):
-        return _text(value)
+        return _quote_python_string(value)
     if isinstance(value, list):
-        return "[" + ", ".join(map(literal, value)) + "]"
+        return "[" + ", ".join(map(format_literal, value)) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{literal(name)}: {literal(item)}" for name, item in value.items()) + "}"
+        return "{" + ", ".join(f"{format_literal(name)}: {format_literal(item)}" for name, item in value.items()) + "}"
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return f'float("{value}")'
     return repr(value)
 
 
-def _text(text: str) -> str:
+def _quote_python_string(text: str) -> str:
     if '"' not in text and "\\" not in text and text.isprintable():
         return f'"{text}"'
     quote = "'" if '"' in text and text.count('"') > text.count("'") else '"'
@@ -41,30 +41,30 @@ def _text(text: str) -> str:
     return quote + "".join(shown) + quote
 
 
-def statement(head: str, argument: str, tail: str, indent: str = "") -> list[str]:
+def format_statement(head: str, argument: str, tail: str, indent: str = "") -> list[str]:
     """Return ``head + argument + tail`` as one line, or broken after ``head`` where it is too long.
 
     ``head`` ends in an opening bracket, ``tail`` starts with the closing one. Where even the head of an
     assignment is too long, its right side goes into brackets.
     """
     line = f"{indent}{head}{argument}{tail}"
-    if width(line) <= WIDTH:
+    if measure_width(line) <= WIDTH:
         return [line]
     target, equals, right = head.rpartition(" = ")
-    if equals and width(f"{indent}{head}") > WIDTH:
-        return [f"{indent}{target} = (", *statement(right, argument, tail, f"{indent}    "), f"{indent})"]
+    if equals and measure_width(f"{indent}{head}") > WIDTH:
+        return [f"{indent}{target} = (", *format_statement(right, argument, tail, f"{indent}    "), f"{indent})"]
     return [f"{indent}{head}", f"{indent}    {argument}", f"{indent}{tail}"]
 
 
-def assignment(target: str, value: str, indent: str = "") -> list[str]:
+def format_assignment(target: str, value: str, indent: str = "") -> list[str]:
     """Return ``target = value``, the value in brackets on a line of its own where only that makes it fit."""
     line = f"{indent}{target} = {value}"
-    if width(line) <= WIDTH or len(indent) + 4 + width(value) > WIDTH:
+    if measure_width(line) <= WIDTH or len(indent) + 4 + measure_width(value) > WIDTH:
         return [line]
     return [f"{indent}{target} = (", f"{indent}    {value}", f"{indent})"]
 
 
-def call(argument: Any, indent: str = "", end: str = "") -> list[str]:
+def format_call(argument: Any, indent: str = "", end: str = "") -> list[str]:
     """Return the lines of a call or an argument.
 
     Text is an argument as it is. ``(head, body, tail)`` with a text in the middle is broken where it is too long
@@ -75,14 +75,14 @@ def call(argument: Any, indent: str = "", end: str = "") -> list[str]:
         return [f"{indent}{argument}{end}"]
     head, body, tail = argument
     if isinstance(body, str):
-        return statement(head, body, f"{tail}{end}", indent)
+        return format_statement(head, body, f"{tail}{end}", indent)
     if not body:
         return [f"{indent}{head}{tail}{end}"]
-    inner = [line for item in body for line in call(item, f"{indent}    ", ",")]
+    inner = [line for item in body for line in format_call(item, f"{indent}    ", ",")]
     return [f"{indent}{head}", *inner, f"{indent}{tail}{end}"]
 
 
-def width(text: str) -> int:
+def measure_width(text: str) -> int:
     """Return the columns a text takes, wide characters counting two, as black counts."""
     if text.isascii():
         return len(text)

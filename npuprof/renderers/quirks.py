@@ -17,7 +17,7 @@ _LOOPS = {
 _ACCELERATED = ("session", "session-migrated", "estimator", "estimator-migrated", "keras", "env-loader")
 
 
-def companions(config: Config, target: str) -> tuple[list[str], tuple[Finding, ...]]:
+def find_companion_lines(config: Config, target: str) -> tuple[list[str], tuple[Finding, ...]]:
     """Return the remarks for the rendered code, and findings, on lines that the script has to add."""
     remarks: list[str] = []
     findings: list[Finding] = []
@@ -29,7 +29,7 @@ def companions(config: Config, target: str) -> tuple[list[str], tuple[Finding, .
         remarks += ["The script has to train with this hook, or acceleration never ends:", hook]
         pair = "LOSS_NOW and TARGET_LOSS" if loss else "STEP_NOW and TOTAL_STEP"
         findings.append(
-            finding(
+            build_render_finding(
                 config,
                 "NP905",
                 "warning",
@@ -44,7 +44,7 @@ def companions(config: Config, target: str) -> tuple[list[str], tuple[Finding, .
         line = _LOOPS[target].format(count=count)
         remarks += ["The loop on the device needs this in the script as well:", line]
         findings.append(
-            finding(
+            build_render_finding(
                 config,
                 "NP906",
                 "info",
@@ -57,7 +57,7 @@ def companions(config: Config, target: str) -> tuple[list[str], tuple[Finding, .
     return remarks, tuple(findings)
 
 
-def finding(config: Config, code: str, severity: str, key: str, what: str, why: str, hint: str) -> Finding:
+def build_render_finding(config: Config, code: str, severity: str, key: str, what: str, why: str, hint: str) -> Finding:
     """Return a finding; at the place that set its key, where it is more than a note."""
     origin = config.origin(key) if severity != "info" and key in config.settings else None
     return Finding(code, severity, what, why, hint, origin, key, (config.name,))

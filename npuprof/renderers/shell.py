@@ -23,11 +23,11 @@ class Shell(Record):
     use: str
 
 
-def _nothing(text: str) -> str:
+def _accept_any_text(text: str) -> str:
     return ""
 
 
-def posix(text: str, bare: bool = False) -> str:
+def quote_posix(text: str, bare: bool = False) -> str:
     """Return text quoted for sh; with ``bare`` only where it has to be."""
     if bare and text and all(char in _PLAIN for char in text):
         return text
@@ -37,17 +37,17 @@ def posix(text: str, bare: bool = False) -> str:
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
 
 
-def _fish(text: str) -> str:
+def _quote_fish(text: str) -> str:
     # A command substitution splits at line ends, so they are written outside of the quotes.
     body = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "'\\n'").replace("\r", "'\\r'")
     return f"'{body}'"
 
 
-def _tcsh(text: str) -> str:
+def _quote_tcsh(text: str) -> str:
     return "'" + text.replace("'", "'\\''").replace("!", "\\!") + "'"
 
 
-def _tcsh_refuses(text: str) -> str:
+def _explain_tcsh_refusal(text: str) -> str:
     # Between backquotes tcsh makes a blank of every line end, and no quoting brings it back.
     return "tcsh cannot take a line end through eval" if "\n" in text or "\r" in text else ""
 
@@ -55,7 +55,7 @@ def _tcsh_refuses(text: str) -> str:
 _CONTROL = {"\n": "`n", "\r": "`r", "\t": "`t", "\b": "`b", "\f": "`f", "\v": "`v", "\a": "`a", "\x1b": "`e"}
 
 
-def _pwsh(text: str) -> str:
+def _quote_pwsh(text: str) -> str:
     if any(char < " " for char in text):
         # Curly quotes end a string in PowerShell as straight ones do.
         body = "".join(_CONTROL.get(char) or (f"`{char}" if char in '`"$\u201c\u201d\u201e' else char) for char in text)
@@ -63,28 +63,29 @@ def _pwsh(text: str) -> str:
     return "'" + "".join(char * 2 if char in "'\u2018\u2019\u201a\u201b" else char for char in text) + "'"
 
 
-def _pwsh_refuses(text: str) -> str:
+def _explain_pwsh_refusal(text: str) -> str:
     return "" if text else "PowerShell removes a variable that is set to an empty text"
 
 
 SHELLS: dict[str, Shell] = {
-    "bash": Shell("export {name}={value}", "unset {name}", posix, _nothing, 'eval "$(npuprof env NAME --shell bash)"'),
-    "zsh": Shell("export {name}={value}", "unset {name}", posix, _nothing, 'eval "$(npuprof env NAME --shell zsh)"'),
-    "sh": Shell("export {name}={value}", "unset {name}", posix, _nothing, 'eval "$(npuprof env NAME --shell sh)"'),
-    "fish": Shell("set -gx {name} {value};", "set -e {name};", _fish, _nothing, "npuprof env NAME --shell fish | source"),
-    "tcsh": Shell("setenv {name} {value};", "unsetenv {name};", _tcsh, _tcsh_refuses, 'eval "`npuprof env NAME --shell tcsh`"'),
+    "bash": Shell("export {name}={value}", "unset {name}", quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell bash)"'),
+    "zsh": Shell("export {name}={value}", "unset {name}", quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell zsh)"'),
+    "sh": Shell("export {name}={value}", "unset {name}", quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell sh)"'),
+    "fish": Shell("set -gx {name} {value};", "set -e {name};", _quote_fish, _accept_any_text, "npuprof env NAME --shell fish | source"),
+    "tcsh": Shell("setenv {name} {value};", "unsetenv {name};", _quote_tcsh, _explain_tcsh_refusal,
+                  'eval "`npuprof env NAME --shell tcsh`"'),
     "pwsh": Shell(
-        "${{env:{name}}} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}", _pwsh, _pwsh_refuses,
+        "${{env:{name}}} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}", _quote_pwsh, _explain_pwsh_refusal,
         "npuprof env NAME --shell pwsh | Out-String | Invoke-Expression",
     ),
 }  # fmt: skip
 
 
-def export(shell: Shell, variables: dict[str, str]) -> str:
+def format_export_lines(shell: Shell, variables: dict[str, str]) -> str:
     """Return the lines that set variables; values must have been asked of ``refuses`` before."""
     return "".join(f"{shell.assign.format(name=name, value=shell.quote(text))}\n" for name, text in variables.items())
 
 
-def clear(shell: Shell, names: list[str]) -> str:
+def format_clear_lines(shell: Shell, names: list[str]) -> str:
     """Return the lines that undo an export."""
     return "".join(f"{shell.clear.format(name=name)}\n" for name in names)

@@ -14,41 +14,44 @@ _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF names them, and as we count them
 
 
-def paint(text: str, code: str, coloured: bool) -> str:
+def paint_text(text: str, code: str, coloured: bool) -> str:
     """Return text in a terminal colour."""
     return f"\033[{code}m{text}\033[0m" if coloured else text
 
 
-def findings_text(findings: Sequence[Finding], coloured: bool = False) -> str:
+def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
     """Return findings with their source lines, why and what to try."""
-    return "".join(_one(finding, coloured) for finding in findings)
+    return "".join(_format_finding(finding, coloured) for finding in findings)
 
 
-def _one(finding: Finding, coloured: bool) -> str:
-    severity = paint(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
-    place = f"{paint(visible(finding.place), '1', coloured)}: " if finding.place else ""
-    lines = [f"{place}{severity} {finding.code}: {visible(finding.message)}"]
-    source = _source_line(finding)
+def _format_finding(finding: Finding, coloured: bool) -> str:
+    severity = paint_text(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
+    place = f"{paint_text(escape_controls(finding.place), '1', coloured)}: " if finding.place else ""
+    lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
+    source = _read_source_line(finding)
     if source is not None:
         number = str(finding.line)
-        caret = " " * _width(source[: finding.column - 1]) + "^"
-        lines += [f"  {number} | {visible(source)}", f"  {' ' * len(number)} | {paint(caret, _COLOURS[finding.severity], coloured)}"]
+        caret = " " * _measure_display_width(source[: finding.column - 1]) + "^"
+        lines += [
+            f"  {number} | {escape_controls(source)}",
+            f"  {' ' * len(number)} | {paint_text(caret, _COLOURS[finding.severity], coloured)}",
+        ]
     if finding.why:
-        lines.append(f"  why: {visible(finding.why)}")
+        lines.append(f"  why: {escape_controls(finding.why)}")
     if finding.hint:
-        lines.append(f"  try: {visible(finding.hint)}")
+        lines.append(f"  try: {escape_controls(finding.hint)}")
     author = finding.origin.profile if finding.origin else ""
     heirs = [name for name in finding.profiles if name != author]
     if heirs and author:
-        lines.append(f"  in:  {_names([author, *heirs] if author in finding.profiles else heirs)}")
+        lines.append(f"  in:  {_format_profile_names([author, *heirs] if author in finding.profiles else heirs)}")
     return "\n".join(lines) + "\n"
 
 
-def _names(names: Sequence[str]) -> str:
+def _format_profile_names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:7])} and {len(names) - 7} more"
 
 
-def _source_line(finding: Finding) -> str | None:
+def _read_source_line(finding: Finding) -> str | None:
     if not finding.line:
         return None
     if finding.origin is not None:
@@ -65,18 +68,18 @@ def _source_line(finding: Finding) -> str | None:
     return line if len(line) <= 400 else None
 
 
-def _width(text: str) -> int:
-    return sum(2 if "\u1100" <= char <= "\uffdc" and char not in "\u2018\u2019" else 1 for char in visible(text))
+def _measure_display_width(text: str) -> int:
+    return sum(2 if "\u1100" <= char <= "\uffdc" and char not in "\u2018\u2019" else 1 for char in escape_controls(text))
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return text with control characters shown, so that no file content can move a terminal's cursor."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char == " " else "    " if char == "\t" else repr(char)[1:-1] for char in text)
 
 
-def as_dict(finding: Finding) -> dict[str, Any]:
+def build_finding_dict(finding: Finding) -> dict[str, Any]:
     """Return a finding as the fields of the JSON form."""
     return {
         "code": finding.code,
@@ -92,56 +95,56 @@ def as_dict(finding: Finding) -> dict[str, Any]:
     }
 
 
-def dump(value: Any) -> str:
+def format_json_answer(value: Any) -> str:
     """Return a JSON answer: indented, not escaped, ending in a newline."""
     import json
 
     try:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False) + "\n"
     except ValueError:
-        return dump(_finite(value))
+        return format_json_answer(_replace_infinite_numbers(value))
     return text.encode(errors="backslashreplace").decode()  # a file name that is no text: \\udcff, as JSON writes it
 
 
-def _finite(value: Any) -> Any:
+def _replace_infinite_numbers(value: Any) -> Any:
     """Return a value with the numbers that JSON has no form for as the text that TOML has for them."""
     if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
+        return {name: _replace_infinite_numbers(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [_replace_infinite_numbers(item) for item in value]
     return str(value) if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))) else value
 
 
-def _json(findings: Sequence[Finding]) -> str:
-    return dump({"schema": "npuprof.findings/1", "findings": [as_dict(finding) for finding in findings]})
+def _format_json_findings(findings: Sequence[Finding]) -> str:
+    return format_json_answer({"schema": "npuprof.findings/1", "findings": [build_finding_dict(finding) for finding in findings]})
 
 
-def _github(findings: Sequence[Finding]) -> str:
-    return "".join(_annotation(finding) for finding in findings)
+def _format_github_findings(findings: Sequence[Finding]) -> str:
+    return "".join(_format_github_annotation(finding) for finding in findings)
 
 
-def _annotation(finding: Finding) -> str:
+def _format_github_annotation(finding: Finding) -> str:
     level = {"error": "error", "warning": "warning", "info": "notice"}[finding.severity]
     places = {"file": finding.path, "line": finding.line or None, "col": finding.column or None, "title": f"npuprof {finding.code}"}
-    shown = ",".join(f"{name}={_escape(str(value), property_=True)}" for name, value in places.items() if value)
+    shown = ",".join(f"{name}={_escape_github_text(str(value), property_=True)}" for name, value in places.items() if value)
     parts = [finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {finding.hint}" if finding.hint else ""]
-    return f"::{level} {shown}::{_escape(chr(10).join(filter(None, parts)))}\n"
+    return f"::{level} {shown}::{_escape_github_text(chr(10).join(filter(None, parts)))}\n"
 
 
-def _escape(text: str, property_: bool = False) -> str:
+def _escape_github_text(text: str, property_: bool = False) -> str:
     for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *(((":", "%3A"), (",", "%2C")) if property_ else ())):
         text = text.replace(char, code)
     return text.encode(errors="backslashreplace").decode()
 
 
-def _sarif(findings: Sequence[Finding]) -> str:
+def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     from npuprof import __version__
     from npuprof.catalog import pages
 
     codes = sorted({finding.code for finding in findings})
     described = []
     for code in codes:
-        page = pages.page(code)
+        page = pages.find_page(code)
         described.append({"id": code, "shortDescription": {"text": page.title}, "help": {"text": f"{page.why} {page.fix}".strip()}})
     results = []
     for finding in findings:
@@ -162,7 +165,7 @@ def _sarif(findings: Sequence[Finding]) -> str:
             result["locations"] = [{"physicalLocation": location}]
         results.append(result)
     driver = {"name": "npuprof", "version": __version__, "rules": described}
-    return dump({
+    return format_json_answer({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
@@ -170,15 +173,19 @@ def _sarif(findings: Sequence[Finding]) -> str:
 
 
 #: Machine forms of a list of findings, by ``--format``.
-FORMATS: dict[str, Callable[[Sequence[Finding]], str]] = {"json": _json, "sarif": _sarif, "github": _github}
+FORMATS: dict[str, Callable[[Sequence[Finding]], str]] = {
+    "json": _format_json_findings,
+    "sarif": _format_sarif_findings,
+    "github": _format_github_findings,
+}
 
 
-def summary(findings: Sequence[Finding]) -> str:
+def format_severity_counts(findings: Sequence[Finding]) -> str:
     """Return the counts by severity: ``2 errors, 1 warning``."""
     numbers = {noun: sum(finding.severity == severity for finding in findings) for severity, noun in _LEVELS.items()}
-    return ", ".join(counted(number, noun) for noun, number in numbers.items() if number)
+    return ", ".join(format_count(number, noun) for noun, number in numbers.items() if number)
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 preset``, ``2 presets``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

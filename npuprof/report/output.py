@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def content(path: str, hint: str = "check the path and its permissions") -> bytes:
+def read_file_content(path: str, hint: str = "check the path and its permissions") -> bytes:
     """Return the bytes of a file. Raises NpuprofError (NP003) where it cannot be read."""
     try:
         with open(path, "rb") as file:
@@ -23,7 +23,7 @@ def content(path: str, hint: str = "check the path and its permissions") -> byte
         raise NpuprofError([Finding("NP003", "error", what, "", hint)]) from None
 
 
-def answer(text: str, path: str | None = None) -> None:
+def write_answer(text: str, path: str | None = None) -> None:
     """Write an answer to standard output, or to a file that appears whole or not at all.
 
     Always UTF-8 with the line endings as they are. Raises NpuprofError when a file cannot be written.
@@ -36,18 +36,18 @@ def answer(text: str, path: str | None = None) -> None:
         except BrokenPipeError:
             raise
         except OSError as error:  # a full disk, or a shell that closed it
-            raise _unwritable(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
+            raise _build_write_error(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
     else:
-        write_all({path: text})
+        write_files_atomically({path: text})
 
 
-def talk(text: str) -> None:
+def write_to_stderr(text: str) -> None:
     """Say something that is not the answer."""
     sys.stdout.flush()
     sys.stderr.write(f"{text}\n")
 
 
-def write_all(files: Mapping[str, str | bytes]) -> None:
+def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
     """Write files so that a reader sees each old or new, never half, and an error leaves all as they were.
 
     Raises NpuprofError.
@@ -56,20 +56,20 @@ def write_all(files: Mapping[str, str | bytes]) -> None:
     kept: list[tuple[str, str | None]] = []
     try:
         for path, text in files.items():
-            if not streams(path):
+            if not is_stream(path):
                 target = os.path.realpath(path)  # a link stays a link
-                prepared.append((_beside(target, text), target))
+                prepared.append((_write_temporary_file(target, text), target))
         for temporary, target in prepared:
             if len(prepared) > 1:
-                kept.append((target, _keep(target, f"{temporary}.old")))
+                kept.append((target, _back_up_file(target, f"{temporary}.old")))
             os.replace(temporary, target)
         for path, text in files.items():
-            if streams(path):
+            if is_stream(path):
                 with open(path, "wb") as stream:
                     stream.write(text if isinstance(text, bytes) else text.encode())
     except BaseException as error:
         for target, old in reversed(kept):
-            _restore(target, old)
+            _restore_backup(target, old)
         kept.clear()
         for temporary, _ in prepared:
             if os.path.exists(temporary):
@@ -77,13 +77,13 @@ def write_all(files: Mapping[str, str | bytes]) -> None:
         if not isinstance(error, OSError):
             raise
         what = f"{error.filename2 or path}: {str(error.strerror).lower()}"  # the error itself may name the temporary file
-        raise _unwritable(what, "Nothing was changed.") from None
+        raise _build_write_error(what, "Nothing was changed.") from None
     for _, old in kept:
         if old is not None:
             os.unlink(old)
 
 
-def streams(path: str) -> bool:
+def is_stream(path: str) -> bool:
     """Return whether a path is a device or a pipe: written to, never replaced by a file."""
     try:
         mode = os.stat(path).st_mode
@@ -92,7 +92,7 @@ def streams(path: str) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def _keep(target: str, name: str) -> str | None:
+def _back_up_file(target: str, name: str) -> str | None:
     """Give a file that is about to be replaced a second name; None where there is no file yet."""
     if not os.path.exists(target):
         return None
@@ -105,8 +105,8 @@ def _keep(target: str, name: str) -> str | None:
     return name
 
 
-def _restore(target: str, old: str | None) -> None:
-    """Bring back what ``_keep`` kept."""
+def _restore_backup(target: str, old: str | None) -> None:
+    """Bring back what ``_back_up_file`` kept."""
     try:
         if old is not None:
             os.replace(old, target)
@@ -119,7 +119,7 @@ def _restore(target: str, old: str | None) -> None:
             os.unlink(old)
 
 
-def _beside(target: str, text: str | bytes) -> str:
+def _write_temporary_file(target: str, text: str | bytes) -> str:
     """Write a temporary file next to its target, with the target's permissions."""
     import tempfile
 
@@ -145,7 +145,7 @@ def _beside(target: str, text: str | bytes) -> str:
     return temporary
 
 
-def colour(choice: str, stream: object = None) -> bool:
+def is_colour_wanted(choice: str, stream: object = None) -> bool:
     """Return whether to colour a stream: ``always``, ``never``, or ``auto`` (a terminal, no NO_COLOR)."""
     if choice != "auto":
         return choice == "always"
@@ -170,7 +170,7 @@ def make_folder(path: str) -> list[str]:
     except OSError as error:
         remove_folders(made)
         what = f"{path}, for the folder cannot be made: {str(error.strerror).lower()}"
-        raise _unwritable(what, "Nothing was written.") from None
+        raise _build_write_error(what, "Nothing was written.") from None
     return made
 
 
@@ -183,6 +183,6 @@ def remove_folders(made: list[str]) -> None:
             continue
 
 
-def _unwritable(what: str, why: str) -> NpuprofError:
+def _build_write_error(what: str, why: str) -> NpuprofError:
     hint = "check the path, its permissions, and the space that is left"
     return NpuprofError([Finding("NP012", "error", f"cannot write {what}", why, hint)])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.catalog import products, releases, values
-from npuprof.document import command_line
+from npuprof.document import build_command_line_document
 from npuprof.document.profile import Override, Profile
 from npuprof.model import Context, Event, Finding, NpuprofError, Step
 from npuprof.resolve.config import Config
@@ -39,45 +39,45 @@ class Resolver:
         self._folds: dict[tuple[str, ...], dict[str, Any]] = {}
         self.screened: dict[int, dict[Any, Any]] = {}  #: what the checks know of these profiles, by what they are checked for
 
-    def config(self, profile: Profile, name: str | None = None, changes: Iterable[Step] = ()) -> Config:
+    def resolve_profile(self, profile: Profile, name: str | None = None, changes: Iterable[Step] = ()) -> Config:
         """Return the profile resolved; ``changes`` come last, from the command line.
 
         Raises NpuprofError with all findings for a missing parent, a cycle, an order that cannot be, a
         profile whose form is wrong, or an append to something that is no list.
         """
-        lineage = self.lineage(profile)
+        lineage = self.resolve_lineage(profile)
         scenario = next((p.table["scenario"] for p in reversed(lineage) if "scenario" in p.table), None)
         problems = [problem for member in lineage for problem in member.problems]
         if problems:
             raise NpuprofError(problems)
         steps = tuple(changes)
-        settings = dict(self.fold(lineage, scenario))
+        settings = dict(self.fold_lineage(lineage, scenario))
         if steps:
-            last = Profile(command_line("--set", {}))
-            take(settings, last, [("command line", steps)], None)
+            last = Profile(build_command_line_document("--set", {}))
+            apply_layers(settings, last, [("command line", steps)], None)
 
-        def tracer(key: str) -> tuple[Any, list[Event]]:
+        def trace_setting(key: str) -> tuple[Any, list[Event]]:
             traced: dict[str, Any] = {}
             events: dict[str, list[Event]] = {}
             for layer in lineage:
-                take(traced, layer, _only(key, self._matching(layer, scenario)), events)
+                apply_layers(traced, layer, _filter_steps_by_key(key, self._select_matching_layers(layer, scenario)), events)
             if steps:
-                take(traced, last, _only(key, [("command line", steps)]), events)
+                apply_layers(traced, last, _filter_steps_by_key(key, [("command line", steps)]), events)
             return traced.get(key), events.get(key, [])
 
-        return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(steps))
+        return Config(name or profile.name, self.context, lineage, settings, trace_setting, self, bool(steps))
 
-    def renew(self, kept: int) -> None:
+    def forget_lineages(self, kept: int) -> None:
         """Forget who extends whom, because the profiles are now other ones; keep at most ``kept`` folds."""
         self._lineages.clear()
         if len(self._folds) > kept:
             self._folds.clear()
 
-    def layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
+    def select_layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
         """Return the layers of one profile that take part in this context, by name."""
-        return self._matching(profile, scenario)
+        return self._select_matching_layers(profile, scenario)
 
-    def fold(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
+    def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
         """Return the settings after the steps of a lineage, or of a part of one from its lowest profile on."""
         key = (scenario or "", *(profile.key for profile in lineage))
         if key in self._folds:
@@ -88,18 +88,18 @@ class Resolver:
         settings = self._folds[(scenario or "", *(p.key for p in lineage[:done]))] if done else {}
         for place in range(done, len(lineage)):
             settings = dict(settings)
-            take(settings, lineage[place], self._matching(lineage[place], scenario), None)
+            apply_layers(settings, lineage[place], self._select_matching_layers(lineage[place], scenario), None)
             if place >= len(lineage) - 2:
                 self._folds[(scenario or "", *(p.key for p in lineage[: place + 1]))] = settings
         return settings
 
-    def _matching(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
+    def _select_matching_layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
         found = [("values", profile.steps)]
         if profile.overrides:
-            found += [(o.layer, o.steps) for o in profile.overrides if matches(o, self.context, scenario)]
+            found += [(o.layer, o.steps) for o in profile.overrides if is_override_active(o, self.context, scenario)]
         return found
 
-    def lineage(self, profile: Profile) -> tuple[Profile, ...]:
+    def resolve_lineage(self, profile: Profile) -> tuple[Profile, ...]:
         """Return the profile behind all its ancestors, lowest first. Raises NpuprofError."""
         known = self._lineages
         if profile.key in known:
@@ -110,7 +110,7 @@ class Resolver:
             current, parents = chain[-1]
             if parents is None:
                 open_keys[current.key] = current
-                parents = self._parents(current, open_keys)
+                parents = self._resolve_parents(current, open_keys)
                 chain[-1] = (current, parents)
                 waiting = [parent for parent in parents if parent.key not in known]
                 if waiting:
@@ -119,10 +119,10 @@ class Resolver:
             chain.pop()
             open_keys.pop(current.key, None)
             if current.key not in known:
-                known[current.key] = self._order(current, parents)
+                known[current.key] = self._order_lineage(current, parents)
         return known[profile.key]
 
-    def _parents(self, profile: Profile, open_keys: dict[str, Profile]) -> list[Profile]:
+    def _resolve_parents(self, profile: Profile, open_keys: dict[str, Profile]) -> list[Profile]:
         parents: list[Profile] = []
         problems: list[Finding] = []
         for index, reference in enumerate(profile.extends):
@@ -132,7 +132,7 @@ class Resolver:
                 problems += error.findings
                 continue
             if parent.key in open_keys:
-                raise NpuprofError([_cycle(list(open_keys.values()), parent)])
+                raise NpuprofError([_build_cycle_finding(list(open_keys.values()), parent)])
             if any(parent.key == other.key for other in parents):
                 origin = profile.origin("profile", "extends", index)
                 why = "The order of parents decides who wins, so each may stand there once."
@@ -147,7 +147,7 @@ class Resolver:
             raise NpuprofError([*problems, *profile.problems])
         return parents
 
-    def _order(self, profile: Profile, parents: list[Profile]) -> tuple[Profile, ...]:
+    def _order_lineage(self, profile: Profile, parents: list[Profile]) -> tuple[Profile, ...]:
         """Merge the orders of the parents so that none of them is contradicted."""
         if len(parents) < 2:
             return (*self._lineages[parents[0].key], profile) if parents else (profile,)
@@ -155,10 +155,10 @@ class Resolver:
         if profile.stacked:
             named = [parent.key for parent in parents]
             if any(member.key in named[place + 1 :] for place, line in enumerate(lines) for member in line):
-                return self._stack(profile, lines)
-        return (*self._merge(profile, [*reversed(lines), tuple(parents)]), profile)
+                return self._stack_lineages(profile, lines)
+        return (*self._merge_lineages(profile, [*reversed(lines), tuple(parents)]), profile)
 
-    def _stack(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
+    def _stack_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
         """Lay profiles over one another where a later one is an ancestor of an earlier: it moves to the end."""
         order = lines[0]
         for line in lines[1:]:
@@ -166,10 +166,10 @@ class Resolver:
             if any(member.key == last.key for member in order):
                 order = (*(member for member in order if member.key != last.key), last)
             else:
-                order = self._merge(profile, [line, order, (order[-1], last)])
+                order = self._merge_lineages(profile, [line, order, (order[-1], last)])
         return (*order, profile)
 
-    def _merge(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
+    def _merge_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
         queues = [list(line) for line in lines]
         order: list[Profile] = []
@@ -181,7 +181,7 @@ class Resolver:
             # From the far end: the winner of the rest is the last of some queue and inside no other.
             winner = next((queue[-1] for queue in queues if queue[-1].key not in waiting), None)
             if winner is None:
-                raise NpuprofError([_no_order(profile, queues)])
+                raise NpuprofError([_build_order_finding(profile, queues)])
             order.append(winner)
             for queue in queues:
                 if queue[-1].key == winner.key:
@@ -190,14 +190,14 @@ class Resolver:
         return tuple(reversed(order))
 
 
-def matches(override: Override, context: Context, scenario: str | None) -> bool:
+def is_override_active(override: Override, context: Context, scenario: str | None) -> bool:
     """Return whether every key of an override's match holds; what was not asked for matches nothing."""
     for name, wanted in override.match.items():
         if name == "product":
             asked = context.product
-            good = asked is not None and any(products.covers(pattern, asked) for pattern in wanted)
+            good = asked is not None and any(products.is_product_covered(pattern, asked) for pattern in wanted)
         elif name == "cann":
-            good = context.cann is not None and any(context.cann in (releases.within(spec) or ()) for spec in wanted)
+            good = context.cann is not None and any(context.cann in (releases.find_releases_in_range(spec) or ()) for spec in wanted)
         else:
             good = (scenario if name == "scenario" else context.target) in wanted
         if not good:
@@ -205,12 +205,12 @@ def matches(override: Override, context: Context, scenario: str | None) -> bool:
     return True
 
 
-def _only(key: str, layers: list[tuple[str, tuple[Step, ...]]]) -> list[tuple[str, tuple[Step, ...]]]:
+def _filter_steps_by_key(key: str, layers: list[tuple[str, tuple[Step, ...]]]) -> list[tuple[str, tuple[Step, ...]]]:
     """Return the steps of some layers that touch one setting; no step looks at any other."""
     return [(name, found) for name, steps in layers if (found := tuple([step for step in steps if step.key == key]))]
 
 
-def take(
+def apply_layers(
     settings: dict[str, Any],
     profile: Profile,
     layers: list[tuple[str, tuple[Step, ...]]],
@@ -225,23 +225,23 @@ def take(
                 origin = profile.origin(*step.path, layer=named)
                 if op != "unset" or key in settings:
                     events.setdefault(key, []).append(Event(step, origin))
-                value = values.trace(value, origin)
+                value = values.trace_leaves(value, origin)
             if op == "set":
-                settings[key] = values.merge(key, settings.get(key), value) if isinstance(value, dict) else value
+                settings[key] = values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
             elif op == "append":
                 try:
-                    settings[key] = values.append(key, settings.get(key), value)
+                    settings[key] = values.append_lists(key, settings.get(key), value)
                 except values.NotAListError as error:
-                    raise NpuprofError([_not_a_list(profile, step, error.path)]) from None
+                    raise NpuprofError([_build_append_finding(profile, step, error.path)]) from None
             elif key in settings:
-                left = values.remove(key, settings[key], tail)
+                left = values.remove_path(key, settings[key], tail)
                 if left is None:
                     del settings[key]
                 else:
                     settings[key] = left
 
 
-def _cycle(chain: list[Profile], parent: Profile) -> Finding:
+def _build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
     """Return the one finding for a ring, whichever of its profiles was asked for."""
     keys = [member.key for member in chain]
     ring = chain[keys.index(parent.key) :]
@@ -260,7 +260,7 @@ def _cycle(chain: list[Profile], parent: Profile) -> Finding:
     )
 
 
-def _no_order(profile: Profile, queues: list[list[Profile]]) -> Finding:
+def _build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Finding:
     left = list(dict.fromkeys(member.name for queue in queues for member in queue))
     wishes = [" before ".join(member.name for member in queue) for queue in queues if len(queue) > 1]
     return Finding(
@@ -275,10 +275,10 @@ def _no_order(profile: Profile, queues: list[list[Profile]]) -> Finding:
     )
 
 
-def _not_a_list(profile: Profile, step: Step, path: Any) -> Finding:
+def _build_append_finding(profile: Profile, step: Step, path: Any) -> Finding:
     from npuprof.document import keys
 
-    shown = keys.show(step.key, path)
+    shown = keys.format_key_path(step.key, path)
     return Finding(
         "NP106",
         "error",

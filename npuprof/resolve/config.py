@@ -26,10 +26,10 @@ if TYPE_CHECKING:
         lookup: Lookup
         screened: dict[int, dict[Any, Any]]
 
-        def fold(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
+        def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
             """Return the settings after the steps of a lineage, or of a part of one."""
 
-        def layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
+        def select_layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
             """Return the layers of one profile that take part, by name."""
 
 
@@ -70,11 +70,11 @@ class Config:
         """Return the settings by section and plain name, all as ``section`` returns one."""
         found: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
         for key, value in self.settings.items():
-            section, name = keys.section_and_name(key) if "." in key or '"' in key else ("options", key)
-            found[section][name] = _own(value) if isinstance(value, (dict, list)) else value
+            section, name = keys.split_section_and_name(key) if "." in key or '"' in key else ("options", key)
+            found[section][name] = _copy_value(value) if isinstance(value, (dict, list)) else value
         for section, settings in found.items():
             if len(settings) > 1:
-                place = catalog.order(section)
+                place = catalog.record_positions(section)
                 last = len(place)
                 found[section] = {name: settings[name] for name in sorted(settings, key=lambda name: (place.get(name, last), name))}
         return found
@@ -99,7 +99,7 @@ class Config:
         """The ATC flags without a session twin, by name."""
         return self.section("atc")
 
-    def meta(self, name: str) -> Any:
+    def find_profile_value(self, name: str) -> Any:
         """Return a key of ``[profile]`` that is inherited: the nearest profile that has it decides."""
         for profile in reversed(self.lineage):
             if name in profile.table:
@@ -114,19 +114,19 @@ class Config:
     @property
     def scenario(self) -> str | None:
         """training, online-inference, offline-inference, or None."""
-        found: str | None = self.meta("scenario")
+        found: str | None = self.find_profile_value("scenario")
         return found
 
     @property
     def cann(self) -> str | None:
         """The range of CANN releases the profile is meant for."""
-        found: str | None = self.meta("cann")
+        found: str | None = self.find_profile_value("cann")
         return found
 
     @property
     def products(self) -> tuple[str, ...]:
         """The product families the profile is meant for."""
-        return tuple(self.meta("products") or ())
+        return tuple(self.find_profile_value("products") or ())
 
     @property
     def abstract(self) -> bool:
@@ -137,31 +137,31 @@ class Config:
     def digest(self) -> str:
         """SHA-256 of the canonical form, in hexadecimal: the same for equal results on every machine."""
         if "digest" not in self.memo:
-            self.memo["digest"] = digest(self.settings)
+            self.memo["digest"] = compute_digest(self.settings)
         found: str = self.memo["digest"]
         return found
 
-    def ordered(self) -> dict[str, Any]:
+    def ordered_settings(self) -> dict[str, Any]:
         """Return all settings by full key, in the catalogue's order, section after section."""
-        return {keys.full(section, name): value for section in SECTIONS for name, value in self.section(section).items()}
+        return {keys.format_full_key(section, name): value for section in SECTIONS for name, value in self.section(section).items()}
 
-    def _trace(self, key: str) -> tuple[Any, list[Event]]:
+    def _trace_key(self, key: str) -> tuple[Any, list[Event]]:
         if key not in self._traced:
             self._traced[key] = self._tracer(key)
         return self._traced[key]
 
     def history(self, key: str) -> list[Event]:
         """Return every step that touched a setting, first to last."""
-        return self._trace(key)[1]
+        return self._trace_key(key)[1]
 
     def origin(self, key: str, tail: Path = ()) -> Origin | None:
         """Return who set what is in force at a key or below it; for tables and lists, who wrote there last."""
-        leaf = values.find(key, self.leaves(key), tail)[1]
+        leaf = values.find_value(key, self.traced_value(key), tail)[1]
         if isinstance(leaf, values.Leaf):
             found: Origin = leaf.origin
             return found
         for event in reversed(self.history(key)):
-            if event.step.op != "unset" and values.find(key, event.step.value, tail)[0]:
+            if event.step.op != "unset" and values.find_value(key, event.step.value, tail)[0]:
                 return event.origin._replace(path=(*event.origin.path, *tail))
         return self.origin(key, tail[:-1]) if tail else None
 
@@ -171,7 +171,7 @@ class Config:
         ``key`` may reach into a value (``modify_mixlist.black-list.to-add``); the origin of each step that
         wrote there is listed, appends included.
         """
-        parsed = keys.parse(key)
+        parsed = keys.parse_key(key)
         if parsed is None:
             return []
         full, tail = parsed
@@ -179,27 +179,27 @@ class Config:
         for event in reversed(self.history(full)):
             if event.step.op == "unset":
                 continue
-            present, _ = values.find(full, event.step.value, tail)
+            present, _ = values.find_value(full, event.step.value, tail)
             if present:
-                found.append(_inner(event, full, tail))
+                found.append(_find_inner_origin(event, full, tail))
         return found
 
-    def leaves(self, key: str) -> Any:
+    def traced_value(self, key: str) -> Any:
         """Return the value in force with every leaf as ``values.Leaf``, which holds its origin."""
-        return self._trace(key)[0]
+        return self._trace_key(key)[0]
 
     def __repr__(self) -> str:
         return f"Config({self.name!r}, {len(self.settings)} settings)"
 
 
-def _own(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     """Return a copy of a value that may be changed without changing what the store has read."""
     if isinstance(value, dict):
-        return {name: _own(item) for name, item in value.items()}
-    return [_own(item) for item in value] if isinstance(value, list) else value
+        return {name: _copy_value(item) for name, item in value.items()}
+    return [_copy_value(item) for item in value] if isinstance(value, list) else value
 
 
-def _inner(event: Event, key: str, tail: Path) -> Origin:
+def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
     value: Any = event.step.value
     path = event.origin.path
     for part in tail:
@@ -209,31 +209,31 @@ def _inner(event: Event, key: str, tail: Path) -> Origin:
     return event.origin._replace(path=path)
 
 
-def digest(settings: dict[str, Any]) -> str:
+def compute_digest(settings: dict[str, Any]) -> str:
     """Return the SHA-256, in hexadecimal, of settings by full key."""
-    canonical = {key: values.canonical(key, value) for key, value in settings.items()}
-    return str(_sha256()(_json(canonical).encode()).hexdigest())
+    canonical = {key: values.build_canonical_value(key, value) for key, value in settings.items()}
+    return str(load_sha256()(_format_canonical_json(canonical).encode()).hexdigest())
 
 
-def _json(value: Any) -> str:
+def _format_canonical_json(value: Any) -> str:
     """Return a value as JSON in ASCII, keys sorted, without blanks; dates as objects that say so.
 
     What ``json.dumps`` would write; importing ``json`` takes longer than writing it.
     """
     if isinstance(value, str):
-        return _quoted(value)
+        return _quote_json_string(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return f"[{','.join(map(_json, value))}]"
+        return f"[{','.join(map(_format_canonical_json, value))}]"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_quoted(name)}:{_json(value[name])}" for name in sorted(value)) + "}"
+        return "{" + ",".join(f"{_quote_json_string(name)}:{_format_canonical_json(value[name])}" for name in sorted(value)) + "}"
     if isinstance(value, (int, float)):
         return repr(value)
-    return _json({"$toml": f"{type(value).__name__} {value.isoformat()}"})
+    return _format_canonical_json({"$toml": f"{type(value).__name__} {value.isoformat()}"})
 
 
-def _quoted(text: str) -> str:
+def _quote_json_string(text: str) -> str:
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     from json.encoder import encode_basestring_ascii
@@ -242,7 +242,7 @@ def _quoted(text: str) -> str:
 
 
 @cache
-def _sha256() -> Any:
+def load_sha256() -> Any:
     """Return the hash without OpenSSL where the interpreter has it so: importing ``hashlib`` takes longer."""
     from importlib import import_module
 

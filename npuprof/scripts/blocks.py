@@ -12,7 +12,7 @@ from typing import Any
 
 from npuprof import renderers
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.renderers.stamp import State, compare, stamped
+from npuprof.renderers.stamp import State, compare_rendered, stamp_text
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ class Block(Record):
     facts: dict[str, str] = {}
 
 
-class Refreshed(Record):
+class RefreshedBlock(Record):
     """A block as it would be written now: how the old one stands to it, its text, and sidecar files beside it."""
 
     block: Block
@@ -52,7 +52,7 @@ class Refreshed(Record):
     sidecars: dict[str, str] = {}
 
 
-def blocks(path: str, data: bytes) -> list[Block]:
+def find_blocks(path: str, data: bytes) -> list[Block]:
     """Return the blocks of a file. Raises NpuprofError (NP817) where the marks do not fit together."""
     if b"# >>> npuprof " not in data and b"# <<< npuprof" not in data:
         return []
@@ -63,24 +63,24 @@ def blocks(path: str, data: bytes) -> list[Block]:
     for number, line in enumerate(lines):
         if match := _BEGIN.fullmatch(line):
             if begun:
-                problems.append(_torn(path, begun[0], "a block begins inside this one, or its end is missing"))
+                problems.append(_build_mark_finding(path, begun[0], "a block begins inside this one, or its end is missing"))
             begun = (number, match)
         elif match := _END.fullmatch(line):
             if begun is None:
-                problems.append(_torn(path, number, "a block ends that has not begun"))
+                problems.append(_build_mark_finding(path, number, "a block ends that has not begun"))
             elif match[1] not in (None, begun[1][2]):
-                problems.append(_torn(path, number, "the block that ends here is another one than the one that began"))
+                problems.append(_build_mark_finding(path, number, "the block that ends here is another one than the one that began"))
             else:
-                found.append(_block(lines, begun[0], number, begun[1]))
+                found.append(_build_block(lines, begun[0], number, begun[1]))
             begun = None
     if begun:
-        problems.append(_torn(path, begun[0], "the block has no end"))
+        problems.append(_build_mark_finding(path, begun[0], "the block has no end"))
     if problems:
         raise NpuprofError(problems)
     return found
 
 
-def _block(lines: list[bytes], first: int, last: int, match: re.Match[bytes]) -> Block:
+def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[bytes]) -> Block:
     indent = match[1]
     newline = b"\r\n" if lines[first].endswith(b"\r\n") else b"\n"
     inner = [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines[first + 1 : last]]
@@ -90,7 +90,7 @@ def _block(lines: list[bytes], first: int, last: int, match: re.Match[bytes]) ->
     return Block(match[2].decode(errors="replace"), first, last, indent, newline, text, facts)
 
 
-def _torn(path: str, line: int, what: str) -> Finding:
+def _build_mark_finding(path: str, line: int, what: str) -> Finding:
     why = "Nothing is written into a file whose marks are not certain."
     return Finding("NP817", "error", what, why, "restore the missing mark, or delete both", where=(path, line + 1, 1))
 
@@ -103,30 +103,30 @@ class Injector:
         self._workspaces: dict[tuple[str, str, str], spec.Workspace] = {}
         self._known: dict[tuple[str, ...], tuple[str, dict[str, str]]] = {}
 
-    def config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
+    def resolve_config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
         """Return a preset resolved. Raises NpuprofError."""
         key = (cann, product, target)
         if key not in self._workspaces:
-            context = spec.context(cann or None, product or None, target or None)
+            context = spec.build_context(cann or None, product or None, target or None)
             self._workspaces[key] = spec.Workspace(self._store, context)
-        return self._workspaces[key].config(name)
+        return self._workspaces[key].resolve_spec(name)
 
-    def text(self, name: str, facts: dict[str, str]) -> tuple[str, dict[str, str]]:
+    def render_block(self, name: str, facts: dict[str, str]) -> tuple[str, dict[str, str]]:
         """Return the text of a block and the sidecar files it expects. Raises NpuprofError."""
         key = (name, *(f"{fact}={value}" for fact, value in sorted(facts.items())))
         if key not in self._known:
-            self._known[key] = self._render(name, facts)
+            self._known[key] = self._render_block_text(name, facts)
         return self._known[key]
 
-    def _render(self, name: str, facts: dict[str, str]) -> tuple[str, dict[str, str]]:
+    def _render_block_text(self, name: str, facts: dict[str, str]) -> tuple[str, dict[str, str]]:
         target = facts.get("target", "session")
         if target != "env" and target not in renderers.MODULES:
             raise NpuprofError([Finding("NP902", "error", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
-        config = self.config(name, facts.get("cann", ""), facts.get("product", ""), target)
+        config = self.resolve_config(name, facts.get("cann", ""), facts.get("product", ""), target)
         if target == "env":
-            rendered, sidecars = self._exports(config, facts.get("shell", "bash")), {}
+            rendered, sidecars = self._render_exports(config, facts.get("shell", "bash")), {}
         else:
-            made = renderers.target(target).write(config, True)
+            made = renderers.load_target(target).write(config, True)
             rendered, sidecars = made.text, made.sidecars
         head, mark, rest = rendered.partition(_TEXT)
         if not mark:
@@ -134,30 +134,30 @@ class Injector:
         body = rest.partition("\n")[2]
         variable = facts.get("variable", "config")
         if variable != "config" and target in _RENAMED:
-            body = renamed(body, variable)
+            body = rename_config_variable(body, variable)
         more = "".join(f"# {fact}: {facts[fact]}\n" for fact in ("variable", "cann", "product", "shell") if fact in facts)
-        return stamped(head + more, body), sidecars
+        return stamp_text(head + more, body), sidecars
 
-    def _exports(self, config: Config, shell: str) -> str:
+    def _render_exports(self, config: Config, shell: str) -> str:
         from npuprof.renderers import shell as shells
-        from npuprof.renderers.common import document, sidecars
-        from npuprof.renderers.environment import variables
+        from npuprof.renderers.common import add_render_header, collect_sidecars
+        from npuprof.renderers.environment import collect_env_variables
 
-        if sidecars(config):
-            files = ", ".join(name for name, _ in sidecars(config).values())
+        if collect_sidecars(config):
+            files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
             raise NpuprofError([Finding("NP904", "error", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
-        found, _ = variables(config, None, "")
-        return document(config, "env", shells.export(shells.SHELLS[shell], found))
+        found, _ = collect_env_variables(config, None, "")
+        return add_render_header(config, "env", shells.format_export_lines(shells.SHELLS[shell], found))
 
-    def refreshed(self, block: Block, given: dict[str, str] | None = None, name: str | None = None) -> Refreshed:
+    def refresh_block(self, block: Block, given: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
         """Return a block as it would be written now. Raises NpuprofError."""
         facts = {**block.facts, **(given or {})}
-        text, sidecars = self.text(name or block.spec, facts)
-        return Refreshed(block, compare(block.text, text), text, sidecars)
+        text, sidecars = self.render_block(name or block.spec, facts)
+        return RefreshedBlock(block, compare_rendered(block.text, text), text, sidecars)
 
 
-def renamed(body: str, variable: str) -> str:
+def rename_config_variable(body: str, variable: str) -> str:
     """Return Python text with the name ``config`` replaced where it is a variable."""
     import io
     import tokenize
@@ -179,7 +179,7 @@ def renamed(body: str, variable: str) -> str:
     return "\n".join(lines)
 
 
-def written(data: bytes, changes: list[Refreshed], names: dict[int, str] | None = None) -> bytes:
+def replace_blocks(data: bytes, changes: list[RefreshedBlock], names: dict[int, str] | None = None) -> bytes:
     """Return the bytes of a file with blocks written anew; ``names`` gives the spec of a block by its first line."""
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
@@ -195,7 +195,7 @@ def written(data: bytes, changes: list[Refreshed], names: dict[int, str] | None 
     return b"".join(lines)
 
 
-def shell_of(path: str, data: bytes) -> str:
+def detect_shell(path: str, data: bytes) -> str:
     """Return the shell a file is written for, empty where it is no shell script."""
     ending = os.path.splitext(path)[1].lower()
     if ending in SHELLS:
@@ -206,34 +206,34 @@ def shell_of(path: str, data: bytes) -> str:
     return {"csh": "tcsh", "dash": "sh"}.get(name, name)
 
 
-def stale(store: str | None) -> Callable[[str, bytes], list[Finding]]:
+def build_block_checker(store: str | None) -> Callable[[str, bytes], list[Finding]]:
     """Return a function that names the blocks of a file that are out of date or edited by hand."""
     injector = Injector(store)
 
-    def look(path: str, data: bytes) -> list[Finding]:
+    def check_file_blocks(path: str, data: bytes) -> list[Finding]:
         if b" npuprof " not in data:
             return []
         try:
-            found = blocks(path, data)
+            found = find_blocks(path, data)
         except NpuprofError as error:
             return list(error.findings)
-        return [finding for block in found for finding in _judged(injector, path, block)]
+        return [finding for block in found for finding in _check_block(injector, path, block)]
 
-    return look
+    return check_file_blocks
 
 
-def _judged(injector: Injector, path: str, block: Block) -> list[Finding]:
+def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
     where = (path, block.first + 1, len(block.indent) + 1)
     try:
-        state = injector.refreshed(block).state
+        state = injector.refresh_block(block).state
     except NpuprofError as error:
         why = f"{error.findings[0].message}." if error.findings else ""
         what = f"the block of {block.spec} cannot be compared with its preset"
         return [Finding("NP810", "warning", what, why, "see npuprof check, or name the store with --store", where=where)]
-    return judged(path, block, state)
+    return check_block_state(path, block, state)
 
 
-def judged(path: str, block: Block, state: State) -> list[Finding]:
+def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
     """Return what is to be said of a block."""
     where: Any = (path, block.first + 1, len(block.indent) + 1)
     if state.current:

@@ -11,10 +11,10 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.document import keys, read
+from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
 from npuprof.resolve import Resolver
-from npuprof.resolve.config import digest
+from npuprof.resolve.config import compute_digest
 from npuprof.scripts import preset
 from npuprof.scripts.preset import Draft
 
@@ -36,31 +36,34 @@ class Family:
         self.lines_after = 0
 
     @property
-    def proven(self) -> bool:
+    def is_proven(self) -> bool:
         """Whether every leaf resolves as before."""
         return all(before == after for before, after in self.proof.values())
 
 
-def family(drafts: list[Draft]) -> Family:
+def build_family(drafts: list[Draft]) -> Family:
     """Return a family that resolves to the drafts."""
     result = Family()
-    _unique_names(drafts)
+    _make_names_unique(drafts)
     table: dict[Pair, Any] = {}
     leaves: dict[str, set[Pair]] = {}
     for draft in drafts:
         pairs = set()
         for key, value in draft.settings.items():
-            pair = (key, keys.toml(values.canonical(key, value)) + (f" {value!r}" if isinstance(value, str) else ""))
+            pair = (
+                key,
+                keys.format_toml_value(values.build_canonical_value(key, value)) + (f" {value!r}" if isinstance(value, str) else ""),
+            )
             table.setdefault(pair, value)
             pairs.add(pair)
         leaves[draft.name] = pairs
-    base = _base(leaves)
+    base = _choose_base(leaves)
     left = {name: pairs - base for name, pairs in leaves.items()}
-    mixins = _mixins(left)
+    mixins = _choose_mixins(left)
     if base:
-        result.files["base"] = _shared("what most of the imported scripts have in common", base, table)
+        result.files["base"] = _format_shared_preset("what most of the imported scripts have in common", base, table)
     for name, pairs in mixins.items():
-        result.files[name] = _shared("shared by several of the imported scripts", pairs, table)
+        result.files[name] = _format_shared_preset("shared by several of the imported scripts", pairs, table)
     for draft in drafts:
         own = set(left[draft.name])
         extends = ["base"] if base else []
@@ -71,10 +74,10 @@ def family(drafts: list[Draft]) -> Family:
         covered = {key for key, _ in leaves[draft.name]}
         unset = tuple(sorted(key for key, _ in base if key not in covered))
         settings = {pair[0]: table[pair] for pair in sorted(own)}
-        result.files[draft.name] = preset.text(draft, tuple(extends), settings, unset)
+        result.files[draft.name] = preset.format_draft(draft, tuple(extends), settings, unset)
     result.lines_before = sum(len(pairs) for pairs in leaves.values())
     result.lines_after = len(base) + sum(map(len, mixins.values()))
-    result.proof = _proof(drafts, result.files)
+    result.proof = _compare_leaf_digests(drafts, result.files)
     for draft in drafts:
         own = set(left[draft.name])
         for pairs in mixins.values():
@@ -83,7 +86,7 @@ def family(drafts: list[Draft]) -> Family:
     return result
 
 
-def _unique_names(drafts: list[Draft]) -> None:
+def _make_names_unique(drafts: list[Draft]) -> None:
     taken: set[str] = {"base"}
     for draft in drafts:
         name, number = draft.name, 1
@@ -94,7 +97,7 @@ def _unique_names(drafts: list[Draft]) -> None:
         taken.add(name)
 
 
-def _base(leaves: dict[str, set[Pair]]) -> set[Pair]:
+def _choose_base(leaves: dict[str, set[Pair]]) -> set[Pair]:
     """Return the pairs that are cheaper to say once and to take back where they do not hold."""
     if len(leaves) < 2:
         return set()
@@ -112,7 +115,7 @@ def _base(leaves: dict[str, set[Pair]]) -> set[Pair]:
     return set(chosen.values())
 
 
-def _mixins(left: dict[str, set[Pair]]) -> dict[str, set[Pair]]:
+def _choose_mixins(left: dict[str, set[Pair]]) -> dict[str, set[Pair]]:
     """Return groups of pairs that several leaves share, the most saving first, named by what they set."""
     rest = {name: set(pairs) for name, pairs in left.items()}
     found: dict[str, set[Pair]] = {}
@@ -130,18 +133,18 @@ def _mixins(left: dict[str, set[Pair]]) -> dict[str, set[Pair]]:
                 best, saving = candidate, saved
         if not best:
             return found
-        found[_title(best, found)] = set(best)
+        found[_name_mixin(best, found)] = set(best)
         for name, pairs in rest.items():
             if best <= pairs:
                 rest[name] = pairs - best
     return found
 
 
-def _title(pairs: frozenset[Pair], taken: dict[str, set[Pair]]) -> str:
+def _name_mixin(pairs: frozenset[Pair], taken: dict[str, set[Pair]]) -> str:
     pages: dict[str, int] = {}
     for key, _ in pairs:
-        option = catalog.option(key)
-        page = option.page if option else keys.section_and_name(key)[0]
+        option = catalog.find_option(key)
+        page = option.page if option else keys.split_section_and_name(key)[0]
         pages[page] = pages.get(page, 0) + 1
     name = f"mixins/{min(pages, key=lambda page: (-pages[page], page))}"
     number = 1
@@ -150,16 +153,16 @@ def _title(pairs: frozenset[Pair], taken: dict[str, set[Pair]]) -> str:
     return name if number == 1 else f"{name}-{number}"
 
 
-def _shared(description: str, pairs: set[Pair], table: dict[Pair, Any]) -> str:
+def _format_shared_preset(description: str, pairs: set[Pair], table: dict[Pair, Any]) -> str:
     draft = Draft("", "")
     draft.settings = {pair[0]: table[pair] for pair in sorted(pairs)}
-    written = preset.text(draft)
+    written = preset.format_draft(draft)
     head, _, rest = written.partition("\n")
     body = rest.partition("\n")[2]
-    return f"{head}\ndescription = {keys.toml(description)}\nabstract = true\n{body}"
+    return f"{head}\ndescription = {keys.format_toml_value(description)}\nabstract = true\n{body}"
 
 
-class _Memory:
+class _MemoryStore:
     """A store in memory."""
 
     def __init__(self, files: dict[str, str]) -> None:
@@ -168,11 +171,11 @@ class _Memory:
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         if name not in self.read:
-            self.read[name] = Profile(read(name, f"{name}.toml", self.files[name]), home=self)
+            self.read[name] = Profile(parse_document(name, f"{name}.toml", self.files[name]), home=self)
         return self.read[name]
 
 
-def _proof(drafts: list[Draft], files: dict[str, str]) -> dict[str, tuple[str, str]]:
-    store = _Memory(files)
+def _compare_leaf_digests(drafts: list[Draft], files: dict[str, str]) -> dict[str, tuple[str, str]]:
+    store = _MemoryStore(files)
     resolver = Resolver(lambda reference, _referrer, _index: store.profile(reference))
-    return {draft.name: (digest(draft.settings), resolver.config(store.profile(draft.name)).digest) for draft in drafts}
+    return {draft.name: (compute_digest(draft.settings), resolver.resolve_profile(store.profile(draft.name)).digest) for draft in drafts}

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 
 
-def gather(paths: list[str], problems: list[Finding]) -> Iterator[str]:
+def find_script_files(paths: list[str], problems: list[Finding]) -> Iterator[str]:
     """Yield the files below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``."""
     seen: set[str] = set()
     for path in paths:
         if os.path.isdir(path):
-            found = _tracked(path)
-            for file in sorted(found) if found is not None else _walk(path, problems):
+            found = _list_git_files(path)
+            for file in sorted(found) if found is not None else _walk_folder(path, problems):
                 if file not in seen:
                     seen.add(file)
                     yield file
@@ -29,12 +29,12 @@ def gather(paths: list[str], problems: list[Finding]) -> Iterator[str]:
             yield path
 
 
-def _candidate(name: str) -> bool:
+def _is_script_candidate(name: str) -> bool:
     ending = os.path.splitext(name)[1].lower()
     return ending in PYTHON or ending in SHELL or not ending
 
 
-def _tracked(folder: str) -> list[str] | None:
+def _list_git_files(folder: str) -> list[str] | None:
     """Return the files git would show in a folder: tracked ones and new ones that are not ignored. None without git."""
     import subprocess
 
@@ -51,21 +51,21 @@ def _tracked(folder: str) -> list[str] | None:
             continue
         path = os.path.join(folder, os.fsdecode(raw)) if folder != "." else os.fsdecode(raw)
         if os.path.isdir(path) and not os.path.islink(path):  # a repository inside, or a submodule
-            inner = _tracked(path) if os.path.exists(os.path.join(path, ".git")) else None
-            found += inner if inner is not None else _walk(path, [])
-        elif _candidate(path) and os.path.isfile(path):
+            inner = _list_git_files(path) if os.path.exists(os.path.join(path, ".git")) else None
+            found += inner if inner is not None else _walk_folder(path, [])
+        elif _is_script_candidate(path) and os.path.isfile(path):
             found.append(path)
     return found
 
 
-def _walk(folder: str, problems: list[Finding]) -> Iterator[str]:
-    def complain(error: OSError) -> None:
+def _walk_folder(folder: str, problems: list[Finding]) -> Iterator[str]:
+    def report_unlisted(error: OSError) -> None:
         what = f"cannot list {error.filename}: {str(error.strerror).lower()}"
         problems.append(Finding("NP801", "warning", what, "Nothing below it was read.", "", where=(str(error.filename), 0, 0)))
 
-    for here, folders, names in os.walk(folder, onerror=complain):  # links to folders are not followed
+    for here, folders, names in os.walk(folder, onerror=report_unlisted):  # links to folders are not followed
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         for name in sorted(names):
             path = os.path.join(here, name) if folder != "." else os.path.normpath(os.path.join(here, name))
-            if _candidate(name) and not name.startswith(".") and os.path.isfile(path):
+            if _is_script_candidate(name) and not name.startswith(".") and os.path.isfile(path):
                 yield path

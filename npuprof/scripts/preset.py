@@ -8,11 +8,11 @@ import re
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.values import same, structure_of
+from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.document import keys
-from npuprof.document.keys import segment, shown, toml
+from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value
 from npuprof.model import SECTIONS
-from npuprof.scripts.reading.found import UNSET, Found, Imported, Site
+from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Site
 
 
 class Note:
@@ -20,7 +20,7 @@ class Note:
 
     __slots__ = ("found", "hint", "why")
 
-    def __init__(self, found: Found, why: str, hint: str = "") -> None:
+    def __init__(self, found: FoundSetting, why: str, hint: str = "") -> None:
         self.found = found
         self.why = why
         self.hint = hint
@@ -34,17 +34,17 @@ class Draft:
         self.file = file
         self.surfaces = {surface} if surface else set()
         self.settings: dict[str, Any] = {}
-        self.origins: dict[str, Found] = {}
+        self.origins: dict[str, FoundSetting] = {}
         self.notes: list[Note] = []
 
     def section(self, section: str) -> dict[str, Any]:
         """Return the settings of a section by plain name, in the catalogue's order."""
         found = {}
         for key, value in self.settings.items():
-            where, name = keys.section_and_name(key)
+            where, name = keys.split_section_and_name(key)
             if where == section:
                 found[name] = value
-        order = catalog.order(section)
+        order = catalog.record_positions(section)
         return {name: found[name] for name in sorted(found, key=lambda name: (order.get(name, len(order)), name))}
 
     @property
@@ -55,31 +55,31 @@ class Draft:
         return {0: "online-inference", 1: "training"}.get(self.settings.get("graph_run_mode"))  # type: ignore[arg-type]
 
 
-def drafts(imported: Imported, name: str | None = None) -> list[Draft]:
+def build_drafts(imported: ImportedFile, name: str | None = None) -> list[Draft]:
     """Return the presets that one file makes: one, or several where it holds settings that contradict each other."""
     sites = {site.scope: site for site in imported.sites}
     stem = name or preset_name(imported.file)
-    groups: dict[str, list[Found]] = {}
+    groups: dict[str, list[FoundSetting]] = {}
     for one in imported.found:
         if not one.commented:
             groups.setdefault(one.scope, []).append(one)
     made: list[Draft] = []
     shared: list[Draft] = []
     for scope, group in groups.items():
-        draft = _draft(stem, imported.file, group, sites.get(scope))
+        draft = _build_draft(stem, imported.file, group, sites.get(scope))
         (shared if group[0].surface == "env" else made).append(draft)
     merged: list[Draft] = []
     for draft in made:
-        home = next((other for other in merged if _compatible(other, draft)), None)
+        home = next((other for other in merged if _are_compatible(other, draft)), None)
         if home is None:
             merged.append(draft)
         else:
-            _absorb(home, draft)
+            _absorb_draft(home, draft)
     if shared and not merged:
         merged = [Draft(stem, imported.file)]
     for draft in shared:
         for home in merged:
-            _absorb(home, draft)
+            _absorb_draft(home, draft)
     merged = [draft for draft in merged if draft.settings or draft.notes]
     for number, draft in enumerate(merged):
         draft.name = stem if not number else f"{stem}-{number + 1}"
@@ -93,56 +93,56 @@ def preset_name(file: str) -> str:
     return stem or "imported"
 
 
-def _draft(name: str, file: str, group: list[Found], site: Site | None) -> Draft:
+def _build_draft(name: str, file: str, group: list[FoundSetting], site: Site | None) -> Draft:
     draft = Draft(name, file, group[0].surface)
     base = len(site.branches) if site else 0
-    steady = _steady(group, base)
+    steady = _find_steady_settings(group, base)
     for one in group:
         if one.reason == UNSET:
             continue
-        why, hint = _obstacle(one)
+        why, hint = _find_obstacle(one)
         if one.dead:
             why = f"never runs: {one.condition}" if one.condition else "never runs"
         if not why and one.branches[base:] and id(one) not in steady:
-            why = f"only if {_condition(one, base)}"
-            hint = _suggestion(one, base)
+            why = f"only if {_format_condition(one, base)}"
+            hint = _suggest_override(one, base)
         if why:
             draft.notes.append(Note(one, why, hint))
             if one.key in draft.settings and not one.dead and (one.reason or one.branches[base:]):
                 continue
         else:
-            draft.settings[one.key] = _value(one, file)
+            draft.settings[one.key] = _read_preset_value(one, file)
             draft.origins[one.key] = one
     return draft
 
 
-def _steady(group: list[Found], base: int) -> set[int]:
+def _find_steady_settings(group: list[FoundSetting], base: int) -> set[int]:
     """Return the settings that hold although they stand in branches: every arm of the ``if`` says the same."""
     found: set[int] = set()
-    arms: dict[tuple[str, int, int], list[Found]] = {}
+    arms: dict[tuple[str, int, int], list[FoundSetting]] = {}
     for one in group:
         if len(one.branches) == base + 1 and not one.reason and one.key:
             arms.setdefault((one.key, one.branches[base][0], len(one.branches)), []).append(one)
     for ones in arms.values():
         numbers = sorted(one.branches[base][1] for one in ones)
         whole = len(numbers) > 1 and numbers == [1 - len(numbers), *range(len(numbers) - 1)]
-        if whole and all(same(one.value, ones[0].value) for one in ones):
+        if whole and all(is_same_typed_value(one.value, ones[0].value) for one in ones):
             found |= {id(one) for one in ones}
     return found
 
 
-def _condition(one: Found, base: int) -> str:
+def _format_condition(one: FoundSetting, base: int) -> str:
     texts = [text for _, _, text in one.branches[base:]]
     return " and ".join(texts if len(texts) == 1 else (f"({text})" for text in texts))
 
 
-def _suggestion(one: Found, base: int) -> str:
+def _suggest_override(one: FoundSetting, base: int) -> str:
     """Return what to make of a branch: an override where the condition names a product or a scenario, else a mix-in."""
-    text = _condition(one, base)
+    text = _format_condition(one, base)
     from npuprof.catalog import products
 
     for word in re.findall(r"Ascend\w+", text):
-        if family := products.find(word):
+        if family := products.find_product(word):
             return f'[[override]] match = {{ product = "{family}" }}'
     if re.search(r"\b(?:is_|do_)?train(?:ing)?\b", text, re.IGNORECASE) and "not " not in text:
         return '[[override]] match = { scenario = "training" }'
@@ -151,37 +151,37 @@ def _suggestion(one: Found, base: int) -> str:
     return "a mix-in preset, laid over this one with --with"
 
 
-def _obstacle(one: Found) -> tuple[str, str]:
+def _find_obstacle(one: FoundSetting) -> tuple[str, str]:
     """Return why a setting cannot be in a preset, and what to do; empty where it can."""
     if one.reason:
-        hint = f"{toml(one.default)} is what the script takes if nobody says otherwise" if one.default is not None else ""
+        hint = f"{format_toml_value(one.default)} is what the script takes if nobody says otherwise" if one.default is not None else ""
         return one.reason, hint
     if one.surface == "session":
-        option = catalog.option(one.name)
+        option = catalog.find_option(one.name)
         if option is None:
             return "no adapter reads the key", "see npuprof scan"
         if option.field is not None and one.field != option.field:
             return f"stored in .{one.field}, the adapter reads .{option.field}", "see npuprof scan"
         return "", ""
-    section, name = keys.section_and_name(one.key)
+    section, name = keys.split_section_and_name(one.key)
     if section == "env":
-        variable = catalog.variable(name)
+        variable = catalog.find_variable(name)
         if variable is None:
             return "the catalogue does not know the variable", ""
         if variable.freeze in ("never", "launcher"):
             hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
             return "a fact of one process or job, not of a preset", hint
         return "", ""
-    if section == "options" and catalog.option(one.key) is None:
+    if section == "options" and catalog.find_option(one.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
-    if section == "estimator" and (argument := catalog.argument(name)) and argument.kind == "object":
+    if section == "estimator" and (argument := catalog.find_argument(name)) and argument.kind == "object":
         return "an object of the script", ""
     return "", ""
 
 
-def _value(one: Found, script: str) -> Any:
+def _read_preset_value(one: FoundSetting, script: str) -> Any:
     """Return the value a preset holds; a sidecar file that lies beside the script is written out."""
-    structure = structure_of(one.key) if "." not in one.key else None
+    structure = find_structure(one.key) if "." not in one.key else None
     if structure is None or not structure.file or not isinstance(one.value, str):
         return one.value
     path = one.value if os.path.isabs(one.value) else os.path.join(os.path.dirname(script), one.value)
@@ -196,13 +196,13 @@ def _value(one: Found, script: str) -> Any:
     return parsed if parsed and not structure.faults(parsed) and structure.format(parsed) else one.value
 
 
-def _compatible(home: Draft, draft: Draft) -> bool:
+def _are_compatible(home: Draft, draft: Draft) -> bool:
     if "atc" in home.surfaces | draft.surfaces:
         return False
-    return all(key not in home.settings or same(home.settings[key], value) for key, value in draft.settings.items())
+    return all(key not in home.settings or is_same_typed_value(home.settings[key], value) for key, value in draft.settings.items())
 
 
-def _absorb(home: Draft, draft: Draft) -> None:
+def _absorb_draft(home: Draft, draft: Draft) -> None:
     for key, value in draft.settings.items():
         home.settings.setdefault(key, value)
         home.origins.setdefault(key, draft.origins[key])
@@ -210,47 +210,51 @@ def _absorb(home: Draft, draft: Draft) -> None:
     home.surfaces |= draft.surfaces - {"env"}
 
 
-def text(draft: Draft, extends: tuple[str, ...] = (), settings: dict[str, Any] | None = None, unset: tuple[str, ...] = ()) -> str:
+def format_draft(draft: Draft, extends: tuple[str, ...] = (), settings: dict[str, Any] | None = None, unset: tuple[str, ...] = ()) -> str:
     """Return a preset as TOML, with what was left out as comments."""
     own = draft.settings if settings is None else settings
-    lines = ["[profile]", f"description = {toml(f'imported from {_named(draft.file)}')}"]
+    lines = ["[profile]", f"description = {format_toml_value(f'imported from {_escape_file_name(draft.file)}')}"]
     if extends:
-        lines.append(f"extends = {toml(list(extends))}")
+        lines.append(f"extends = {format_toml_value(list(extends))}")
     if draft.scenario:
-        lines.append(f"scenario = {toml(draft.scenario)}")
+        lines.append(f"scenario = {format_toml_value(draft.scenario)}")
     if unset:
-        lines.append(f"unset = {toml(list(unset))}")
+        lines.append(f"unset = {format_toml_value(list(unset))}")
     shape = Draft(draft.name, draft.file)
     shape.settings = own
     for section in SECTIONS:
         found = shape.section(section)
         plain = {name: value for name, value in found.items() if not isinstance(value, dict) or section != "options"}
         if plain:
-            lines += ["", f"[{section}]", *(f"{segment(name)} = {toml(value)}" for name, value in plain.items())]
+            lines += ["", f"[{section}]", *(f"{format_key_segment(name)} = {format_toml_value(value)}" for name, value in plain.items())]
         for name, value in found.items():
             if name not in plain:
-                lines += ["", f"[{section}.{segment(name)}]", *(f"{segment(part)} = {toml(item)}" for part, item in value.items())]
-    return "\n".join([*lines, *_remarks(draft.notes), ""])
+                lines += [
+                    "",
+                    f"[{section}.{format_key_segment(name)}]",
+                    *(f"{format_key_segment(part)} = {format_toml_value(item)}" for part, item in value.items()),
+                ]
+    return "\n".join([*lines, *_format_remarks(draft.notes), ""])
 
 
-def _remarks(notes: list[Note]) -> list[str]:
+def _format_remarks(notes: list[Note]) -> list[str]:
     if not notes:
         return []
     lines = ["", "# Not carried over:"]
     for note in notes:
         one = note.found
-        value = f" = {shown(one.value)}" if not one.reason and one.value is not None else ""
-        lines.append(_comment(f"{one.place}: {one.key or 'a computed key'}{value}: {note.why}"))
+        value = f" = {format_short_value(one.value)}" if not one.reason and one.value is not None else ""
+        lines.append(_format_comment(f"{one.file_line}: {one.key or 'a computed key'}{value}: {note.why}"))
         if note.hint:
-            lines.append(_comment(f"    {note.hint}"))
+            lines.append(_format_comment(f"    {note.hint}"))
     return lines
 
 
-def _named(file: str) -> str:
+def _escape_file_name(file: str) -> str:
     """Return the name of a file as text, which it need not be."""
     return file.encode(errors="backslashreplace").decode()
 
 
-def _comment(text: str) -> str:
-    flat = "".join(char if char.isprintable() else " " for char in _named(text))
+def _format_comment(text: str) -> str:
+    flat = "".join(char if char.isprintable() else " " for char in _escape_file_name(text))
     return f"# {flat}"

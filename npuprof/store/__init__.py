@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
-def is_name(name: str) -> bool:
+def is_profile_name(name: str) -> bool:
     """Return whether a text can be the name of a profile."""
     parts = name.split("/")
     return all(part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in parts) and not name.endswith(".toml")
@@ -41,7 +41,7 @@ class Folder:
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self.label = _shown(root)
+        self.label = _format_relative_path(root)
         self.history: Any = None  # the repository around it, once somebody asks
         self._profiles: dict[str, Profile | NpuprofError] = {}
         self._hints: dict[str, str] = {}
@@ -49,36 +49,36 @@ class Folder:
         self._real = ""
 
     def names(self) -> list[str]:
-        """Return the names of all profiles, sorted; files whose names cannot be used are in ``strays``."""
-        return sorted(name for name in self._listing() if is_name(name))
+        """Return the names of all profiles, sorted; files whose names cannot be used are in ``stray_files``."""
+        return sorted(name for name in self._load_listing() if is_profile_name(name))
 
-    def strays(self) -> list[str]:
+    def stray_files(self) -> list[str]:
         """Return the paths below the store of TOML files whose names no profile can have."""
-        return sorted(f"{name}.toml" for name in self._listing() if not is_name(name))
+        return sorted(f"{name}.toml" for name in self._load_listing() if not is_profile_name(name))
 
-    def _listing(self) -> dict[str, bool]:
+    def _load_listing(self) -> dict[str, bool]:
         """Return the names below the store, looked up once, and whether each is a plain file, no link."""
         if self._listed is None:
-            self._listed = dict(self._walk(self.root, ""))
+            self._listed = dict(self._scan_folder(self.root, ""))
         return self._listed
 
-    def _walk(self, folder: str, below: str) -> Iterator[tuple[str, bool]]:
+    def _scan_folder(self, folder: str, below: str) -> Iterator[tuple[str, bool]]:
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
-            raise NpuprofError([_unreadable(_shown(folder), error)]) from None
+            raise NpuprofError([_build_unreadable_finding(_format_relative_path(folder), error)]) from None
         for entry in entries:
             name = entry.name
             if name.startswith("."):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from self._walk(entry.path, f"{below}{name}/")
+                yield from self._scan_folder(entry.path, f"{below}{name}/")
                 if name.endswith(".toml"):
                     yield f"{below}{name[:-5]}", False  # a folder that looks like a preset: reading it tells
             elif name.endswith(".toml"):
                 yield f"{below}{name[:-5]}", entry.is_file(follow_symlinks=False)
 
-    def path(self, name: str) -> str:
+    def profile_path(self, name: str) -> str:
         """Return the path of a profile's file, as it can be opened."""
         return os.path.join(self.root, f"{name}.toml")
 
@@ -90,7 +90,7 @@ class Folder:
         found = self._profiles.get(name)
         if found is None:
             try:
-                found = self._read(name, asked)
+                found = self._read_profile(name, asked)
             except NpuprofError as error:
                 if error.findings[0].origin is not None:
                     raise  # blames whoever asked: the next to ask gets an error of its own
@@ -100,29 +100,29 @@ class Folder:
             raise found
         return found
 
-    def _read(self, name: str, asked: Origin | None) -> Profile:
-        if not is_name(name):
-            raise NpuprofError([bad_name(name, asked)])
+    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+        if not is_profile_name(name):
+            raise NpuprofError([build_bad_name_finding(name, asked)])
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != "builtin:" else path
         try:
             if not (self._listed or {}).get(name):
-                if self._escapes(path):
-                    raise NpuprofError([_outside(source, name, asked)])
+                if self._is_outside_store(path):
+                    raise NpuprofError([_build_outside_finding(source, name, asked)])
                 _refuse_pipe(path)
             with open(path, "rb", buffering=0) as file:
                 raw = file.read()
         except (FileNotFoundError, NotADirectoryError):
-            raise NpuprofError([self._missing(name, asked)]) from None
+            raise NpuprofError([self._build_missing_finding(name, asked)]) from None
         except OSError as error:
-            raise NpuprofError([_unreadable(source, error)]) from None
-        return Profile(document.read(name, source, raw), home=self)
+            raise NpuprofError([_build_unreadable_finding(source, error)]) from None
+        return Profile(document.parse_document(name, source, raw), home=self)
 
-    def _escapes(self, path: str) -> bool:
+    def _is_outside_store(self, path: str) -> bool:
         self._real = self._real or os.path.realpath(self.root)
         return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
-    def _missing(self, name: str, asked: Origin | None) -> Finding:
+    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         if name not in self._hints:
             self._hints[name] = did_you_mean(name, self.names(), f"npuprof list shows what is in {self.label}")
         hint = self._hints[name]
@@ -135,9 +135,9 @@ class Folder:
         return Finding("NP008", "error", f"there is no profile {name!r} in {self.label}", "", hint)
 
 
-def single(path: str, store: Store | None) -> Profile:
+def read_profile_file(path: str, store: Store | None) -> Profile:
     """Return the profile in one file outside any store. Raises NpuprofError."""
-    source = _shown(path)
+    source = _format_relative_path(path)
     try:
         with open(path, "rb") as file:
             raw = file.read()
@@ -146,18 +146,18 @@ def single(path: str, store: Store | None) -> Profile:
             [Finding("NP008", "error", f"there is no file {path!r}", "", "give a path to a TOML file, or a profile's name")]
         ) from None
     except (OSError, ValueError) as error:
-        raise NpuprofError([_unreadable(source, error)]) from None
-    return Profile(document.read(path, source, raw), key=f"file:{os.path.realpath(path)}", home=store)
+        raise NpuprofError([_build_unreadable_finding(source, error)]) from None
+    return Profile(document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=store)
 
 
-def find(given: str | None, environ: dict[str, str] | os._Environ[str]) -> Folder:
+def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) -> Folder:
     """Return the store: as given, else ``$NPUPROF_STORE``, else ``profiles/`` in the nearest folder above.
 
     Raises NpuprofError where there is none.
     """
     asked = given or environ.get("NPUPROF_STORE")
     if asked == "builtin:":
-        return builtin()
+        return open_builtin_store()
     if asked:
         if not os.path.isdir(asked):
             what = f"the store {asked!r} is not a folder"
@@ -171,11 +171,11 @@ def find(given: str | None, environ: dict[str, str] | os._Environ[str]) -> Folde
             return Folder(candidate)
         parent = os.path.dirname(here)
         if parent == here:
-            raise NpuprofError([_no_store()])
+            raise NpuprofError([_build_no_store_finding()])
         here = parent
 
 
-def tagged(root: str) -> bool:
+def has_release_tags(root: str) -> bool:
     """Return whether a store can have released versions: whether a repository around it has tags.
 
     git itself is only asked where this says so. Where a repository is kept in an unusual way, the answer is yes.
@@ -195,7 +195,7 @@ def tagged(root: str) -> bool:
         return False
 
 
-def builtin() -> Folder:
+def open_builtin_store() -> Folder:
     """Return the presets that npuprof ships, read-only."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     shipped = os.path.join(package, "profiles")
@@ -204,14 +204,14 @@ def builtin() -> Folder:
     return store
 
 
-def _shown(path: str) -> str:
+def _format_relative_path(path: str) -> str:
     """Return a path as users want to read it: relative where it lies below the current folder."""
     full = os.path.abspath(path)
     here = os.getcwd()
     return full[len(here) :].lstrip(os.sep) if full.startswith(here.rstrip(os.sep) + os.sep) else full
 
 
-def _no_store() -> Finding:
+def _build_no_store_finding() -> Finding:
     return Finding(
         "NP010",
         "error",
@@ -221,7 +221,7 @@ def _no_store() -> Finding:
     )
 
 
-def bad_name(name: str, asked: Origin | None = None) -> Finding:
+def build_bad_name_finding(name: str, asked: Origin | None = None) -> Finding:
     """Return what is to be said of a text that cannot be the name of a profile."""
     why = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
     hint = "leave out the .toml" if name.endswith(".toml") else "for a file elsewhere give a path that ends in .toml"
@@ -246,13 +246,13 @@ def _refuse_pipe(path: str) -> None:
         raise OSError(0, "It is no file but a pipe, a socket or a device")
 
 
-def _outside(source: str, name: str, asked: Origin | None) -> Finding:
+def _build_outside_finding(source: str, name: str, asked: Origin | None) -> Finding:
     what = f"{source} is a link that leads out of the store"
     why = "A store is shared as it is; what lies outside it would be missing elsewhere."
     return Finding("NP005", "error", what, why, "copy the file into the store", asked, "", (name,), None if asked else (source, 0, 0))
 
 
-def _unreadable(source: str, error: Exception) -> Finding:
+def _build_unreadable_finding(source: str, error: Exception) -> Finding:
     reason = getattr(error, "strerror", None) or str(error)
     hint = (
         "rename the folder"

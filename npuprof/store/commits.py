@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from npuprof.store.repository import Entry, Repository
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d+) ([+-]\d{4})$", re.MULTILINE)
-_CODED = re.compile(rb"^encoding (\S+)$", re.MULTILINE)
-_GIT = (
+_ENCODING = re.compile(rb"^encoding (\S+)$", re.MULTILINE)
+_LOG_COMMAND = (
     "-c", "log.showRoot=true", "-c", "log.showSignature=false", "-c", "diff.renameLimit=4000",
     "log", "--topo-order", "--full-history", "--parents", "-z", "--raw", "-M", "--diff-merges=off", "--no-abbrev", "--no-decorate",
     "--no-notes", "--no-mailmap", "--no-color", "--no-ext-diff", "--no-relative", "--format=%x01%H %P",
@@ -52,42 +52,42 @@ class Commit:
     @property
     def author(self) -> str:
         """The name of the author."""
-        return self._read()[0]
+        return self._load_headers()[0]
 
     @property
     def email(self) -> str:
         """The address of the author."""
-        return self._read()[1]
+        return self._load_headers()[1]
 
     @property
     def date(self) -> str:
         """When it was written, as ``2026-01-31T12:00:00+01:00`` in the author's own zone."""
-        return self._read()[2]
+        return self._load_headers()[2]
 
     @property
     def subject(self) -> str:
         """The first line of its message."""
-        return self._read()[3]
+        return self._load_headers()[3]
 
-    def _read(self) -> tuple[str, str, str, str]:
+    def _load_headers(self) -> tuple[str, str, str, str]:
         """Return author, address, date and subject; read when somebody asks, for most commits nobody does."""
         if self._said is None:
-            found = self._repository.git.read([self.id])[0]
-            self._said = _parsed(found[2] if found else b"")
+            found = self._repository.git.read_objects([self.id])[0]
+            self._said = _parse_commit_headers(found[2] if found else b"")
         return self._said
 
 
-def load(repository: Repository, wanted: Iterable[Commit]) -> None:
+def load_commit_headers(repository: Repository, wanted: Iterable[Commit]) -> None:
     """Read author, date and subject of many commits in one go."""
     unread = [commit for commit in wanted if commit._said is None]
-    found = repository.contents(commit.id for commit in unread)()
+    found = repository.request_contents(commit.id for commit in unread)()
     for commit in unread:
-        commit._said = _parsed(found.get(commit.id, b""))
+        commit._said = _parse_commit_headers(found.get(commit.id, b""))
 
 
-def _parsed(raw: bytes) -> tuple[str, str, str, str]:
+def _parse_commit_headers(raw: bytes) -> tuple[str, str, str, str]:
     headers, _, message = raw.partition(b"\n\n")
-    coded = _CODED.search(headers) if b"\nencoding " in headers else None
+    coded = _ENCODING.search(headers) if b"\nencoding " in headers else None
     encoding = coded[1].decode(errors="replace") if coded else "utf-8"
     match = _AUTHOR.search(headers)
     said = [*(match.groups() if match else (b"", b"")), message]
@@ -99,109 +99,113 @@ def _parsed(raw: bytes) -> tuple[str, str, str, str]:
     if match is None:
         return "", "", "", subject
     author, email, stamp, zone, _ = text
-    return author, email, _date(int(stamp), zone), subject
+    return author, email, format_commit_date(int(stamp), zone), subject
 
 
-def commits(repository: Repository, tip: str) -> Iterator[Commit]:
+def walk_commits(repository: Repository, tip: str) -> Iterator[Commit]:
     """Yield the commits behind ``tip``, at least those that touched the store, children before parents, from one git process.
 
     Where the store came from another folder, they go on with those that touched it there, from another process.
     """
     prefix = os.fsencode(repository.prefix)
-    below = () if _mostly(repository, tip) else ("--", repository.pathspec)
+    below = () if _is_mostly_store(repository, tip) else ("--", repository.pathspec)
     names: dict[bytes, str | None] = {}
-    for record in _records(repository.git.stream(*_GIT, tip, *below)):
+    for record in _split_log_records(repository.git.stream_output(*_LOG_COMMAND, tip, *below)):
         head, _, files = record.partition(b"\0")
         oid, *parents = head.decode().split()
         if len(parents) > 1:
-            yield Commit(repository, oid, tuple(parents), {parent: _merged(repository, parent, oid) for parent in parents})
+            yield Commit(repository, oid, tuple(parents), {parent: _collect_merge_changes(repository, parent, oid) for parent in parents})
         else:
-            changed = _named(files[1:].split(b"\0"), prefix, names) if files else []
-            if changed and all(change.was is None for change in changed) and (move := _move(repository, oid)):
+            changed = _parse_raw_changes(files[1:].split(b"\0"), prefix, names) if files else []
+            if changed and all(change.was is None for change in changed) and (move := _find_store_move(repository, oid)):
                 # Whatever git has not told of yet is older than the move, or has not heard of it.
                 yield Commit(repository, oid, (move[1],), {move[1]: move[2]})
-                yield from commits(*move[:2])
+                yield from walk_commits(*move[:2])
                 return
             yield Commit(repository, oid, tuple(parents), {parents[0] if parents else "": changed})
 
 
-def _mostly(repository: Repository, tip: str) -> bool:
+def _is_mostly_store(repository: Repository, tip: str) -> bool:
     """Return whether the store is most of the repository: git then tells of all commits faster than of the store's."""
     try:
         with open(os.path.join(repository.top, ".git", "index"), "rb") as file:
             head = file.read(12)
     except OSError:
         return False
-    return head[:4] == b"DIRC" and int.from_bytes(head[8:12], "big") <= 200 + 2 * len(repository.files(tip))
+    return head[:4] == b"DIRC" and int.from_bytes(head[8:12], "big") <= 200 + 2 * len(repository.list_profile_files(tip))
 
 
-def _move(repository: Repository, commit: str) -> tuple[Repository, str, list[FileChange]] | None:
+def _find_store_move(repository: Repository, commit: str) -> tuple[Repository, str, list[FileChange]] | None:
     """Return where a store that a commit made was before, the commit's parent, and what changed besides; None where it is new."""
-    found = repository.git.read([commit])[0]
+    found = repository.git.read_objects([commit])[0]
     parents = re.findall(rb"^parent (\S+)$", found[2].partition(b"\n\n")[0], re.MULTILINE) if found else []
-    if len(parents) != 1 or not repository.git.read([parent := parents[0].decode()])[0] or repository.files(parent):
+    if len(parents) != 1 or not repository.git.read_objects([parent := parents[0].decode()])[0] or repository.list_profile_files(parent):
         return None  # made from several, with a parent that a shallow clone lacks, or made from what is there already
-    place, raw = _former(repository, parent, commit)
+    place, raw = _compare_commit_trees(repository, parent, commit)
     if place is None:
         return None
-    changed = _named(raw, os.fsencode(repository.prefix), {}, os.fsencode(place))
-    return repository.moved(place), parent, [change for change in changed if (change.was, change.old) != (change.now, change.new)]
+    changed = _parse_raw_changes(raw, os.fsencode(repository.prefix), {}, os.fsencode(place))
+    return (
+        repository.with_store_prefix(place),
+        parent,
+        [change for change in changed if (change.was, change.old) != (change.now, change.new)],
+    )
 
 
-def former(repository: Repository, old: str, new: str) -> str | None:
+def find_former_folder(repository: Repository, old: str, new: str) -> str | None:
     """Return where the store of commit ``new`` was at ``old``, a folder ending in ``/`` or an empty text; None where it was nowhere."""
-    return _former(repository, old, new)[0]
+    return _compare_commit_trees(repository, old, new)[0]
 
 
-def _former(repository: Repository, old: str, new: str) -> tuple[str | None, list[bytes]]:
+def _compare_commit_trees(repository: Repository, old: str, new: str) -> tuple[str | None, list[bytes]]:
     """Return the folder that most files of the store were in before, and all that git says of the two commits."""
-    raw = repository.git.run(
+    raw = repository.git.run_command(
         "-c", "diff.renameLimit=4000", "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", old, new
     ).split(b"\0")  # fmt: skip
     places: dict[bytes, int] = {}
     prefix = os.fsencode(repository.prefix)
     for line, was, now in zip(raw, raw[1:], raw[2:], strict=False):
         name = now.removeprefix(prefix)
-        if line.startswith(b":") and b" R" in line and _name(now, prefix) and (b"/" + was).endswith(b"/" + name):
+        if line.startswith(b":") and b" R" in line and _parse_profile_path(now, prefix) and (b"/" + was).endswith(b"/" + name):
             place = was.removesuffix(name)
             places[place] = places.get(place, 0) + 1
     best = max(places, key=lambda place: places[place], default=None)
     return os.fsdecode(best) if best is not None else None, raw
 
 
-def _merged(repository: Repository, parent: str, commit: str) -> list[FileChange]:
+def _collect_merge_changes(repository: Repository, parent: str, commit: str) -> list[FileChange]:
     """Return what a merge changed against one parent, from their trees; git is asked only where something was renamed."""
-    old, new = repository.files(parent), repository.files(commit)
+    old, new = repository.list_profile_files(parent), repository.list_profile_files(commit)
     if old == new:
         return []
     if old.keys() - new.keys() and new.keys() - old.keys():
-        raw = repository.git.run(
+        raw = repository.git.run_command(
             "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit, "--", repository.pathspec
         )
-        return _named(raw.split(b"\0"), os.fsencode(repository.prefix), {})
+        return _parse_raw_changes(raw.split(b"\0"), os.fsencode(repository.prefix), {})
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return [FileChange(name if name in old else None, old.get(name), name if name in new else None, new.get(name)) for name in names]
 
 
-def _date(stamp: int, zone: str) -> str:
+def format_commit_date(stamp: int, zone: str) -> str:
     """Return a time as ``2026-01-31T12:00:00+01:00``, in the author's own zone."""
     minutes = int(zone[1:3]) * 60 + int(zone[3:5])
     day, second = divmod(stamp + 60 * (minutes if zone[0] == "+" else -minutes), 86400)
     try:
-        return f"{_day(day)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}{zone[:3]}:{zone[3:]}"
+        return f"{_format_day_number(day)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}{zone[:3]}:{zone[3:]}"
     except OverflowError:
         return str(stamp)
 
 
 @cache
-def _day(number: int) -> str:
+def _format_day_number(number: int) -> str:
     """Return a day, counted from 1970-01-01, as ``2026-01-31``. Raises OverflowError."""
     from datetime import date, timedelta
 
     return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
 
 
-def _records(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _split_log_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield what git says of each commit: its id and those of its parents, NUL, then raw lines and paths."""
     rest = b""
     for block in blocks:
@@ -212,7 +216,7 @@ def _records(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest.lstrip(b"\1").removesuffix(b"\0")
 
 
-def _named(files: list[bytes], prefix: bytes, names: dict[bytes, str | None], former: bytes | None = None) -> list[FileChange]:
+def _parse_raw_changes(files: list[bytes], prefix: bytes, names: dict[bytes, str | None], former: bytes | None = None) -> list[FileChange]:
     """Return what raw lines and paths say of the store's files; ``names`` keeps the names of paths seen before.
 
     ``former`` is where the store was before, if it was elsewhere.
@@ -222,7 +226,7 @@ def _named(files: list[bytes], prefix: bytes, names: dict[bytes, str | None], fo
     while place + 1 < len(files):
         path = files[place + 1]
         if path not in names:
-            names[path] = _name(path, prefix)
+            names[path] = _parse_profile_path(path, prefix)
         was = now = names[path]
         before, after, left, right, status = files[place][1:].decode().split(" ")
         place += 2
@@ -231,10 +235,10 @@ def _named(files: list[bytes], prefix: bytes, names: dict[bytes, str | None], fo
                 found.append(FileChange(was, (before, left), was, (after, right)))
             continue
         if status[0] in "RC":
-            now = _name(files[place], prefix)
+            now = _parse_profile_path(files[place], prefix)
             place += 1
         if former is not None:
-            was = _name(path, former)
+            was = _parse_profile_path(path, former)
         old = (before, left) if before not in ("000000", "160000") and status[0] != "C" and was is not None else None
         new = (after, right) if after not in ("000000", "160000") and now is not None else None
         if old or new:
@@ -242,7 +246,7 @@ def _named(files: list[bytes], prefix: bytes, names: dict[bytes, str | None], fo
     return found
 
 
-def _name(path: bytes, prefix: bytes) -> str | None:
+def _parse_profile_path(path: bytes, prefix: bytes) -> str | None:
     """Return the name of a file below the store, or None where it is not one of its TOML files."""
     if not path.startswith(prefix) or not path.endswith(b".toml"):
         return None

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     Object = tuple[str, str, bytes]
 
 #: What a hook's git hands down about the repository it runs in, which need not be the store's.
-_LOCAL = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+_REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 _CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
-_MANY = 200  # how many requests are worth a process of their own
+_OWN_PROCESS_MINIMUM = 200  # how many requests are worth a process of their own
 
 
 class Git:
@@ -31,7 +31,7 @@ class Git:
         self._reader: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def read(self, names: Sequence[str]) -> list[Object | None]:
+    def read_objects(self, names: Sequence[str]) -> list[Object | None]:
         """Return the objects of that names, None for each that is missing or ambiguous.
 
         A name is whatever git takes for one (``HEAD~3``, ``main:profiles``), and never read as a flag. All come
@@ -40,31 +40,31 @@ class Git:
         with self._lock:
             found: list[Object | None] = []
             for start in range(0, len(names), _CHUNK):
-                found += self._some(names[start : start + _CHUNK])
+                found += self._read_object_batch(names[start : start + _CHUNK])
             return found
 
-    def contents(self, oids: Sequence[str]) -> Callable[[], dict[str, bytes]]:
+    def request_contents(self, oids: Sequence[str]) -> Callable[[], dict[str, bytes]]:
         """Start to read the contents of objects by their full ids; return what waits for them and tells them.
 
         git reads while the caller does something else. What is missing is left out.
         """
-        if len(oids) < _MANY:
-            return lambda: {oid: read[2] for oid, read in zip(oids, self.read(oids), strict=True) if read}
-        process = self._start("cat-file", "--batch", "--buffer")
-        _widen(process.stdout)
+        if len(oids) < _OWN_PROCESS_MINIMUM:
+            return lambda: {oid: read[2] for oid, read in zip(oids, self.read_objects(oids), strict=True) if read}
+        process = self._start_process("cat-file", "--batch", "--buffer")
+        _widen_pipe(process.stdout)
         requests = "".join(f"{oid}\n" for oid in oids).encode()
         asked = process.stdin
         assert asked is not None, "it was asked for"
-        if len(requests) < _widen(asked):  # the pipe takes it all: nobody has to wait
+        if len(requests) < _widen_pipe(asked):  # the pipe takes it all: nobody has to wait
             with contextlib.suppress(BrokenPipeError):
                 asked.write(requests)
                 asked.close()
             process.stdin, requests = None, b""
 
-        def wait() -> dict[str, bytes]:
+        def collect_contents() -> dict[str, bytes]:
             out, reason = process.communicate(requests or None)
             if process.returncode:
-                raise NpuprofError([refusal(reason, self.folder)])
+                raise NpuprofError([build_refusal_finding(reason, self.folder)])
             found: dict[str, bytes] = {}
             place = 0
             for oid in oids:
@@ -76,11 +76,11 @@ class Git:
                     place += int(size) + 1
             return found
 
-        return wait
+        return collect_contents
 
-    def _some(self, names: Sequence[str]) -> Iterator[Object | None]:
+    def _read_object_batch(self, names: Sequence[str]) -> Iterator[Object | None]:
         if self._reader is None:
-            self._reader = self._start("cat-file", "--batch")
+            self._reader = self._start_process("cat-file", "--batch")
         asked, replies = self._reader.stdin, self._reader.stdout
         assert asked is not None, "it was asked for"
         assert replies is not None, "it was asked for"
@@ -89,16 +89,16 @@ class Git:
             asked.flush()
         except BrokenPipeError:
             pass  # git has ended; its reason follows
-        return [self._reply(replies) for _ in names].__iter__()
+        return [self._read_reply(replies) for _ in names].__iter__()
 
-    def _reply(self, replies: IO[bytes]) -> Object | None:
+    def _read_reply(self, replies: IO[bytes]) -> Object | None:
         line = replies.readline()
         if not line:
             assert self._reader is not None, "it is being read"
             assert self._reader.stderr is not None, "it was asked for"
             reason = self._reader.stderr.read()
             self.close()
-            raise NpuprofError([refusal(reason, self.folder)])
+            raise NpuprofError([build_refusal_finding(reason, self.folder)])
         words = line.rstrip(b"\n").rsplit(b" ", 2)
         if len(words) != 3 or not words[2].isdigit() or len(words[0]) not in (40, 64):
             return None
@@ -106,23 +106,23 @@ class Git:
         replies.read(1)
         return words[0].decode(), words[1].decode(), content
 
-    def run(self, *words: str, stdin: bytes | None = None) -> bytes:
+    def run_command(self, *words: str, stdin: bytes | None = None) -> bytes:
         """Return what a command prints. Raises NpuprofError with git's own reason where it fails."""
-        code, out, reason = self.attempt(*words, stdin=stdin)
+        code, out, reason = self.try_command(*words, stdin=stdin)
         if code:
-            raise NpuprofError([refusal(reason, self.folder)])
+            raise NpuprofError([build_refusal_finding(reason, self.folder)])
         return out
 
-    def attempt(self, *words: str, stdin: bytes | None = None) -> tuple[int, bytes, bytes]:
+    def try_command(self, *words: str, stdin: bytes | None = None) -> tuple[int, bytes, bytes]:
         """Return exit code, output and complaints of a command. Raises NpuprofError only where git is missing."""
-        process = self._start(*words, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
+        process = self._start_process(*words, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
         out, reason = process.communicate(stdin)
         return process.returncode, out, reason
 
-    def stream(self, *words: str) -> Iterator[bytes]:
+    def stream_output(self, *words: str) -> Iterator[bytes]:
         """Yield what a command prints, in blocks. Raises NpuprofError where it fails."""
-        process = self._start(*words, stdin=subprocess.DEVNULL)
-        _widen(process.stdout)
+        process = self._start_process(*words, stdin=subprocess.DEVNULL)
+        _widen_pipe(process.stdout)
         assert process.stdout is not None, "it was asked for"
         assert process.stderr is not None, "it was asked for"
         try:
@@ -130,27 +130,27 @@ class Git:
                 yield block
             reason = process.stderr.read()
             if process.wait():
-                raise NpuprofError([refusal(reason, self.folder)])
+                raise NpuprofError([build_refusal_finding(reason, self.folder)])
         finally:
             process.stdout.close()
             process.stderr.close()
             process.wait()
 
-    def _start(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    def _start_process(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         command = ["git", "--no-pager", "-c", "core.quotePath=false", *words]
         pipe = subprocess.PIPE
         try:
             return subprocess.Popen(  # noqa: S603 - no shell; what users wrote goes through standard input
-                command, cwd=self.folder, env=environment(self.folder), stdin=stdin, stdout=pipe, stderr=pipe
+                command, cwd=self.folder, env=build_git_environment(self.folder), stdin=stdin, stdout=pipe, stderr=pipe
             )
         except FileNotFoundError:
             if not os.path.isdir(self.folder):
-                raise NpuprofError([refusal(b"no such folder", self.folder)]) from None
+                raise NpuprofError([build_refusal_finding(b"no such folder", self.folder)]) from None
             why = "Revisions and versions are read from a git repository."
             hint = "install git, or put it on the PATH; presets without '@' need none"
             raise NpuprofError([Finding("NP020", "error", "git was not found", why, hint)]) from None
         except OSError as error:
-            raise NpuprofError([refusal(str(error).encode(), self.folder)]) from None
+            raise NpuprofError([build_refusal_finding(str(error).encode(), self.folder)]) from None
 
     def close(self) -> None:
         """End the reader, if there is one."""
@@ -166,16 +166,16 @@ class Git:
         self.close()
 
 
-def environment(folder: str) -> dict[str, str]:
+def build_git_environment(folder: str) -> dict[str, str]:
     """Return the environment for git: messages in English, no prompts, and the repository around ``folder``."""
     found = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-    if top(folder):
-        for name in _LOCAL:
+    if find_repository_top(folder):
+        for name in _REPOSITORY_VARIABLES:
             found.pop(name, None)
     return found
 
 
-def top(folder: str) -> str:
+def find_repository_top(folder: str) -> str:
     """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
     here = folder
     while not os.path.exists(os.path.join(here, ".git")):
@@ -186,7 +186,7 @@ def top(folder: str) -> str:
     return here
 
 
-def _widen(pipe: IO[bytes] | None) -> int:
+def _widen_pipe(pipe: IO[bytes] | None) -> int:
     """Let a pipe hold more than usual where the system can do that; return how many bytes it holds at least."""
     assert pipe is not None, "it was asked for"
     try:
@@ -197,13 +197,13 @@ def _widen(pipe: IO[bytes] | None) -> int:
         return 512  # what POSIX promises
 
 
-def refusal(reason: bytes, folder: str) -> Finding:
+def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     """Return why git refused, as a finding."""
     text = reason.decode(errors="replace").strip()
     first = next((line for line in text.splitlines() if line.startswith(("fatal:", "error:"))), text.partition("\n")[0])
     first = first.removeprefix("fatal:").removeprefix("error:").strip()
     if "dubious ownership" in text:
-        hint = f"if you trust its owner: git config --global --add safe.directory {top(folder) or folder}"
+        hint = f"if you trust its owner: git config --global --add safe.directory {find_repository_top(folder) or folder}"
         return Finding("NP021", "error", f"git refuses the repository of {folder}: it belongs to somebody else", "", hint)
     if "not a git repository" in text or "must be run in a work tree" in text:
         why = "Revisions and versions are those of the git repository that holds the presets."

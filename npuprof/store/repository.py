@@ -6,7 +6,7 @@ import os
 import re
 
 from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
-from npuprof.store.git import Git, top
+from npuprof.store.git import Git, find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Version(Record):
     message: str = ""
 
     @property
-    def text(self) -> str:
+    def number_text(self) -> str:
         """``1.2.0``."""
         return ".".join(map(str, self.number))
 
@@ -51,58 +51,58 @@ class Repository:
     def __init__(self, folder: str) -> None:
         self.folder = os.path.realpath(folder)
         self.git = Git(self.folder)
-        self.top = top(self.folder)
+        self.top = find_repository_top(self.folder)
         if not self.top:  # no repository, or one that only git's own variables name: let git say
-            self.top = os.fsdecode(self.git.run("rev-parse", "--show-toplevel").rstrip(b"\n"))
+            self.top = os.fsdecode(self.git.run_command("rev-parse", "--show-toplevel").rstrip(b"\n"))
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[tuple[str, str, str]]] = {}
         self._versions: dict[str, tuple[Version, ...]] = {}
         self.revisions: dict[str, object] = {}  #: what has been read of it, by commit: kept for ``revisions``
 
-    def commit(self, revision: str, asked: Origin | None = None) -> str:
+    def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
         """Return the full id of the commit a revision names. Raises NpuprofError: unknown, ambiguous, not a commit."""
         if not revision or revision.startswith("-") or "\n" in revision or "\0" in revision:
-            raise NpuprofError([self._unknown(revision, asked)])
-        found = self.git.read([revision])[0]
+            raise NpuprofError([self._build_unknown_finding(revision, asked)])
+        found = self.git.read_objects([revision])[0]
         if found is not None and found[1] == "tag":
-            found = self.git.read([f"{found[0]}^{{commit}}"])[0]
+            found = self.git.read_objects([f"{found[0]}^{{commit}}"])[0]
         if found is None or found[1] != "commit":
-            raise NpuprofError([self._unknown(revision, asked)])
+            raise NpuprofError([self._build_unknown_finding(revision, asked)])
         return found[0]
 
-    def has(self, revision: str) -> bool:
+    def has_commit(self, revision: str) -> bool:
         """Return whether a revision names a commit."""
         try:
-            return bool(self.commit(revision))
+            return bool(self.resolve_commit(revision))
         except NpuprofError:
             return False
 
-    def _unknown(self, revision: str, asked: Origin | None) -> Finding:
+    def _build_unknown_finding(self, revision: str, asked: Origin | None) -> Finding:
         why, hint = "", "git log --oneline shows the revisions there are"
         if revision.startswith("-"):
             why = "A revision cannot start with '-'."
-        elif not self.git.read(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
+        elif not self.git.read_objects(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
             why, hint = "The repository has no commits yet.", "commit the presets first"
         else:
-            listed = self.git.run("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+            listed = self.git.run_command("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
             hint = did_you_mean(revision, os.fsdecode(listed).splitlines(), hint)
-            if self.shallow():
+            if self.is_shallow():
                 why = "This clone is shallow: it holds the newest commits only."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         where = (asked.profile,) if asked else ()
         return Finding("NP011", "error", f"unknown revision {revision!r}", why, hint, asked, "profile.extends" if asked else "", where)
 
-    def shallow(self) -> bool:
+    def is_shallow(self) -> bool:
         """Return whether the clone lacks its older commits."""
-        return self.git.run("rev-parse", "--is-shallow-repository").strip() == b"true"
+        return self.git.run_command("rev-parse", "--is-shallow-repository").strip() == b"true"
 
-    def versions(self, name: str | None = None) -> tuple[Version, ...]:
+    def load_versions(self, name: str | None = None) -> tuple[Version, ...]:
         """Return the released versions of a preset, or of all, oldest number first."""
         key = name or ""
         if key not in self._versions:
             pattern = f"refs/tags/{name}/" if name else "refs/tags/"
-            listed = self.git.run("for-each-ref", f"--format={_FORMAT}", pattern).decode(errors="replace")
+            listed = self.git.run_command("for-each-ref", f"--format={_FORMAT}", pattern).decode(errors="replace")
             found: list[Version] = []
             for record in listed.split("\0\1")[1:]:
                 kind, tag, target, ref, date, message = record.split("\0", 5)
@@ -113,11 +113,11 @@ class Repository:
             self._versions[key] = tuple(sorted(found, key=lambda version: (version.name, version.number)))
         return self._versions[key]
 
-    def forget(self) -> None:
+    def clear_versions(self) -> None:
         """Read the released versions anew when they are asked for next."""
         self._versions.clear()
 
-    def find(self, name: str, revision: str, asked: Origin | None = None) -> tuple[str, str]:
+    def resolve_revision(self, name: str, revision: str, asked: Origin | None = None) -> tuple[str, str]:
         """Return the commit of a preset's revision, and the revision as it is shown: ``1.2.0`` or ``abc1234``.
 
         A released version of the preset goes before whatever else the text could mean. The revision may stand in
@@ -128,53 +128,53 @@ class Repository:
         match = _VERSION.fullmatch(revision)
         if match:
             wanted = tuple(int(part) for part in match.groups() if part is not None)
-            fitting = [version for version in self.versions(name) if version.number[: len(wanted)] == wanted]
+            fitting = [version for version in self.load_versions(name) if version.number[: len(wanted)] == wanted]
             if fitting:
-                return self.commit(fitting[-1].commit), fitting[-1].text
+                return self.resolve_commit(fitting[-1].commit), fitting[-1].number_text
         try:
-            commit = self.commit(revision, asked)
+            commit = self.resolve_commit(revision, asked)
         except NpuprofError:
             if match and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
-                raise NpuprofError([self._unreleased(name, revision, asked)]) from None
+                raise NpuprofError([self._build_unreleased_finding(name, revision, asked)]) from None
             raise
-        return commit, short(commit)
+        return commit, shorten_commit(commit)
 
-    def _unreleased(self, name: str, revision: str, asked: Origin | None) -> Finding:
-        released = [version.text for version in self.versions(name)]
+    def _build_unreleased_finding(self, name: str, revision: str, asked: Origin | None) -> Finding:
+        released = [version.number_text for version in self.load_versions(name)]
         what = f"{name} has no released version {revision}"
         why = f"A released version is an annotated tag {name}/vX.Y.Z."
         hint = f"released are {', '.join(released)}" if released else f"none is released; npuprof release {name} makes the first"
-        if not released and self.shallow():
+        if not released and self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
         where = (asked.profile,) if asked else ()
         return Finding("NP011", "error", what, why, hint, asked, "profile.extends" if asked else "", where)
 
-    def base(self, left: str, right: str) -> str:
+    def find_merge_base(self, left: str, right: str) -> str:
         """Return the merge base of two commits. Raises NpuprofError where there is none."""
-        code, out, _ = self.git.attempt("merge-base", left, right)
+        code, out, _ = self.git.try_command("merge-base", left, right)
         if code or not out.strip():
-            what = f"{short(left)} and {short(right)} have no common ancestor"
-            hint = "this clone is shallow: git fetch --unshallow" if self.shallow() else "compare the two tips: A..B"
+            what = f"{shorten_commit(left)} and {shorten_commit(right)} have no common ancestor"
+            hint = "this clone is shallow: git fetch --unshallow" if self.is_shallow() else "compare the two tips: A..B"
             raise NpuprofError([Finding("NP011", "error", what, "A...B compares B with where it left A.", hint)])
         return out.split()[0].decode()
 
-    def files(self, commit: str) -> dict[str, Entry]:
+    def list_profile_files(self, commit: str) -> dict[str, Entry]:
         """Return the TOML files below the store at a commit: path below the store without ``.toml`` to entry.
 
         Raises NpuprofError where the store did not exist then.
         """
-        root = self.git.read([f"{commit}:{self.prefix.rstrip('/')}"])[0]
+        root = self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}"])[0]
         if root is None or root[1] != "tree":
             return {}
         if len(self._trees) > _TREES:
             self._trees.clear()
-        self._trees[root[0]] = _entries(root[2], len(root[0]) // 2)
+        self._trees[root[0]] = _parse_tree_entries(root[2], len(root[0]) // 2)
         found: dict[str, Entry] = {}
         level = [("", root[0])]
         while level:
             wanted = [tree for _, tree in level if tree not in self._trees]
-            for tree, read in zip(wanted, self.git.read(wanted), strict=True):
-                self._trees[tree] = _entries(read[2], len(tree) // 2) if read else []
+            for tree, read in zip(wanted, self.git.read_objects(wanted), strict=True):
+                self._trees[tree] = _parse_tree_entries(read[2], len(tree) // 2) if read else []
             below: list[tuple[str, str]] = []
             for path, tree in level:
                 for mode, name, oid in self._trees[tree]:
@@ -187,16 +187,16 @@ class Repository:
             level = below
         return found
 
-    def blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
+    def read_blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
         """Return contents by their ids, read in one go."""
         wanted = list(dict.fromkeys(oids))
-        return {oid: read[2] for oid, read in zip(wanted, self.git.read(wanted), strict=True) if read}
+        return {oid: read[2] for oid, read in zip(wanted, self.git.read_objects(wanted), strict=True) if read}
 
-    def contents(self, oids: Iterable[str]) -> Callable[[], dict[str, bytes]]:
+    def request_contents(self, oids: Iterable[str]) -> Callable[[], dict[str, bytes]]:
         """Start to read contents by their ids; return what waits for them."""
-        return self.git.contents(list(dict.fromkeys(oids)))
+        return self.git.request_contents(list(dict.fromkeys(oids)))
 
-    def moved(self, prefix: str) -> Repository:
+    def with_store_prefix(self, prefix: str) -> Repository:
         """Return the same repository with the store in another of its folders, where it was once."""
         from copy import copy
 
@@ -209,17 +209,17 @@ class Repository:
         """The folder of the store, as git takes it for a path from wherever it runs."""
         return f":(top,literal){self.prefix.rstrip('/')}" if self.prefix else ":(top)"
 
-    def source(self, name: str) -> str:
+    def source_path(self, name: str) -> str:
         """Return a preset's path as git writes it, from the top of the repository."""
         return f"{self.prefix}{name}.toml"
 
 
-def short(commit: str) -> str:
+def shorten_commit(commit: str) -> str:
     """Return the id of a commit as it is shown."""
     return commit[:7]
 
 
-def _entries(raw: bytes, size: int) -> list[tuple[str, str, str]]:
+def _parse_tree_entries(raw: bytes, size: int) -> list[tuple[str, str, str]]:
     """Return the entries of a tree object: mode, name, id (of ``size`` bytes)."""
     found = []
     position = 0

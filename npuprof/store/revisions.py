@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.store.repository import Repository, Version, short
+from npuprof.store.repository import Repository, Version, shorten_commit
 from npuprof.store.revision import Revision
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npuprof.document.profile import Profile
 
 
-def of(home: Any) -> Repository:
+def find_repository(home: Any) -> Repository:
     """Return the repository around a store, found once. Raises NpuprofError where there is none."""
     if isinstance(home, Revision):
         return home.repository
@@ -30,12 +30,12 @@ def of(home: Any) -> Repository:
     return found
 
 
-def at(home: Any, commit: str) -> Revision:
+def load_revision(home: Any, commit: str) -> Revision:
     """Return a store as it was at a commit (its full id), read once."""
-    return at_repository(of(home), commit)
+    return load_repository_revision(find_repository(home), commit)
 
 
-def at_repository(repository: Repository, commit: str) -> Revision:
+def load_repository_revision(repository: Repository, commit: str) -> Revision:
     """Return the store of a repository as it was at a commit (its full id), read once.
 
     Where the store's folder was not there then, it is the folder that the store of the last commit came from.
@@ -43,24 +43,33 @@ def at_repository(repository: Repository, commit: str) -> Revision:
     known = repository.revisions.get(commit)
     if not isinstance(known, Revision):
         made = Revision(repository, commit)
-        head = None if made.files else repository.git.read(["HEAD"])[0]
+        head = None if made.files else repository.git.read_objects(["HEAD"])[0]
         if head and head[0] != commit:
-            from npuprof.store.commits import former
+            from npuprof.store.commits import find_former_folder
 
-            place = former(repository, commit, head[0])
-            made = made if place is None else Revision(repository.moved(place), commit)
+            place = find_former_folder(repository, commit, head[0])
+            made = made if place is None else Revision(repository.with_store_prefix(place), commit)
         repository.revisions[commit] = known = made
     return known
 
 
-def profile(home: Any, reference: str, asked: Origin | None = None) -> tuple[Profile, str]:
+def load_profile_at_revision(home: Any, reference: str, asked: Origin | None = None) -> tuple[Profile, str]:
     """Return the profile that ``NAME@REV`` names in a store, and the name to show: ``bert@1.2.0``, ``bert@abc1234``.
 
     Raises NpuprofError.
     """
     name, _, revision = reference.partition("@")
-    commit, shown = of(home).find(name, revision, asked)
-    return at(home, commit).profile(name, asked), f"{name}@{shown}"
+    commit, shown = find_repository(home).resolve_revision(name, revision, asked)
+    return load_revision(home, commit).profile(name, asked), f"{name}@{shown}"
 
 
-__all__ = ["Repository", "Revision", "Version", "at", "at_repository", "of", "profile", "short"]
+__all__ = [
+    "Repository",
+    "Revision",
+    "Version",
+    "find_repository",
+    "load_profile_at_revision",
+    "load_repository_revision",
+    "load_revision",
+    "shorten_commit",
+]

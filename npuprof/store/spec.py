@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
-from npuprof.document import command_line, keys, parse, read
+from npuprof.document import build_command_line_document, keys, parse_document, parse_toml_text
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Origin, Step, did_you_mean
 from npuprof.resolve import Resolver
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 #: One of the specs joined by ``+``; a revision in quotes may hold any.
-_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
+_SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
 
 
 class Workspace:
@@ -33,23 +33,23 @@ class Workspace:
         self._given = given
         self._store: Folder | None = None
         self._names: dict[str, str] = {}
-        self.resolver = Resolver(self.lookup, context)
+        self.resolver = Resolver(self.find_extended_profile, context)
 
     @property
     def store(self) -> Folder:
         """The store. Raises NpuprofError where there is none."""
         if self._store is None:
-            self._store = store.find(self._given, os.environ)
+            self._store = store.find_store(self._given, os.environ)
         return self._store
 
-    def lookup(self, reference: str, referrer: Profile | None, index: int) -> Profile:
+    def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the profile that a reference in ``extends`` names. Raises NpuprofError."""
         asked = referrer.origin("profile", "extends", index) if referrer else None
         home = referrer.home if referrer is not None and referrer.home is not None else self.store
         if "@" in reference and not isinstance(home, _Parts):
             from npuprof.store import revisions
 
-            return revisions.profile(home, reference, asked)[0]
+            return revisions.load_profile_at_revision(home, reference, asked)[0]
         found: Profile = home.profile(reference, asked)
         return found
 
@@ -58,10 +58,10 @@ class Workspace:
 
         Raises NpuprofError.
         """
-        if "+" in spec and not _is_path(spec):
-            parts = self.parts(spec)
+        if "+" in spec and not _is_file_spec(spec):
+            parts = self.split_spec(spec)
             if len(parts) > 1:
-                return self.composed(spec, [self.profile(part) for part in parts])
+                return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
             try:
                 raw = sys.stdin.buffer.read()
@@ -70,19 +70,19 @@ class Workspace:
                 raise NpuprofError(
                     [Finding("NP003", "error", what, "", "give the preset to it, as in npuprof show - < preset.toml")]
                 ) from None
-            return Profile(read("-", "<stdin>", raw), key="stdin:", home=self._home())
-        if _is_path(spec):
-            return self._file(spec)
+            return Profile(parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store())
+        if _is_file_spec(spec):
+            return self._load_file_profile(spec)
         if "@" in spec:
-            return self._revision(spec)
+            return self._load_revision_profile(spec)
         return self.store.profile(spec)
 
-    def parts(self, spec: str) -> list[str]:
+    def split_spec(self, spec: str) -> list[str]:
         """Return the specs that are joined by ``+``.
 
         A revision may hold a ``+`` itself: in quotes, or where what follows is no preset and git knows the whole.
         """
-        parts = re.findall(_PART, spec)
+        parts = re.findall(_SPEC_PART, spec)
         place = 0
         while place + 1 < len(parts):
             _, at, revision = parts[place].partition("@")
@@ -90,48 +90,50 @@ class Workspace:
                 from npuprof.store import revisions
 
                 for end in range(len(parts), place + 1, -1):
-                    if revisions.of(self.store).has("+".join([revision, *parts[place + 1 : end]])):
+                    if revisions.find_repository(self.store).has_commit("+".join([revision, *parts[place + 1 : end]])):
                         parts[place:end] = ["+".join(parts[place:end])]
                         break
             place += 1
         return parts
 
-    def _revision(self, spec: str) -> Profile:
+    def _load_revision_profile(self, spec: str) -> Profile:
         """Return the profile that ``NAME@REV`` names, its parents at that revision too."""
         from npuprof.store import revisions
 
         name, _, revision = spec.partition("@")
         if not name:
-            raise NpuprofError([store.bad_name(name)])
-        if _is_path(name):
-            name = self._inside(name) or name
-        found, shown = revisions.profile(self.store, f"{name}@{revision}")
+            raise NpuprofError([store.build_bad_name_finding(name)])
+        if _is_file_spec(name):
+            name = self._find_name_in_store(name) or name
+        found, shown = revisions.load_profile_at_revision(self.store, f"{name}@{revision}")
         self._names[found.key] = shown
         return found
 
-    def composed(self, name: str, parts: Sequence[Profile]) -> Profile:
+    def compose_profiles(self, name: str, parts: Sequence[Profile]) -> Profile:
         """Return a profile without settings that lays the given ones over one another, in order."""
-        joined = Profile(command_line(name, {}), key=f"composed:{'+'.join(part.key for part in parts)}")
+        joined = Profile(build_command_line_document(name, {}), key=f"composed:{'+'.join(part.key for part in parts)}")
         joined.stacked = True
         joined.home = _Parts({part.key: part for part in parts})
         joined.table = {"extends": [part.key for part in parts], "description": parts[-1].table.get("description", "")}
         return joined
 
-    def config(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = ()) -> Config:
+    def resolve_spec(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = ()) -> Config:
         """Return a spec resolved, mix-ins after it, then changes from the command line. Raises NpuprofError."""
         profile = self.profile(spec)
         name = self._names.get(profile.key, profile.name)
         if mixins:
-            profile = self.composed(name, [profile, *(self.profile(mixin) for mixin in mixins)])
-        self._meant(profile, name, changes)
-        return self.resolver.config(profile, name, changes)
+            profile = self.compose_profiles(name, [profile, *(self.profile(mixin) for mixin in mixins)])
+        self._refuse_unknown_unset(profile, name, changes)
+        return self.resolver.resolve_profile(profile, name, changes)
 
-    def _meant(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
+    def _refuse_unknown_unset(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
         """Refuse to unset what no preset could hold and this one does not: a misspelt key would stay in force unseen."""
-        strange = [step.key for step in changes if step.op == "unset" and not catalog.text(*keys.section_and_name(step.key))]
+        strange = [
+            step.key for step in changes if step.op == "unset" and not catalog.find_record_texts(*keys.split_section_and_name(step.key))
+        ]
         if not strange:
             return
-        settings = self.resolver.config(profile, name, [step for step in changes if step.op != "unset"]).settings
+        settings = self.resolver.resolve_profile(profile, name, [step for step in changes if step.op != "unset"]).settings
         problems = [
             Finding("NP924", "error", f"{name} does not set {key!r}, and the catalogue does not know it", "", did_you_mean(key, settings))
             for key in strange
@@ -140,26 +142,26 @@ class Workspace:
         if problems:
             raise NpuprofError(problems)
 
-    def keep(self, opened: Any) -> None:
+    def use_store(self, opened: Any) -> None:
         """Use a store that has been opened before (a folder, or one at a revision), with all it has read."""
         self._store = opened
 
-    def _file(self, path: str) -> Profile:
+    def _load_file_profile(self, path: str) -> Profile:
         """Return the profile in a file: inside the store the one of that name, else one that stands alone."""
-        home = self._home()
-        name = self._inside(path)
-        return home.profile(name) if home is not None and name else store.single(path, home)
+        home = self._find_home_store()
+        name = self._find_name_in_store(path)
+        return home.profile(name) if home is not None and name else store.read_profile_file(path, home)
 
-    def _inside(self, path: str) -> str:
+    def _find_name_in_store(self, path: str) -> str:
         """Return the name of the profile in a file inside the store, else an empty text."""
-        home = self._home()
+        home = self._find_home_store()
         if home is None:
             return ""
         root, full = os.path.abspath(home.root) + os.sep, os.path.abspath(path)
         name = full[len(root) : -5]
-        return name if full.startswith(root) and store.is_name(name) else ""
+        return name if full.startswith(root) and store.is_profile_name(name) else ""
 
-    def _home(self) -> Folder | None:
+    def _find_home_store(self) -> Folder | None:
         try:
             return self.store
         except NpuprofError:
@@ -178,23 +180,23 @@ class _Parts:
         return self._parts[name]
 
 
-def _is_path(spec: str) -> bool:
+def _is_file_spec(spec: str) -> bool:
     return spec.endswith(".toml")
 
 
-def context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
+def build_context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
     """Return a context from what a user wrote. Raises NpuprofError for an unknown release, product or target."""
     problems: list[Finding] = []
-    release = releases.find(cann) if cann else None
+    release = releases.find_release(cann) if cann else None
     if cann and release is None:
-        known = ", ".join(releases.releases()[-8:])
-        hint = did_you_mean(cann, releases.releases(), f"the newest are {known}")
+        known = ", ".join(releases.load_releases()[-8:])
+        hint = did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
         problems.append(
             Finding("NP401", "error", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint)
         )
-    family = products.find(product) if product else None
+    family = products.find_product(product) if product else None
     if product and family is None:
-        hint = did_you_mean(product, products.names(), f"known are {', '.join(products.names())}")
+        hint = did_you_mean(product, products.product_names(), f"known are {', '.join(products.product_names())}")
         problems.append(Finding("NP403", "error", f"unknown product {product!r}", "", hint))
     if target and target not in targets.NAMES:
         hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
@@ -204,23 +206,23 @@ def context(cann: str | None = None, product: str | None = None, target: str | N
     return Context(release, family, target)
 
 
-def assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
+def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
     """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
     problems: list[Finding] = []
     for text in set_:
         name, equals, raw = text.partition("=")
-        parsed = keys.parse(name)
+        parsed = keys.parse_key(name)
         if not equals or parsed is None:
             problems.append(Finding("NP009", "error", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'"))
             continue
         key, tail = parsed
-        value: Any = literal(key if not tail else "", raw.strip())
+        value: Any = parse_assigned_value(key if not tail else "", raw.strip())
         for part in reversed(tail):
             value = {part: value}
         steps.append(Step("set", key, value, (key,)))
     for text in unset:
-        parsed = keys.parse(text)
+        parsed = keys.parse_key(text)
         if parsed is None:
             problems.append(Finding("NP009", "error", f"{text!r} is not a key", "", "write the option's name, or section.name"))
         else:
@@ -230,45 +232,45 @@ def assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
     return steps
 
 
-def plain_steps(changes: dict[str, Any], unset: Sequence[str] = ()) -> list[Step]:
+def build_plain_steps(changes: dict[str, Any], unset: Sequence[str] = ()) -> list[Step]:
     """Return changes given as Python values as steps. Raises NpuprofError for what is no key, or no value of TOML."""
-    steps = assignments([], unset)
+    steps = parse_assignments([], unset)
     found: list[Step] = []
     for name, value in changes.items():
-        parsed = keys.parse(name)
+        parsed = keys.parse_key(name)
         if parsed is None:
             raise NpuprofError([Finding("NP009", "error", f"{name!r} is not a key", "", "write the option's name, or section.name")])
-        value = _plain(name, value)
+        value = _convert_plain_value(name, value)
         for part in reversed(parsed[1]):
             value = {part: value}
         found.append(Step("set", parsed[0], value, (parsed[0],)))
     return found + steps
 
 
-def _plain(name: str, value: Any) -> Any:
+def _convert_plain_value(name: str, value: Any) -> Any:
     """Return a value as TOML would hold it, tuples as lists. Raises NpuprofError where it cannot."""
     if isinstance(value, (str, int, float)) or hasattr(value, "isoformat"):
         return value
     if isinstance(value, (list, tuple)):
-        return [_plain(name, one) for one in value]
+        return [_convert_plain_value(name, one) for one in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _plain(name, one) for key, one in value.items()}
+        return {key: _convert_plain_value(name, one) for key, one in value.items()}
     hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
     raise NpuprofError(
         [Finding("NP202", "error", f"{name} cannot be of the type {type(value).__name__}", "No preset could hold it.", hint)]
     )
 
 
-def literal(key: str, text: str) -> Any:
+def parse_assigned_value(key: str, text: str) -> Any:
     """Return the value in ``KEY=VALUE``: TOML where it is TOML, text where it is not or the setting is text."""
     try:
-        document = parse(f"value = {text}\n")
+        document = parse_toml_text(f"value = {text}\n")
         value = document["value"] if len(document) == 1 else text
     except (ValueError, RecursionError):
         return text
-    option = catalog.option(key) if key else None
+    option = catalog.find_option(key) if key else None
     wants_text = option is not None and option.field == "s"
-    section = keys.section_and_name(key)[0] if key else "options"
+    section = keys.split_section_and_name(key)[0] if key else "options"
     if (wants_text or section == "env") and not isinstance(value, (str, dict, list)):
         return text
     return value

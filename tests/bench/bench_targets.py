@@ -59,12 +59,12 @@ def measure(store: str) -> dict[str, float]:
     """Return the seconds of resolving (``resolve``) and of each target."""
     start = time.perf_counter()
     workspace = spec.Workspace(store)
-    configs = [workspace.config(name) for name in workspace.store.names()]
+    configs = [workspace.resolve_spec(name) for name in workspace.store.names()]
     digests = {config.digest for config in configs}
     taken = {"resolve": time.perf_counter() - start}
     assert len(digests) == NUMBER + 1
     for name in renderers.MODULES:
-        target = renderers.target(name)
+        target = renderers.load_target(name)
         start = time.perf_counter()
         for config in configs:
             try:

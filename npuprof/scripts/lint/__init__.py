@@ -8,20 +8,20 @@ from typing import Any
 from npuprof import catalog
 from npuprof.checks import rules, scope
 from npuprof.checks.view import Fault
-from npuprof.document.keys import shown
-from npuprof.model import Context, Finding, nearest
-from npuprof.scripts.lint.singles import faults
-from npuprof.scripts.lint.worlds import EVERYWHERE, World, worlds
-from npuprof.scripts.reading import Found, Imported, Site
+from npuprof.document.keys import format_short_value
+from npuprof.model import Context, Finding, find_nearest_names
+from npuprof.scripts.lint.singles import find_script_faults
+from npuprof.scripts.lint.worlds import COMMON_RULES, ScriptView, build_script_views
+from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.found import UNSET
-from npuprof.scripts.reading.run_config import ALWAYS
+from npuprof.scripts.reading.run_config import ESTIMATOR_DEFAULTS
 from npuprof.scripts.reading.session import HELPERS
 
 #: What makes a session; the config of one that another file makes may be changed there.
 _SESSIONS = ("Session(", "managed_session(")
 
 
-def lint(imported: Imported, asked: Context | None = None) -> list[Finding]:
+def check_script(imported: ImportedFile, asked: Context | None = None) -> list[Finding]:
     """Return what is wrong or doubtful with the settings of one file, in the order of its lines."""
     context = asked or Context()
     python2 = any("Python 2" in problem.message for problem in imported.problems)
@@ -29,22 +29,22 @@ def lint(imported: Imported, asked: Context | None = None) -> list[Finding]:
     live = [one for one in imported.found if not one.commented]
     for one in live:
         if not one.dead:
-            found += [_at(one, fault) for fault in faults(one, context, python2)]
-    found += [_commented(one) for one in imported.found if one.commented]
-    found += _together(imported, live, context)
-    found += _around(imported, live)
+            found += [_build_setting_finding(one, fault) for fault in find_script_faults(one, context, python2)]
+    found += [_build_commented_finding(one) for one in imported.found if one.commented]
+    found += _check_setting_groups(imported, live, context)
+    found += _check_surroundings(imported, live)
     unique = {(f.code, f.where, f.key, f.message): f for f in found}
     return sorted(unique.values(), key=lambda f: (f.line, f.column, f.code))
 
 
-def _at(one: Found, fault: Fault) -> Finding:
+def _build_setting_finding(one: FoundSetting, fault: Fault) -> Finding:
     return Finding(
         fault.code, fault.severity, fault.message, fault.why, fault.hint, None, one.key, (), (one.file, one.line, one.column)
     )  # fmt: skip
 
 
-def _commented(one: Found) -> Finding:
-    value = f" = {shown(one.value)}" if not one.reason else ""
+def _build_commented_finding(one: FoundSetting) -> Finding:
+    value = f" = {format_short_value(one.value)}" if not one.reason else ""
     what = f"{one.name}{value} is commented out"
     why = "Settings that are switched on and off by editing drift apart from script to script."
     return Finding(
@@ -52,92 +52,98 @@ def _commented(one: Found) -> Finding:
     )  # fmt: skip
 
 
-def _together(imported: Imported, live: list[Found], asked: Context) -> list[Finding]:
+def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], asked: Context) -> list[Finding]:
     """Yield the faults that show only when settings are seen together."""
     result: list[Finding] = []
     sites = {site.scope: site for site in imported.sites}
-    groups: dict[str, list[Found]] = {}
+    groups: dict[str, list[FoundSetting]] = {}
     for one in live:
         groups.setdefault(one.scope, []).append(one)
     for name, group in groups.items():
         site = sites.get(name)
-        wrong = {id(one) for one in group if one.surface == "session" and _unread(one)}
+        wrong = {id(one) for one in group if one.surface == "session" and _is_setting_unread(one)}
         usable = [one for one in group if id(one) not in wrong]
-        for world in worlds(imported.file, usable, site, asked) if usable else ():
-            result += _rules(world)
-        result += _age(imported.file, group, asked)
+        for world in build_script_views(imported.file, usable, site, asked) if usable else ():
+            result += _check_script_rules(world)
+        result += _check_setting_age(imported.file, group, asked)
     return result
 
 
-def _unread(one: Found) -> bool:
+def _is_setting_unread(one: FoundSetting) -> bool:
     """Return whether the adapter would not find the value where the script stores it."""
-    option = catalog.option(one.name)
+    option = catalog.find_option(one.name)
     return option is None or one.field != option.field
 
 
-def _rules(world: World) -> list[Finding]:
+def _check_script_rules(world: ScriptView) -> list[Finding]:
     if not world.settings:
         return []
-    found = [finding for finding in rules.findings(world) if finding.severity != "info"]
+    found = [finding for finding in rules.check_rules(world) if finding.severity != "info"]
     devices = [world.found.get(f"env.{name}") for name in ("DEVICE_ID", "ASCEND_DEVICE_ID")]
     if all(devices) and len({(str(one.value), one.reason) for one in devices if one}) == 1:
         found = [finding for finding in found if finding.code != "NP393"]  # the same device, said to old and new readers
     if world.surface in ("session", "run_config") or not world.found or next(iter(world.found.values())).surface == "env":
         return found
-    return [finding for finding in found if finding.code in EVERYWHERE]
+    return [finding for finding in found if finding.code in COMMON_RULES]
 
 
-def _age(file: str, group: list[Found], asked: Context) -> list[Finding]:
+def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> list[Finding]:
     """Return what the age of settings, the release and the product asked for say of each of them."""
-    view = World(file, {one.key: one for one in group if one.key}, {}, asked, group[0].surface, closed=False)
+    view = ScriptView(file, {one.key: one for one in group if one.key}, {}, asked, group[0].surface, closed=False)
     result = []
     for one in group:
-        option = catalog.option(one.name) if one.surface == "session" else None
+        option = catalog.find_option(one.name) if one.surface == "session" else None
         if not one.key or one.dead or one.reason == UNSET or (option and option.field is not None and one.field != option.field):
             continue
-        for fault in scope.faults(view, one.key, None if one.reason else one.value):
+        for fault in scope.find_scope_faults(view, one.key, None if one.reason else one.value):
             if fault.code in ("NP503", "NP505", "NP411") or (one.reason and "=" in fault.message):
                 continue
             severity = fault.severity
             if one.surface == "atc" and fault.code in ("NP501", "NP502", "NP404", "NP405") and not one.key.startswith("atc."):
-                flag = catalog.flag(one.name.removeprefix("--"))
+                flag = catalog.find_flag(one.name.removeprefix("--"))
                 if flag is None or not flag.deprecated:
                     continue  # the adapter's releases say nothing of ATC
             if fault.code == "NP501" and one.name == "ASCEND_SLOG_PRINT_TO_STDOUT" and not asked.cann:
                 severity = "info"  # the new name works from 9.2.0 on only
-            result.append(_at(one, fault._replace(severity=severity)))
+            result.append(_build_setting_finding(one, fault._replace(severity=severity)))
     return result
 
 
-def _around(imported: Imported, live: list[Found]) -> list[Finding]:
+def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> list[Finding]:
     facts = imported.facts
     result: list[Finding] = []
     for line, column, name in facts.get("blanks", ()):
         why = f"The shell reads three words; {name} is not set, and bash says so."
-        result.append(_finding(imported, "NP813", "error", line, column, f"blanks around = in export {name}", why, f"write export {name}="))
+        result.append(
+            _build_script_finding(
+                imported, "NP813", "error", line, column, f"blanks around = in export {name}", why, f"write export {name}="
+            )
+        )
     for line, column, path in facts.get("groups", ()):
         why = "The assignment is accepted and takes the whole group out of the options."
         what = f"global_options().{path} is a group, not an option"
-        result.append(_finding(imported, "NP815", "error", line, column, what, why, "assign its members one by one"))
+        result.append(_build_script_finding(imported, "NP815", "error", line, column, what, why, "assign its members one by one"))
     session = [one for one in live if one.surface == "session"]
     for line, column, name, scope_name in facts.get("entries", ()):
-        known = any(one.scope == scope_name and catalog.option(one.name) for one in session)
-        if name != "NpuOptimizer" and known and nearest(name, ("NpuOptimizer",), 1):
+        known = any(one.scope == scope_name and catalog.find_option(one.name) for one in session)
+        if name != "NpuOptimizer" and known and find_nearest_names(name, ("NpuOptimizer",), 1):
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost in silence."
             result.append(
-                _finding(imported, "NP808", "error", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'")
+                _build_script_finding(
+                    imported, "NP808", "error", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'"
+                )
             )
-    result += _rewrites(imported)
-    result += _estimator(imported, live)
+    result += _check_rewrites(imported)
+    result += _check_estimator_session(imported, live)
     return result
 
 
-def _finding(imported: Imported, code: str, severity: str, line: int, column: int, *texts: str) -> Finding:
+def _build_script_finding(imported: ImportedFile, code: str, severity: str, line: int, column: int, *texts: str) -> Finding:
     what, why, hint = texts
     return Finding(code, severity, what, why, hint, None, "", (), (imported.file, line, column))
 
 
-def _rewrites(imported: Imported) -> list[Finding]:
+def _check_rewrites(imported: ImportedFile) -> list[Finding]:
     """Return whether remapping or memory_optimization stay on in a script that adds the optimizer by itself."""
     facts, text = imported.facts, imported.facts.get("text", "")
     added = facts.get("added", ())
@@ -152,19 +158,25 @@ def _rewrites(imported: Imported) -> list[Finding]:
         if state.rpartition(".")[2] == "ON":
             what = "remapping is switched on"
             why = "The remapper fuses nodes into ones that the NPU does not know."
-            result.append(_finding(imported, "NP806", "warning", line_on, column_on, what, why, "write RewriterConfig.OFF"))
-    if not facts.get("remapping") and not _helped(text) and ("remapping" not in text or "remapping" not in _code(text)):
+            result.append(_build_script_finding(imported, "NP806", "warning", line_on, column_on, what, why, "write RewriterConfig.OFF"))
+    if (
+        not facts.get("remapping")
+        and not _is_remapping_helped(text)
+        and ("remapping" not in text or "remapping" not in _drop_comment_lines(text))
+    ):
         why = "The remapper fuses nodes into ones that the NPU does not know; nothing here switches it off."
         hint = "set graph_options.rewrite_options.remapping = RewriterConfig.OFF"
-        result.append(_finding(imported, "NP806", "warning", line, column, "remapping is left on", why, hint))
-    if not facts.get("memory_optimization") and ("memory_optimization" not in text or "memory_optimization" not in _code(text)):
+        result.append(_build_script_finding(imported, "NP806", "warning", line, column, "remapping is left on", why, hint))
+    if not facts.get("memory_optimization") and (
+        "memory_optimization" not in text or "memory_optimization" not in _drop_comment_lines(text)
+    ):
         why = "The documented scripts switch it off; the helpers do so only where they add the entry themselves."
         hint = "set graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF"
-        result.append(_finding(imported, "NP807", "info", line, column, "memory_optimization is left on", why, hint))
+        result.append(_build_script_finding(imported, "NP807", "info", line, column, "memory_optimization is left on", why, hint))
     return result
 
 
-def _helped(text: str) -> bool:
+def _is_remapping_helped(text: str) -> bool:
     """Return whether something else in a script switches remapping off: a helper, the Estimator, or the patched Session."""
     if any(helper in text for helper in HELPERS) or "NPURunConfig" in text:
         return True
@@ -172,11 +184,11 @@ def _helped(text: str) -> bool:
     return at >= 0 and text[text.rfind("\n", 0, at) + 1 : at].strip() in ("from", "import")
 
 
-def _code(text: str) -> str:
+def _drop_comment_lines(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
 
 
-def _estimator(imported: Imported, live: list[Found]) -> list[Finding]:
+def _check_estimator_session(imported: ImportedFile, live: list[FoundSetting]) -> list[Finding]:
     """Return the settings of a session_config that NPUEstimator overwrites with its own."""
     result: list[Finding] = []
     for variable, line, scope_name in imported.facts.get("estimator", ()):
@@ -189,14 +201,21 @@ def _estimator(imported: Imported, live: list[Found]) -> list[Finding]:
             continue
         given = {one.key: one for one in calls}
         for one in live:
-            if one.scope != sites[0].scope or one.key not in ALWAYS or one.key in given or one.reason or one.key == "use_off_line":
+            if (
+                one.scope != sites[0].scope
+                or one.key not in ESTIMATOR_DEFAULTS
+                or one.key in given
+                or one.reason
+                or one.key == "use_off_line"
+            ):
                 continue
-            if one.value != ALWAYS[one.key]:
-                what = f"{one.key} = {shown(one.value)} is lost: NPURunConfig at line {line} sends {shown(ALWAYS[one.key])}"
+            if one.value != ESTIMATOR_DEFAULTS[one.key]:
+                sent = format_short_value(ESTIMATOR_DEFAULTS[one.key])
+                what = f"{one.key} = {format_short_value(one.value)} is lost: NPURunConfig at line {line} sends {sent}"
                 why = "NPUEstimator adds an entry of its own after the one in session_config, with its defaults, and the later one wins."
                 hint = f"give {one.key} to NPURunConfig"
-                result.append(_at(one, Fault("NP809", "warning", what, why, hint)))
+                result.append(_build_setting_finding(one, Fault("NP809", "warning", what, why, hint)))
     return result
 
 
-__all__ = ["Site", "lint"]
+__all__ = ["Site", "check_script"]

@@ -12,14 +12,14 @@ from npuprof.catalog import Option, releases
 from npuprof.checks import settings
 from npuprof.checks.view import Fault
 from npuprof.document import keys
-from npuprof.document.keys import shown
-from npuprof.model import Context, did_you_mean, nearest
-from npuprof.scripts.reading.env import ours
-from npuprof.scripts.reading.found import Found
-from npuprof.scripts.reading.run_config import CLASSES, arguments
+from npuprof.document.keys import format_short_value
+from npuprof.model import Context, did_you_mean, find_nearest_names
+from npuprof.scripts.reading.env import is_ascend_variable
+from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.run_config import CLASSES, class_arguments
 
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
-UNREAD = {
+UNREAD_VARIABLES = {
     "SLOG_PRINT_TO_STDOUT": "ASCEND_SLOG_PRINT_TO_STDOUT", "NEW_GE_FE_ID": "", "EXPERIMENTAL_DYNAMIC_PARTITION": "",
     "ASCEND_GLOBAL_LOG_LEVEL_ETP": "",
 }  # fmt: skip
@@ -30,25 +30,25 @@ _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("fl
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 
 
-def faults(found: Found, asked: Context, python2: bool) -> list[Fault]:
+def find_script_faults(found: FoundSetting, asked: Context, python2: bool) -> list[Fault]:
     """Return what is wrong with one setting."""
     if found.surface == "session":
-        return _session(found, asked, python2)
+        return _find_script_parameter_faults(found, asked, python2)
     if found.surface == "env":
-        return _variable(found)
+        return _find_script_variable_faults(found)
     if found.surface == "run_config":
-        return _argument(found)
+        return _find_script_argument_faults(found)
     if found.surface == "global_options":
-        return _option(found)
-    return _flag(found)
+        return _find_script_option_faults(found)
+    return _find_script_flag_faults(found)
 
 
-def _session(found: Found, asked: Context, python2: bool) -> list[Fault]:
+def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: bool) -> list[Fault]:
     if not found.name:
         return []
-    option = catalog.option(found.name)
+    option = catalog.find_option(found.name)
     if option is None:
-        return [_unknown(found.name)]
+        return [_build_unknown_fault(found.name)]
     if found.field is None:
         what = f"{found.name} is assigned without a field"
         field = option.field or "s"
@@ -57,104 +57,110 @@ def _session(found: Found, asked: Context, python2: bool) -> list[Fault]:
     if option.field is None:
         return []  # nothing reads the key at all: NP502 says so
     if found.field != option.field:
-        return [_wrong_field(found, option)] if not _was_right(found, option, asked) else []
+        return [_build_wrong_field_fault(found, option)] if not _was_field_right(found, option, asked) else []
     if not found.reason and found.kind and found.kind not in _TYPES.get(found.field, (found.kind,)):
         if found.field == "s" and python2:
             return []
         hint = "write tf.compat.as_bytes(...)" if found.field == "s" else f"write {_SAMPLE[option.field]}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
         return [Fault("NP803", "error", f"{found.name}: .{found.field} takes no {found.kind}", why, hint)]
-    return _value(found) if not found.reason else []
+    return _find_script_value_faults(found) if not found.reason else []
 
 
-def _unknown(name: str) -> Fault:
+def _build_unknown_fault(name: str) -> Fault:
     why = "The adapter looks up its own list of keys; one that is not in it is ignored in silence."
-    known = _read()
-    near = nearest(name, known, 1)
+    known = _list_read_options()
+    near = find_nearest_names(name, known, 1)
     if near and SequenceMatcher(None, name.lower(), near[0].lower()).ratio() >= _ALIKE:
         return Fault("NP201", "error", f"unknown option {name!r}", why, did_you_mean(name, known))
     return Fault("NP201", "warning", f"no adapter reads the key {name!r}", why, "remove it, or see npuprof options")
 
 
 @cache
-def _read() -> tuple[str, ...]:
+def _list_read_options() -> tuple[str, ...]:
     """Return the options that some adapter reads."""
-    return tuple(name for name in catalog.names() if (option := catalog.option(name)) and option.field is not None)
+    return tuple(name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field is not None)
 
 
-def _wrong_field(found: Found, option: Option) -> Fault:
+def _build_wrong_field_fault(found: FoundSetting, option: Option) -> Fault:
     assert option.field is not None
     wrong = settings._WRONG_FIELD.get(option.on_wrong_field, "Stored in another protobuf field it is not found.")
     what = f"{found.name} is stored in .{found.field}, the adapter reads .{option.field}"
     right = f"parameter_map[{found.name!r}].{option.field} = ".replace("'", '"')
-    hint = f"write {right}{_better(found, option)}"
+    hint = f"write {right}{_suggest_field_value(found, option)}"
     return Fault("NP802", "error", what, wrong, hint)
 
 
-def _better(found: Found, option: Option) -> str:
+def _suggest_field_value(found: FoundSetting, option: Option) -> str:
     value = found.value
     if found.reason or value is None:
         return _SAMPLE[option.field or "s"]
     if option.field == "s":
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if option.choices and text not in option.choices:
-            return f'tf.compat.as_bytes("..."), one of {", ".join(map(shown, option.choices[:8]))}'
+            return f'tf.compat.as_bytes("..."), one of {", ".join(map(format_short_value, option.choices[:8]))}'
         return f'tf.compat.as_bytes("{text}")'
     if option.field == "b":
         return str(str(value).lower() in ("1", "true"))
     return str(int(value)) if isinstance(value, (bool, int)) or str(value).lstrip("-").isdigit() else "1"
 
 
-def _was_right(found: Found, option: Option, asked: Context) -> bool:
+def _was_field_right(found: FoundSetting, option: Option, asked: Context) -> bool:
     """Return whether the field was the right one in the release that was asked for."""
     early = option.name == "jit_compile" and found.field == "b" and asked.cann is not None
-    return early and releases.index(asked.cann or "") < releases.index("6.3.RC1")
+    return early and releases.release_index(asked.cann or "") < releases.release_index("6.3.RC1")
 
 
-def _value(found: Found) -> list[Fault]:
+def _find_script_value_faults(found: FoundSetting) -> list[Fault]:
     value = found.value
-    misplaced = _misplaced(found.key, value)
+    misplaced = _find_misplaced_value(found.key, value)
     if misplaced:
         return [misplaced]
-    return [fault for fault in settings.faults(found.key, value) if fault.severity != "info"]
+    return [fault for fault in settings.find_setting_faults(found.key, value) if fault.severity != "info"]
 
 
-def _misplaced(key: str, value: Any) -> Fault | None:
+def _find_misplaced_value(key: str, value: Any) -> Fault | None:
     """Return the fault of a value that belongs to another option, as seen in scripts more than once."""
     if not isinstance(value, str):
         return None
-    mode = catalog.option("dump_mode")
+    mode = catalog.find_option("dump_mode")
     if key == "dump_path" and mode is not None and value in mode.choices:
         why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
-        return Fault("NP804", "error", f"dump_path = {shown(value)} is a dump mode, not a path", why, f"write dump_mode = {shown(value)}")
+        return Fault(
+            "NP804",
+            "error",
+            f"dump_path = {format_short_value(value)} is a dump mode, not a path",
+            why,
+            f"write dump_mode = {format_short_value(value)}",
+        )
     name = posixpath.basename(value).lower()
     if key == "modify_mixlist" and "fusion" in name and not name.endswith(".json"):
         why = "modify_mixlist names a JSON file with black and white lists of operators; this looks like a fusion switch file."
-        return Fault("NP804", "error", f"modify_mixlist names {shown(value)}", why, "set fusion_switch_file instead")
+        return Fault("NP804", "error", f"modify_mixlist names {format_short_value(value)}", why, "set fusion_switch_file instead")
     return None
 
 
-def _variable(found: Found) -> list[Fault]:
+def _find_script_variable_faults(found: FoundSetting) -> list[Fault]:
     name = found.name
-    if name in UNREAD:
-        newer = UNREAD[name]
+    if name in UNREAD_VARIABLES:
+        newer = UNREAD_VARIABLES[name]
         why = "No reader of it was found in the adapter or the graph engine."
         return [
             Fault("NP206", "warning" if newer else "info", f"nothing reads {name}", why, f"use {newer}" if newer else "remove the line")
         ]
-    if catalog.variable(name) is None:
-        return _misspelt(name)
+    if catalog.find_variable(name) is None:
+        return _find_misspelt_variable(name)
     if found.reason.startswith("os.environ takes text"):
         why = "The script stops there with TypeError: an environment holds text only."
         return [Fault("NP814", "error", f"{name}: {found.reason}", why, "write the value in quotes")]
     if found.reason or (name == "GE_USE_STATIC_MEMORY" and found.value == "1") or found.value == "":
         return []
-    return [fault for fault in settings.faults(found.key, found.value) if fault.severity != "info"]
+    return [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
 
 
-def _misspelt(name: str) -> list[Fault]:
+def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
-    near = nearest(name, catalog.names("env"), 1) if ours(name) else []
+    near = find_nearest_names(name, catalog.record_names("env"), 1) if is_ascend_variable(name) else []
     if not near or name.startswith(near[0]) or near[0].startswith(name):
         return []
     if SequenceMatcher(None, name, near[0]).ratio() < _SLIP:
@@ -162,18 +168,18 @@ def _misspelt(name: str) -> list[Fault]:
     return [Fault("NP206", "warning", f"no known environment variable {name!r}", "Nothing known reads it.", did_you_mean(name, near))]
 
 
-def _argument(found: Found) -> list[Fault]:
+def _find_script_argument_faults(found: FoundSetting) -> list[Fault]:
     if not found.name:
         return []
     cls = next((cls for cls, (prefix, _) in CLASSES.items() if prefix and found.key == f"{prefix}.{found.name}"), "NPURunConfig")
-    known = arguments(cls)
-    option = catalog.option(found.key)
+    known = class_arguments(cls)
+    option = catalog.find_option(found.key)
     if found.key.startswith("estimator."):
-        return _value(found) if not found.reason else []
+        return _find_script_value_faults(found) if not found.reason else []
     if option is None or "run_config" not in option.spelling:
         if found.name in known:
             return []
-        near = nearest(found.name, known, 1)
+        near = find_nearest_names(found.name, known, 1)
         severity = "error" if near and option is None else "warning"
         hint = did_you_mean(found.name, known, "set it in the session_config, or remove it")
         why = "Python raises TypeError for an argument that the class does not have; older releases had other arguments."
@@ -186,32 +192,32 @@ def _argument(found: Found) -> list[Fault]:
             "insert_op_file": "NPUEstimator stores the text without turning it into bytes, which raises TypeError.",
         }[found.key]
         return [Fault("NP809", "error", f"{found.key} cannot be given to NPURunConfig", why, "set it in the session_config")]
-    return _value(found)
+    return _find_script_value_faults(found)
 
 
-def _option(found: Found) -> list[Fault]:
-    if found.name not in catalog.by_spelling("global_options"):
-        hint = did_you_mean(found.name, catalog.by_spelling("global_options"), "npuprof options lists all")
-        option = catalog.option(found.name)
-        if option is not None and not nearest(found.name, catalog.by_spelling("global_options"), 1):
+def _find_script_option_faults(found: FoundSetting) -> list[Fault]:
+    if found.name not in catalog.options_by_spelling("global_options"):
+        hint = did_you_mean(found.name, catalog.options_by_spelling("global_options"), "npuprof options lists all")
+        option = catalog.find_option(found.name)
+        if option is not None and not find_nearest_names(found.name, catalog.options_by_spelling("global_options"), 1):
             hint = "it is an option of TensorFlow 1 only"
         why = "global_options() raises ValueError for a name it does not have."
         return [Fault("NP812", "error", f"global_options() has no option {found.name!r}", why, hint)]
     if found.reason:
         return []
-    return [fault for fault in _value(found) if fault.code != "NP202" or found.kind not in ("bool", "int")]
+    return [fault for fault in _find_script_value_faults(found) if fault.code != "NP202" or found.kind not in ("bool", "int")]
 
 
-def _flag(found: Found) -> list[Fault]:
+def _find_script_flag_faults(found: FoundSetting) -> list[Fault]:
     if not found.name:
         return []
-    section, name = keys.section_and_name(found.key)
-    if section == "atc" and catalog.flag(name) is None:
-        near = nearest(name, catalog.names("atc"), 1)
+    section, name = keys.split_section_and_name(found.key)
+    if section == "atc" and catalog.find_flag(name) is None:
+        near = find_nearest_names(name, catalog.record_names("atc"), 1)
         why = "atc stops at a flag it does not know."
         if near:
             return [Fault("NP209", "warning", f"atc of the current release has no flag {found.name}", why, f"did you mean '--{near[0]}'?")]
         return [Fault("NP209", "info", f"atc of the current release has no flag {found.name}", why, "see npuprof options")]
     if found.reason:
         return []
-    return [fault for fault in _value(found) if fault.severity == "error"]
+    return [fault for fault in _find_script_value_faults(found) if fault.severity == "error"]

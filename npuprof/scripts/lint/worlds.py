@@ -14,66 +14,68 @@ from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.model import Context, Finding, Origin
-from npuprof.scripts.reading.found import UNSET, Branch, Found, Site
-from npuprof.scripts.reading.run_config import ALWAYS
+from npuprof.scripts.reading.found import UNSET, Branch, FoundSetting, Site
+from npuprof.scripts.reading.run_config import ESTIMATOR_DEFAULTS
 
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
-OPEN = object()
+UNDECIDED = object()
 
 #: On these surfaces the rules of the session were not made for everything; these hold on all of them.
-EVERYWHERE = {"NP301", "NP302", "NP303"}
+COMMON_RULES = {"NP301", "NP302", "NP303"}
 
 
-class World(View):
+class ScriptView(View):
     """A view of settings found in a script; see ``checks.view.View`` for what the checks ask of it."""
 
-    def __init__(self, name: str, found: dict[str, Found], maybe: dict[str, Found], asked: Context, surface: str, closed: bool) -> None:
+    def __init__(
+        self, name: str, found: dict[str, FoundSetting], maybe: dict[str, FoundSetting], asked: Context, surface: str, closed: bool
+    ) -> None:
         self.found = found
         self.maybe = maybe
         self.surface = surface
         self.closed = closed
-        self.settings = {key: one.value if not one.reason else OPEN for key, one in found.items()}
+        self.settings = {key: one.value if not one.reason else UNDECIDED for key, one in found.items()}
         self.asked = asked
         self.scenario = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
         self.releases = (asked.cann,) if asked.cann else ()
-        self.families = (products.family(products.find(asked.product) or asked.product),) if asked.product else ()
+        self.families = (products.find_product_family(products.find_product(asked.product) or asked.product),) if asked.product else ()
         # A memory of its own: what is certain here depends on more than the values.
         self.scope = Scope(self.scenario, self.releases, self.families, {})
         self.resolver = None
         shape: Any = SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=())
         self.config = shape
 
-    def finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
+    def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place where the script sets the key."""
         one = self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values()))
         message, why, hint = (text.replace("this preset", "this script").replace("a preset", "a script") for text in (
             fault.message, fault.why, fault.hint))  # fmt: skip
         return Finding(fault.code, fault.severity, message, why, hint, None, one.key, (), (one.file, one.line, one.column))
 
-    def lookup(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
+    def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
         """Return whether what a condition names is set, and its value; None is "cannot be known"."""
         head = path[0]
         if head == "scenario" and self.scenario is None:
             return None, None
         if head in ("product", "scenario"):
-            return super().lookup(path, family)
+            return super().lookup_operand(path, family)
         key = f"{head}.{path[1]}" if head in ("env", "estimator", "atc") else head
         if key in self.maybe:
             return None, None
         if key in self.found and self.found[key].reason:
             return True, None
         if key in self.settings:
-            return super().lookup(path, family)
+            return super().lookup_operand(path, family)
         if head in ("env", "estimator", "atc") or not self.closed:
             return None, None
-        if self.surface == "run_config" and head in ALWAYS:
-            return True, ALWAYS[head]
-        if self.surface == "run_config" and (option := catalog.option(head)) is not None and "run_config" not in option.spelling:
+        if self.surface == "run_config" and head in ESTIMATOR_DEFAULTS:
+            return True, ESTIMATOR_DEFAULTS[head]
+        if self.surface == "run_config" and (option := catalog.find_option(head)) is not None and "run_config" not in option.spelling:
             return None, None
-        return super().lookup(path, family)
+        return super().lookup_operand(path, family)
 
 
-def worlds(name: str, found: list[Found], site: Site | None, asked: Context) -> list[World]:
+def build_script_views(name: str, found: list[FoundSetting], site: Site | None, asked: Context) -> list[ScriptView]:
     """Return one view for each way the branches around one configuration can go."""
     base = site.branches if site else ()
     live = [one for one in found if one.key and not one.dead and not one.commented]
@@ -81,25 +83,25 @@ def worlds(name: str, found: list[Found], site: Site | None, asked: Context) -> 
     surface = site.surface if site else live[0].surface if live else ""
     result = []
     for arm in sorted(arms, key=lambda branches: (len(branches), str(branches))):
-        sure: dict[str, Found] = {}
-        maybe: dict[str, Found] = {}
+        sure: dict[str, FoundSetting] = {}
+        maybe: dict[str, FoundSetting] = {}
         for one in live:
             if one.reason == UNSET:
                 maybe[one.key] = one
-            elif _within(one.branches, arm) or _within(one.branches, base):
+            elif _is_branch_within(one.branches, arm) or _is_branch_within(one.branches, base):
                 maybe.pop(one.key, None)
                 sure[one.key] = one
-            elif not _excluded(one.branches, arm):
+            elif not _are_exclusive(one.branches, arm):
                 maybe[one.key] = one
-        result.append(World(name, sure, maybe, asked, surface, bool(site and site.closed)))
+        result.append(ScriptView(name, sure, maybe, asked, surface, bool(site and site.closed)))
     return result
 
 
-def _within(branches: tuple[Branch, ...], arm: tuple[Branch, ...]) -> bool:
+def _is_branch_within(branches: tuple[Branch, ...], arm: tuple[Branch, ...]) -> bool:
     return branches == arm[: len(branches)]
 
 
-def _excluded(one: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
+def _are_exclusive(one: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
     """Return whether two places can never run together: other arms of one ``if``."""
     arms = {branch[0]: branch[1] for branch in other}
     return any(arms.get(branch[0], branch[1]) != branch[1] for branch in one)

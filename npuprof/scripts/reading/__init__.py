@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.scripts.reading.files import read, wanted
-from npuprof.scripts.reading.found import Found, Imported, Site
+from npuprof.scripts.reading.files import import_script, may_hold_settings
+from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
 
-__all__ = ["Found", "Imported", "Site", "read", "wanted"]
+__all__ = ["FoundSetting", "ImportedFile", "Site", "import_script", "may_hold_settings"]

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.document.keys import full
-from npuprof.scripts.reading.found import Branch, Found
+from npuprof.document.keys import format_full_key
+from npuprof.scripts.reading.found import Branch, FoundSetting
 from npuprof.scripts.reading.words import Word
 
 
-def flag(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> Found:
+def build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> FoundSetting:
     """Return one flag of a command line as a setting."""
     plain = name.removeprefix("--")
-    option = catalog.by_spelling("atc").get(name)
+    option = catalog.options_by_spelling("atc").get(name)
     if plain == "soc_version":
         option = None
-    key = option or full("atc", plain)
-    reason = "the flag has no value" if value is None else f"depends on {value.open}" if value.open else ""
-    got = None if reason or value is None else converted(option, plain, value.text)
-    return Found(path, word.line, word.column, "atc", key, name, None, got, reason, "" if reason else "str", branches, scope)
+    key = option or format_full_key("atc", plain)
+    reason = "the flag has no value" if value is None else f"depends on {value.open_part}" if value.open_part else ""
+    got = None if reason or value is None else convert_flag_text(option, plain, value.text)
+    return FoundSetting(path, word.line, word.column, "atc", key, name, None, got, reason, "" if reason else "str", branches, scope)
 
 
-def converted(option: str | None, name: str, text: str) -> Any:
+def convert_flag_text(option: str | None, name: str, text: str) -> Any:
     """Return the text of a flag as the value a preset holds."""
-    record = catalog.option(option) if option else catalog.flag(name)
+    record = catalog.find_option(option) if option else catalog.find_flag(name)
     if record is None:
         return text
     for choice in record.choices:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from npuprof.scripts.reading.found import Found
-from npuprof.scripts.reading.literals import METHODS, Unknown, fold
-from npuprof.scripts.reading.loops import items
+from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.literals import METHODS, Unknown, fold_expression
+from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.scopes import Function, Scope
 
 TYPE_CHECKING = False
@@ -17,56 +17,57 @@ if TYPE_CHECKING:
     from npuprof.scripts.reading.source import Script
 
 
-def parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
+def reads_parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
     """Return whether an expression reads a parameter of the function it stands in."""
     if isinstance(node, ast.Name):
-        found = scope.find(node.id)
+        found = scope.resolve_name(node.id)
         if not found or not found[1] or found[0].node is not scope.node or depth > 20:
             return False
         kinds = {binding.kind for binding in found[1]}
-        return kinds == {"parameter"} or (kinds == {"assign"} and any(parameter(one.node, scope, depth + 10) for one in found[1]))
+        return kinds == {"parameter"} or (kinds == {"assign"} and any(reads_parameter(one.node, scope, depth + 10) for one in found[1]))
     if isinstance(node, ast.Attribute) and node.attr not in METHODS:
         return False  # an attribute of a parameter stays unknown whatever the call says
-    return depth < 20 and any(parameter(child, scope, depth + 1) for child in ast.iter_child_nodes(node))
+    return depth < 20 and any(reads_parameter(child, scope, depth + 1) for child in ast.iter_child_nodes(node))
 
 
-def default(node: ast.expr, scope: Scope) -> Any:
+def find_parameter_default(node: ast.expr, scope: Scope) -> Any:
     """Return the default of a parameter that an expression is, or None."""
     while isinstance(node, ast.Call) and len(node.args) == 1:
         node = node.args[0]
     if not isinstance(node, ast.Name) or not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
-    found = _defaults(scope.node).get(node.id)
+    found = _collect_parameter_defaults(scope.node).get(node.id)
     if found is None:
         return None
     try:
-        return fold(found, scope.outer or scope)
+        return fold_expression(found, scope.outer or scope)
     except Unknown:
         return None
 
 
-def _defaults(function: Function) -> dict[str, ast.expr]:
+def _collect_parameter_defaults(function: Function) -> dict[str, ast.expr]:
     given = function.args
     positional = [*given.posonlyargs, *given.args]
     found = {arg.arg: value for arg, value in zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)}
     return found | {arg.arg: value for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value is not None}
 
 
-def arguments(function: Function, inside: Scope, call: ast.Call, where: Scope) -> dict[str, tuple[ast.expr, Scope]] | None:
+def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where: Scope) -> dict[str, tuple[ast.expr, Scope]] | None:
+    """Return what each parameter of a function is given by a call, with the scope to read it in; None where stars hide it."""
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
     if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
         names = names[1:]
     if any(isinstance(arg, ast.Starred) for arg in call.args) or any(keyword.arg is None for keyword in call.keywords):
         return None
     outer = inside.outer or inside
-    bound: dict[str, tuple[ast.expr, Scope]] = {name: (value, outer) for name, value in _defaults(function).items()}
+    bound: dict[str, tuple[ast.expr, Scope]] = {name: (value, outer) for name, value in _collect_parameter_defaults(function).items()}
     bound |= {name: (value, where) for name, value in zip(names, call.args, strict=False)}
     return bound | {keyword.arg: (keyword.value, where) for keyword in call.keywords if keyword.arg}
 
 
-def merged(script: Script, plain: list[Found], runs: list[tuple[ast.Call, list[Found]]]) -> list[Found]:
+def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[FoundSetting]:
     """Return the settings of a function whose calls were tried: one for a fixed key, one a call for a computed one."""
-    result: list[Found] = []
+    result: list[FoundSetting] = []
     for found in plain:
         if not found.key and found.reason:
             continue
@@ -89,11 +90,12 @@ def merged(script: Script, plain: list[Found], runs: list[tuple[ast.Call, list[F
     return result if computed or all(found.key for found in plain) else [*result, *(found for found in plain if not found.key)]
 
 
-def all_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Scope]]:
+def find_all_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Scope]]:
+    """Yield every call of a module with the scope it stands in; those in a loop that can be unrolled once a turn."""
     waiting: list[tuple[ast.AST, Scope]] = [(tree, Scope(tree))]
     while waiting:
         node, scope = waiting.pop()
-        if isinstance(node, ast.For) and (turns := items(node.target, node.iter, scope)):
+        if isinstance(node, ast.For) and (turns := unroll_loop(node.target, node.iter, scope)):
             for turn in turns:
                 inside = scope.with_bound(turn)
                 waiting += [(ast.Module(node.body, []), inside)]
@@ -106,15 +108,15 @@ def all_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Scope]]:
             waiting.append((child, inner))
 
 
-def declared(tree: ast.Module) -> dict[str, Any]:
+def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
     """Return the defaults of the command-line flags that argparse and absl calls of this file declare."""
     found: dict[str, Any] = {}
     twice: set[str] = set()
-    for call, scope in all_calls(tree):
+    for call, scope in find_all_calls(tree):
         function = call.func
         name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
         if name == "add_argument":
-            flag, default = _argparse(call)
+            flag, default = _parse_add_argument(call)
         elif name.startswith("DEFINE_") and len(call.args) > 1 and isinstance(call.args[0], ast.Constant):
             flag, default = str(call.args[0].value), call.args[1]
         elif name.startswith("DEFINE_"):
@@ -127,7 +129,7 @@ def declared(tree: ast.Module) -> dict[str, Any]:
         if not flag or default is None:
             continue
         try:
-            value = fold(default, scope)
+            value = fold_expression(default, scope)
         except Unknown:
             continue
         if flag in found and found[flag] != value:
@@ -136,7 +138,7 @@ def declared(tree: ast.Module) -> dict[str, Any]:
     return {flag: value for flag, value in found.items() if flag not in twice}
 
 
-def _argparse(call: ast.Call) -> tuple[str, ast.expr | None]:
+def _parse_add_argument(call: ast.Call) -> tuple[str, ast.expr | None]:
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     words = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
     long = next((word for word in words if word.startswith("--")), words[0] if words else "")

@@ -5,40 +5,40 @@ from __future__ import annotations
 import ast
 import re
 
-from npuprof.document.keys import segment
-from npuprof.scripts.reading.found import Found
-from npuprof.scripts.reading.literals import Unknown, fold
+from npuprof.document.keys import format_key_segment
+from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.literals import Unknown, fold_expression
 from npuprof.scripts.reading.scopes import Scope
-from npuprof.scripts.reading.source import Script, parse
+from npuprof.scripts.reading.source import Script, parse_python
 
 _LINE = re.compile(r"^[ \t]*#[# \t]*(?=\S)(.*\bparameter_map\s*\[.*)$", re.MULTILINE)
 
 
-def commented(script: Script) -> list[Found]:
+def find_commented_settings(script: Script) -> list[FoundSetting]:
     """Return the parameter-map lines that stand in comments."""
     text = script.text if "\r" not in script.text else "\n".join(script.lines)
     if "parameter_map" not in text or "#" not in text:
         return []
-    found: list[Found] = []
+    found: list[FoundSetting] = []
     quoted: list[tuple[int, int]] | None = None
     for match in _LINE.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
-        parsed = _read(match[1])
+        parsed = _parse_commented_line(match[1])
         if parsed is None:
             continue
         if quoted is None:
-            quoted = _quoted(script)
+            quoted = _find_multiline_strings(script)
         if any(first <= line <= last for first, last in quoted):
             continue
         column = match.start() - (text.rfind("\n", 0, match.start()) + 1) + len(match[0]) - len(match[0].lstrip()) + 1
         key, field, value, reason = parsed
-        found.append(Found(script.path, line, column, "session", segment(key), key, field, value, reason, commented=True))
+        found.append(FoundSetting(script.path, line, column, "session", format_key_segment(key), key, field, value, reason, commented=True))
     return found
 
 
-def _read(text: str) -> tuple[str, str, object, str] | None:
+def _parse_commented_line(text: str) -> tuple[str, str, object, str] | None:
     try:
-        body = parse(text.strip()).body
+        body = parse_python(text.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if len(body) != 1 or not isinstance(body[0], ast.Assign) or not isinstance(target := body[0].targets[0], ast.Attribute):
@@ -48,16 +48,16 @@ def _read(text: str) -> tuple[str, str, object, str] | None:
         return None
     if not isinstance(place.value, ast.Attribute) or place.value.attr != "parameter_map":
         return None
-    from npuprof.scripts.reading.session import stored
+    from npuprof.scripts.reading.session import convert_field_value
 
     try:
-        value, reason = stored(fold(body[0].value, Scope(ast.Module([], []))), target.attr)
+        value, reason = convert_field_value(fold_expression(body[0].value, Scope(ast.Module([], []))), target.attr)
     except Unknown as unknown:
         value, reason = None, unknown.reason
     return place.slice.value, target.attr, value, reason
 
 
-def _quoted(script: Script) -> list[tuple[int, int]]:
+def _find_multiline_strings(script: Script) -> list[tuple[int, int]]:
     """Return the first and last line of every text that runs over several lines."""
     assert script.tree is not None
     return [

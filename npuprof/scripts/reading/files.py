@@ -8,8 +8,8 @@ import re
 from itertools import accumulate
 
 from npuprof.scripts.reading import env, global_options, run_config, session, shell
-from npuprof.scripts.reading.comments import commented
-from npuprof.scripts.reading.found import Imported
+from npuprof.scripts.reading.comments import find_commented_settings
+from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.walk import Walk
 
@@ -24,7 +24,7 @@ _COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT)
 _CERTAIN = tuple(word for word in _FIRST if word not in _COMMON)
 
 
-def kind(path: str, data: bytes) -> str:
+def detect_script_kind(path: str, data: bytes) -> str:
     """Return ``python``, ``shell``, or nothing for what no importer reads."""
     ending = os.path.splitext(path)[1].lower()
     if ending in PYTHON:
@@ -37,49 +37,49 @@ def kind(path: str, data: bytes) -> str:
     return ""
 
 
-def wanted(path: str, data: bytes) -> bool:
+def may_hold_settings(path: str, data: bytes) -> bool:
     """Return whether a file can hold a setting at all, without parsing it."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
-        return bool(kind(path, data))  # said by name, whatever it holds
+        return bool(detect_script_kind(path, data))  # said by name, whatever it holds
     if b">>> npuprof " in data:
         return True
-    what = kind(path, data)
+    what = detect_script_kind(path, data)
     if what == "python":
         if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
             return True
-        return (b"environ" in data or b"putenv" in data) and env.mentions(data)
-    return what == "shell" and shell.mentions(data)
+        return (b"environ" in data or b"putenv" in data) and env.mentions_variable(data)
+    return what == "shell" and shell.mentions_setting(data)
 
 
-def read(path: str, data: bytes) -> Imported:
+def import_script(path: str, data: bytes) -> ImportedFile:
     """Return what one file holds; faults of the file are in ``problems``, and nothing is raised for any bytes."""
-    what = kind(path, data) or "python"
+    what = detect_script_kind(path, data) or "python"
     if what == "shell":
-        return shell.read(path, data)
+        return shell.import_shell_script(path, data)
     script = Script(path, data)
     if script.tree is None:
-        return Imported(path, (), (), tuple(script.problems))
-    hot = _hot_lines(script)
-    walk = Walk(script, hot, tuple(surface.handle for surface in _SURFACES if any(word in script.text for word in surface.HOT)))
+        return ImportedFile(path, (), (), tuple(script.problems))
+    hot = _find_hot_lines(script)
+    walk = Walk(script, hot, tuple(surface.handle_statement for surface in _SURFACES if any(word in script.text for word in surface.HOT)))
     try:
-        walk.run()
-        found = [*walk.found, *commented(script)]
+        walk.walk_module()
+        found = [*walk.found, *find_commented_settings(script)]
     except RecursionError:
-        script.problem("the file is nested too deeply to be read", "", "flatten it")
+        script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
         found = walk.found
     walk.facts["text"] = script.text
-    others = {scope for scope, site in walk.sites.items() if site.entry is not None and session.foreign(site.entry)}
+    others = {scope for scope, site in walk.sites.items() if site.entry is not None and session.is_foreign_optimizer(site.entry)}
     found = [one for one in found if one.scope not in others or one.commented]
     sites = tuple(site for scope, site in walk.sites.items() if scope not in others)
-    return Imported(path, tuple(found), sites, tuple(script.problems), walk.facts)
+    return ImportedFile(path, tuple(found), sites, tuple(script.problems), walk.facts)
 
 
-def _hot_lines(script: Script) -> list[int]:
+def _find_hot_lines(script: Script) -> list[int]:
     """Return the numbers of the lines that hold a tell-tale word, or a name that stands for something of ours."""
     text = script.text if "\r" not in script.text else "\n".join(script.lines)
     starts = [0, *accumulate(len(line) + 1 for line in script.lines)]
     found: set[int] = set()
-    for word in (*_WORDS, *session.aliases(text), *global_options.aliases(text)):
+    for word in (*_WORDS, *session.find_entry_names(text), *global_options.find_options_names(text)):
         at = text.find(word)
         while at >= 0:
             line = bisect.bisect_right(starts, at)

@@ -18,7 +18,7 @@ UNSET = "None leaves it unset"
 Branch = tuple[int, int, str]
 
 
-class Found(Record):
+class FoundSetting(Record):
     """One setting in a script.
 
     ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty where the script computes it;
@@ -50,7 +50,7 @@ class Found(Record):
         return " and ".join(text if len(self.branches) == 1 else f"({text})" for _, _, text in self.branches)
 
     @property
-    def place(self) -> str:
+    def file_line(self) -> str:
         """``file:line``."""
         return f"{self.file}:{self.line}"
 
@@ -72,14 +72,14 @@ class Site(Record):
     branches: tuple[Branch, ...] = ()
 
 
-class Imported(Record):
+class ImportedFile(Record):
     """What one file holds: its settings in the order of the text, its configuration objects, its faults.
 
     ``facts`` are remarks for the linter: rewrites that are switched off, helpers that are called, ...
     """
 
     file: str
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundSetting, ...] = ()
     sites: tuple[Site, ...] = ()
     problems: tuple[Finding, ...] = ()
     facts: dict[str, Any] = {}

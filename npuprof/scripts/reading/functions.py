@@ -7,7 +7,7 @@ import posixpath
 from typing import Any
 
 from npuprof.scripts.reading.scopes import Scope
-from npuprof.scripts.reading.terms import Unknown, narrow, short
+from npuprof.scripts.reading.terms import Unknown, format_expression, refuse_wide_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,39 +20,41 @@ METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "j
 _CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensure_binary", "ensure_str"}
 
 
-def call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
+def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     """Return what a call always gives; ``fold`` folds an expression of the same scope. Raises Unknown."""
     function = node.func
     name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
     if any(isinstance(arg, ast.Starred) for arg in node.args):
-        raise Unknown(f"depends on {short(node)}")
-    if name in ("getenv",) or (name == "get" and isinstance(function, ast.Attribute) and short(function.value).endswith("environ")):
-        raise Unknown(f"depends on the environment ({short(node)})")
-    if isinstance(function, ast.Name) and scope.find(name) is None:
-        return _builtin(name, node, scope, fold)
-    if len(node.args) == 1 and not node.keywords and _converts(function, name, scope):
+        raise Unknown(f"depends on {format_expression(node)}")
+    if name in ("getenv",) or (
+        name == "get" and isinstance(function, ast.Attribute) and format_expression(function.value).endswith("environ")
+    ):
+        raise Unknown(f"depends on the environment ({format_expression(node)})")
+    if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
+        return _fold_builtin_call(name, node, scope, fold)
+    if len(node.args) == 1 and not node.keywords and _is_text_conversion(function, name, scope):
         value = fold(node.args[0])
         if not isinstance(value, (str, bytes)):
-            raise Unknown(f"{short(node)} raises TypeError")
+            raise Unknown(f"{format_expression(node)} raises TypeError")
         if "byte" in name or name in ("b", "ensure_binary"):
             return value.encode() if isinstance(value, str) else value
         return value.decode() if isinstance(value, bytes) else value
-    if (whole := _imported(function, scope)) in _LIBRARY:
-        return _library(whole, node, scope, fold)
+    if (whole := _resolve_function_name(function, scope)) in _LIBRARY:
+        return _fold_library_call(whole, node, scope, fold)
     if isinstance(function, ast.Attribute):
-        return _method(function, node, scope, fold)
-    raise Unknown(f"depends on the result of {short(node)}")
+        return _fold_method_call(function, node, scope, fold)
+    raise Unknown(f"depends on the result of {format_expression(node)}")
 
 
-def _converts(function: ast.expr, name: str, scope: Scope) -> bool:
+def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
     """Return whether a call is one of the known conversions between texts and bytes, and not a function of the script."""
     if isinstance(function, ast.Attribute):
-        return name in _CONVERSIONS or short(function) == "six.b"
-    found = scope.find(name)
+        return name in _CONVERSIONS or format_expression(function) == "six.b"
+    found = scope.resolve_name(name)
     return name in _CONVERSIONS and bool(found) and all(binding.kind == "import" for binding in found[1])  # type: ignore[index]
 
 
-def _imported(function: ast.expr, scope: Scope) -> str:
+def _resolve_function_name(function: ast.expr, scope: Scope) -> str:
     """Return the dotted name of a function of a module, whatever name the script imports it under; empty for others."""
     parts: list[str] = []
     while isinstance(function, ast.Attribute):
@@ -60,7 +62,7 @@ def _imported(function: ast.expr, scope: Scope) -> str:
         function = function.value
     if not isinstance(function, ast.Name):
         return ""
-    found = scope.find(function.id)
+    found = scope.resolve_name(function.id)
     if found is None:
         return ".".join([function.id, *reversed(parts)])
     first = ""
@@ -75,7 +77,7 @@ def _imported(function: ast.expr, scope: Scope) -> str:
     return ".".join([first, *reversed(parts)]).replace("posixpath.", "os.path.")
 
 
-def _builtin(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+def _fold_builtin_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
     given = node.args
     if name == "dict" and not given:
         return {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
@@ -114,12 +116,12 @@ def _builtin(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
             return TYPES[name]()
         value = fold(given[0])
         if isinstance(value, float) and name == "int" and value != value:
-            raise Unknown(f"{short(node)} raises ValueError")
+            raise Unknown(f"{format_expression(node)} raises ValueError")
         return str(value) if name == "unicode" else TYPES[name](value)
-    raise Unknown(f"depends on the result of {short(node)}")
+    raise Unknown(f"depends on the result of {format_expression(node)}")
 
 
-def _method(function: ast.Attribute, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fold: Fold) -> Any:
     if function.attr == "get" and node.args and not node.keywords:
         value = fold(function.value)
         if isinstance(value, dict):
@@ -130,14 +132,14 @@ def _method(function: ast.Attribute, node: ast.Call, scope: Scope, fold: Fold) -
             given = [fold(arg) for arg in node.args]
             named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
             if function.attr == "format":
-                narrow(value)
+                refuse_wide_format(value)
             if function.attr == "zfill" and given[0] > 1000:
                 raise Unknown("the value is too large")
             return getattr(value, function.attr)(*given, **named)
-    raise Unknown(f"depends on the result of {short(node)}")
+    raise Unknown(f"depends on the result of {format_expression(node)}")
 
 
-def _library(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+def _fold_library_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
     given = [fold(arg) for arg in node.args]
     if name == "json.dumps":
         import json

@@ -8,7 +8,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.scripts.reading.found import UNSET, Branch
-from npuprof.scripts.reading.run_config import converted
+from npuprof.scripts.reading.run_config import convert_option_value
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.walk import Walk
 
@@ -16,7 +16,7 @@ HOT = ("global_options",)
 _ALIAS = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]+\.)?global_options\(\)", re.MULTILINE)
 
 
-def aliases(text: str) -> list[str]:
+def find_options_names(text: str) -> list[str]:
     """Return the names that stand for the options, or a group of them."""
     if "global_options" not in text:
         return []
@@ -27,58 +27,58 @@ def aliases(text: str) -> list[str]:
 
 
 @cache
-def groups() -> frozenset[str]:
+def list_option_groups() -> frozenset[str]:
     """Return the dotted paths that hold options, and are none."""
-    parts = [path.split(".") for path in catalog.by_spelling("global_options")]
+    parts = [path.split(".") for path in catalog.options_by_spelling("global_options")]
     return frozenset(".".join(part[:n]) for part in parts for n in range(1, len(part)))
 
 
-def handle(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read one statement."""
     if not isinstance(statement, ast.Assign) or "global_options" not in walk.script.text:
         return
     for target in statement.targets:
-        if _path(walk, statement.value, scope) is not None and isinstance(target, (ast.Name, ast.Attribute)):
+        if _resolve_option_path(walk, statement.value, scope) is not None and isinstance(target, (ast.Name, ast.Attribute)):
             walk.aliases[scope.name, f"options {ast.unparse(target)}"] = statement.value
             walk.facts.setdefault("options", True)
             continue
-        path = _path(walk, target, scope)
+        path = _resolve_option_path(walk, target, scope)
         if path:
-            _assigned(walk, target, path, statement.value, scope, branches)
+            _report_option_assignment(walk, target, path, statement.value, scope, branches)
 
 
-def _assigned(walk: Walk, target: ast.expr, path: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_option_assignment(walk: Walk, target: ast.expr, path: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     owner = "<process>:global_options"
-    if path in groups():
-        walk.note("groups", (target.lineno, walk.script.column(target.lineno, target.col_offset), path))
+    if path in list_option_groups():
+        walk.add_fact("groups", (target.lineno, walk.script.column(target.lineno, target.col_offset), path))
         return
-    option = catalog.by_spelling("global_options").get(path)
-    got, reason, default = walk.evaluate(value, scope)
+    option = catalog.options_by_spelling("global_options").get(path)
+    got, reason, default = walk.evaluate_expression(value, scope)
     kind = "" if reason else type(got).__name__
     if not reason and got is None:
         reason = UNSET
     if not reason:
-        got, reason = converted(option, got)
-    walk.report(
+        got, reason = convert_option_value(option, got)
+    walk.add_setting(
         target, "global_options", option or path, path, value=got if not reason else None, reason=reason, kind=kind,
-        branches=branches, scope=owner, default=converted(option, default)[0] if default is not None else None,
+        branches=branches, scope=owner, default=convert_option_value(option, default)[0] if default is not None else None,
     )  # fmt: skip
 
 
-def _path(walk: Walk, node: ast.expr, scope: Scope) -> str | None:
+def _resolve_option_path(walk: Walk, node: ast.expr, scope: Scope) -> str | None:
     """Return the dotted path below the options that a node is, empty for the options themselves, None for others."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
-        known = _alias(walk, ast.unparse(node), scope)
+        known = _find_options_alias(walk, ast.unparse(node), scope)
         if known is not None:
             break
         parts.append(node.attr)
         node = node.value
     if isinstance(node, (ast.Name, ast.Attribute)):
-        known = _alias(walk, ast.unparse(node), scope)
+        known = _find_options_alias(walk, ast.unparse(node), scope)
         if known is None or len(parts) > 10:
             return None
-        before = _path(walk, known, scope)
+        before = _resolve_option_path(walk, known, scope)
         return ".".join(filter(None, [before or "", *reversed(parts)]))
     if isinstance(node, ast.Call) and not node.args and not node.keywords:
         function = node.func
@@ -88,7 +88,7 @@ def _path(walk: Walk, node: ast.expr, scope: Scope) -> str | None:
     return None
 
 
-def _alias(walk: Walk, name: str, scope: Scope) -> ast.expr | None:
+def _find_options_alias(walk: Walk, name: str, scope: Scope) -> ast.expr | None:
     where: Scope | None = scope
     while where is not None:
         if (where.name, f"options {name}") in walk.aliases:

@@ -10,9 +10,9 @@ import ast
 import operator
 from typing import Any
 
-from npuprof.scripts.reading.functions import METHODS, call
+from npuprof.scripts.reading.functions import METHODS, fold_known_call
 from npuprof.scripts.reading.scopes import Binding, Scope
-from npuprof.scripts.reading.terms import LONGEST, Unknown, bounded, narrow, short
+from npuprof.scripts.reading.terms import LONGEST, Unknown, format_expression, refuse_large_value, refuse_wide_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _RUN_NAMES = {"FLAGS", "args", "arg", "opt", "opts", "flags", "params", "hparams
 _budget = [0]
 
 
-def fold(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
+def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
     """Return the value an expression always has. Raises Unknown."""
     if isinstance(node, ast.Constant):
         return node.value
@@ -54,31 +54,31 @@ def fold(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
         raise Unknown("the expression is too deep to follow")
     folder = _FOLDERS.get(type(node))
     if folder is None:
-        raise Unknown(f"depends on {short(node)}")
+        raise Unknown(f"depends on {format_expression(node)}")
     try:
-        return bounded(folder(node, scope, depth + 1))
+        return refuse_large_value(folder(node, scope, depth + 1))
     except Unknown:
         raise
     except RecursionError:
         raise Unknown("the expression is too deep to follow") from None
     except Exception as error:
-        raise Unknown(f"{short(node)} raises {type(error).__name__}") from None
+        raise Unknown(f"{format_expression(node)} raises {type(error).__name__}") from None
 
 
-def _name(node: ast.Name, scope: Scope, depth: int) -> Any:
+def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
     if node.id in ("True", "False", "None"):  # Python 2 trees
         return {"True": True, "False": False, "None": None}[node.id]
-    found = scope.find(node.id)
+    found = scope.resolve_name(node.id)
     if found is None:
         raise Unknown(f"depends on the name {node.id}")
     home, bindings = found
     if not bindings:
         expression, where = home.bound[node.id]
-        return fold(expression, where, depth)
-    return _of(node.id, home, bindings, depth)
+        return fold_expression(expression, where, depth)
+    return _fold_bindings(node.id, home, bindings, depth)
 
 
-def _of(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
+def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
     if name in home.rebound and not isinstance(home.node, ast.ClassDef):
         raise Unknown(f"depends on the variable {name}, which other functions change")
     kinds = {binding.kind for binding in bindings}
@@ -93,51 +93,51 @@ def _of(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
     values = []
     for binding in bindings:
         assert isinstance(binding.node, ast.expr)
-        values.append(fold(binding.node, home, depth))
+        values.append(fold_expression(binding.node, home, depth))
     if any(type(value) is not type(values[0]) or value != values[0] for value in values):
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times to different values")
-    if isinstance(values[0], (list, dict)) and home.aliased(name):
+    if isinstance(values[0], (list, dict)) and home.is_aliased(name):
         raise Unknown(f"depends on the variable {name}, which has a second name")
     return values[0]
 
 
-def _attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
-    text = short(node)
+def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
+    text = format_expression(node)
     root: ast.expr = node
     while isinstance(root, ast.Attribute):
         root = root.value
     if text.startswith(("os.environ", "environ.")):
         raise Unknown(f"depends on the environment ({text})")
     if isinstance(root, ast.Name):
-        if isinstance(node.value, ast.Name) and (inner := _of_class(node.value.id, node.attr, scope)) is not None:
-            return fold(inner[0], inner[1], depth)
+        if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value.id, node.attr, scope)) is not None:
+            return fold_expression(inner[0], inner[1], depth)
         if root.id == "self":
             raise Unknown(f"depends on the object ({text})", node.attr)
-        if root.id in _RUN_NAMES or root.id.lower().endswith(("args", "flags", "params")) or _parsed(root.id, scope):
+        if root.id in _RUN_NAMES or root.id.lower().endswith(("args", "flags", "params")) or _is_parsed_name(root.id, scope):
             raise Unknown(f"depends on the command line or its parameters ({text})", node.attr)
     raise Unknown(f"depends on {text}", node.attr)
 
 
-def _of_class(name: str, attribute: str, scope: Scope) -> tuple[ast.expr, Scope] | None:
+def _find_class_value(name: str, attribute: str, scope: Scope) -> tuple[ast.expr, Scope] | None:
     """Return what a class of this module says of one of its names, where it says it once."""
-    found = scope.find(name)
+    found = scope.resolve_name(name)
     if not found or len(found[1]) != 1 or not isinstance(found[1][0].node, ast.ClassDef):
         return None
     if not scope.rebound.isdisjoint((f"{name}.{attribute}", f"cls.{attribute}", f"{name}.*", "cls.*")):
         return None
     inside = Scope(found[1][0].node, found[0])
-    bindings = inside.bindings(attribute)
+    bindings = inside.list_bindings(attribute)
     if len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].node, ast.expr):
         return bindings[0].node, inside
     return None
 
 
-def _parsed(name: str, scope: Scope) -> bool:
-    found = scope.find(name)
-    return bool(found) and any("parse" in short(binding.node) for binding in found[1] if isinstance(binding.node, ast.Call))  # type: ignore[index]
+def _is_parsed_name(name: str, scope: Scope) -> bool:
+    found = scope.resolve_name(name)
+    return bool(found) and any("parse" in format_expression(binding.node) for binding in found[1] if isinstance(binding.node, ast.Call))  # type: ignore[index]
 
 
-def _binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
+def _fold_binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
     chain: list[tuple[type, ast.expr]] = []
     left: ast.expr = node
     while isinstance(left, ast.BinOp):  # "a" + "b" + ... is a long arm on the left
@@ -145,13 +145,13 @@ def _binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
         left = left.left
         if len(chain) > _CHAIN:
             raise Unknown("the expression is too long to follow")
-    value = fold(left, scope, depth)
+    value = fold_expression(left, scope, depth)
     for op, right in reversed(chain):
-        value = bounded(_apply(op, value, fold(right, scope, depth)))
+        value = refuse_large_value(_apply_operator(op, value, fold_expression(right, scope, depth)))
     return value
 
 
-def _apply(op: type, left: Any, right: Any) -> Any:
+def _apply_operator(op: type, left: Any, right: Any) -> Any:
     if op is ast.Pow and (not isinstance(right, (int, float)) or abs(right) > 4096 or abs(left) > 2**64):
         raise Unknown("the value is too large")
     if op is ast.LShift and right > 4096:
@@ -161,94 +161,96 @@ def _apply(op: type, left: Any, right: Any) -> Any:
             if isinstance(one, (str, bytes, list, tuple)) and isinstance(other, int) and len(one) * other > LONGEST:
                 raise Unknown("the value is too large")
     if op is ast.Mod and isinstance(left, (str, bytes)):
-        narrow(left)
+        refuse_wide_format(left)
     return _ARITHMETIC[op](left, right)
 
 
-def _choice(node: ast.IfExp, scope: Scope, depth: int) -> Any:
+def _fold_conditional(node: ast.IfExp, scope: Scope, depth: int) -> Any:
     try:
-        return fold(node.body if fold(node.test, scope, depth) else node.orelse, scope, depth)
+        return fold_expression(node.body if fold_expression(node.test, scope, depth) else node.orelse, scope, depth)
     except Unknown:
         pass
-    first, second = fold(node.body, scope, depth), fold(node.orelse, scope, depth)
+    first, second = fold_expression(node.body, scope, depth), fold_expression(node.orelse, scope, depth)
     if type(first) is type(second) and first == second:
         return first
-    raise Unknown(f"depends on {short(node.test)}")
+    raise Unknown(f"depends on {format_expression(node.test)}")
 
 
-def _boolean(node: ast.BoolOp, scope: Scope, depth: int) -> Any:
+def _fold_boolean(node: ast.BoolOp, scope: Scope, depth: int) -> Any:
     value = None
     for part in node.values:
-        value = fold(part, scope, depth)
+        value = fold_expression(part, scope, depth)
         if bool(value) is isinstance(node.op, ast.Or):
             break
     return value
 
 
-def _comparison(node: ast.Compare, scope: Scope, depth: int) -> Any:
-    left = fold(node.left, scope, depth)
+def _fold_comparison(node: ast.Compare, scope: Scope, depth: int) -> Any:
+    left = fold_expression(node.left, scope, depth)
     for op, node_right in zip(node.ops, node.comparators, strict=True):
-        right = fold(node_right, scope, depth)
+        right = fold_expression(node_right, scope, depth)
         if not _COMPARE[type(op)](left, right):
             return False
         left = right
     return True
 
 
-def _sequence(node: ast.List | ast.Tuple | ast.Set, scope: Scope, depth: int) -> Any:
+def _fold_sequence(node: ast.List | ast.Tuple | ast.Set, scope: Scope, depth: int) -> Any:
     if any(isinstance(item, ast.Starred) for item in node.elts):
-        raise Unknown(f"depends on {short(node)}")
-    items = [fold(item, scope, depth) for item in node.elts]
+        raise Unknown(f"depends on {format_expression(node)}")
+    items = [fold_expression(item, scope, depth) for item in node.elts]
     return tuple(items) if isinstance(node, ast.Tuple) else items
 
 
-def _table(node: ast.Dict, scope: Scope, depth: int) -> Any:
+def _fold_dict(node: ast.Dict, scope: Scope, depth: int) -> Any:
     found: dict[Any, Any] = {}
     for name, value in zip(node.keys, node.values, strict=True):
         if name is None:
-            found.update(fold(value, scope, depth))
+            found.update(fold_expression(value, scope, depth))
         else:
-            found[fold(name, scope, depth)] = fold(value, scope, depth)
+            found[fold_expression(name, scope, depth)] = fold_expression(value, scope, depth)
     return found
 
 
-def _subscript(node: ast.Subscript, scope: Scope, depth: int) -> Any:
-    if short(node.value).endswith("environ"):
-        raise Unknown(f"depends on the environment ({short(node)})")
-    value = fold(node.value, scope, depth)
+def _fold_subscript(node: ast.Subscript, scope: Scope, depth: int) -> Any:
+    if format_expression(node.value).endswith("environ"):
+        raise Unknown(f"depends on the environment ({format_expression(node)})")
+    value = fold_expression(node.value, scope, depth)
     if isinstance(node.slice, ast.Slice):
-        parts = [None if part is None else fold(part, scope, depth) for part in (node.slice.lower, node.slice.upper, node.slice.step)]
+        parts = [
+            None if part is None else fold_expression(part, scope, depth) for part in (node.slice.lower, node.slice.upper, node.slice.step)
+        ]
         return value[slice(*parts)]
-    return value[fold(node.slice, scope, depth)]
+    return value[fold_expression(node.slice, scope, depth)]
 
 
-def _text(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
+def _fold_fstring(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
     parts = []
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
-            value = fold(part.value, scope, depth)
+            value = fold_expression(part.value, scope, depth)
             kinds: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
             value = kinds[part.conversion](value) if part.conversion in kinds else value
-            form = fold(part.format_spec, scope, depth) if part.format_spec else ""
-            parts.append(_formatted(value, form))
+            form = fold_expression(part.format_spec, scope, depth) if part.format_spec else ""
+            parts.append(_format_folded_value(value, form))
         else:
-            parts.append(str(fold(part, scope, depth)))
+            parts.append(str(fold_expression(part, scope, depth)))
     return "".join(parts)
 
 
-def _formatted(value: Any, form: str) -> str:
-    narrow(form)
+def _format_folded_value(value: Any, form: str) -> str:
+    refuse_wide_format(form)
     return format(value, form)
 
 
-def _call(node: ast.Call, scope: Scope, depth: int) -> Any:
-    return call(node, scope, lambda inner: fold(inner, scope, depth))
+def _fold_call(node: ast.Call, scope: Scope, depth: int) -> Any:
+    return fold_known_call(node, scope, lambda inner: fold_expression(inner, scope, depth))
 
 
-__all__ = ["METHODS", "Unknown", "fold", "short"]
+__all__ = ["METHODS", "Unknown", "fold_expression", "format_expression"]
 _FOLDERS: dict[type, Callable[..., Any]] = {
-    ast.Name: _name, ast.Attribute: _attribute, ast.BinOp: _binary, ast.IfExp: _choice, ast.BoolOp: _boolean,
-    ast.Compare: _comparison, ast.List: _sequence, ast.Tuple: _sequence, ast.Set: _sequence, ast.Dict: _table,
-    ast.Subscript: _subscript, ast.JoinedStr: _text, ast.Call: _call,
-    ast.UnaryOp: lambda node, scope, depth: _UNARY[type(node.op)](fold(node.operand, scope, depth)),
+    ast.Name: _fold_name, ast.Attribute: _fold_attribute, ast.BinOp: _fold_binary, ast.IfExp: _fold_conditional, ast.BoolOp: _fold_boolean,
+    ast.Compare: _fold_comparison, ast.List: _fold_sequence, ast.Tuple: _fold_sequence, ast.Set: _fold_sequence, ast.Dict: _fold_dict,
+    ast.Subscript: _fold_subscript, ast.JoinedStr: _fold_fstring, ast.Call: _fold_call,
+    ast.UnaryOp: lambda node, scope, depth: _UNARY[type(node.op)](fold_expression(node.operand, scope, depth)),
 }  # fmt: skip

@@ -9,9 +9,9 @@ from npuprof.scripts.reading.scopes import Scope
 _MOST_ITEMS = 300
 
 
-def items(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, tuple[ast.expr, Scope]]]:
+def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, tuple[ast.expr, Scope]]]:
     """Return, for each turn of a loop over something written out, what its variables stand for."""
-    elements, home = _elements(iterated, scope)
+    elements, home = _find_loop_elements(iterated, scope)
     if not elements or len(elements) > _MOST_ITEMS:
         return []
     turns: list[dict[str, tuple[ast.expr, Scope]]] = []
@@ -28,38 +28,38 @@ def items(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, 
     return turns
 
 
-def _elements(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[ast.expr], Scope]:
+def _find_loop_elements(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[ast.expr], Scope]:
     if isinstance(node, (ast.List, ast.Tuple)):
         return list(node.elts), scope
     if isinstance(node, ast.Name) and depth < 8:
-        found = scope.find(node.id)
+        found = scope.resolve_name(node.id)
         if found and not found[1] and node.id in found[0].bound:
             expression, where = found[0].bound[node.id]
-            return _elements(expression, where, depth + 1)
+            return _find_loop_elements(expression, where, depth + 1)
         if found and len(found[1]) == 1 and found[1][0].kind == "assign" and node.id not in found[0].rebound:
             expression = found[1][0].node  # type: ignore[assignment]
             assert isinstance(expression, ast.expr)
-            return _elements(expression, found[0], depth + 1)
+            return _find_loop_elements(expression, found[0], depth + 1)
     if isinstance(node, ast.Dict) and None not in node.keys:
         return [name for name in node.keys if name is not None], scope
     if isinstance(node, ast.Call):
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr in ("items", "iteritems", "keys", "values") and not node.args:
-            return view(function.value, function.attr, scope)
+            return list_table_nodes(function.value, function.attr, scope)
         if isinstance(function, ast.Attribute) and function.attr == "iteritems" and len(node.args) == 1:
-            return view(node.args[0], "items", scope)
+            return list_table_nodes(node.args[0], "items", scope)
         if isinstance(function, ast.Name) and function.id in ("sorted", "list", "tuple") and len(node.args) == 1:
-            return _elements(node.args[0], scope, depth + 1)
+            return _find_loop_elements(node.args[0], scope, depth + 1)
         if isinstance(function, ast.Name) and function.id == "dict" and not node.args and all(k.arg for k in node.keywords):
             return [ast.copy_location(ast.Constant(keyword.arg), keyword.value) for keyword in node.keywords], scope
     return [], scope
 
 
-def view(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
+def list_table_nodes(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
     """Return the keys, values or items of a table that is written out, as nodes, and the scope they stand in."""
     pairs: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(node, ast.Name):
-        found = scope.find(node.id)
+        found = scope.resolve_name(node.id)
         if found and not found[1] and node.id in found[0].bound:
             node, scope = found[0].bound[node.id]
         elif found and len(found[1]) == 1 and found[1][0].kind == "assign" and node.id not in found[0].rebound:

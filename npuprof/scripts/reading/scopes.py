@@ -51,23 +51,23 @@ class Scope:
         other.bound = {**self.bound, **names}
         return other
 
-    def bindings(self, name: str) -> list[Binding]:
+    def list_bindings(self, name: str) -> list[Binding]:
         """Return every way a name gets a value in this scope itself."""
         if self._bindings is None:
-            self._bindings = _collect(self.node)
+            self._bindings = _collect_bindings(self.node)
         return self._bindings.get(name, [])
 
-    def aliased(self, name: str) -> bool:
+    def is_aliased(self, name: str) -> bool:
         """Return whether a name of this scope is given to another name, through which a list may be changed."""
-        return bool(self.bindings(f"={name}"))
+        return bool(self.list_bindings(f"={name}"))
 
-    def find(self, name: str) -> tuple[Scope, list[Binding]] | None:
+    def resolve_name(self, name: str) -> tuple[Scope, list[Binding]] | None:
         """Return the scope that binds a name, seen from here, and how; None for a name of nobody."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.bound:
                 return scope, []
-            if found := scope.bindings(name):
+            if found := scope.list_bindings(name):
                 return scope, found
             scope = scope.outer
             while scope is not None and isinstance(scope.node, ast.ClassDef):
@@ -75,57 +75,57 @@ class Scope:
         return None
 
 
-def _collect(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
+def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
     found: dict[str, list[Binding]] = {}
 
-    def bind(name: str, kind: str, where: ast.AST) -> None:
+    def add_binding(name: str, kind: str, where: ast.AST) -> None:
         found.setdefault(name, []).append(Binding(kind, where))
 
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         given = node.args
         for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))):
-            bind(arg.arg, "parameter", arg)
-    for statement in statements(node.body):
+            add_binding(arg.arg, "parameter", arg)
+    for statement in iterate_statements(node.body):
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                _targets(target, statement.value, bind)
+                _bind_targets(target, statement.value, add_binding)
             if isinstance(statement.value, ast.Name) and any(isinstance(target, ast.Name) for target in statement.targets):
-                bind(f"={statement.value.id}", "alias", statement)
+                add_binding(f"={statement.value.id}", "alias", statement)
         elif isinstance(statement, ast.AnnAssign):
             if statement.value is not None:
-                _targets(statement.target, statement.value, bind)
+                _bind_targets(statement.target, statement.value, add_binding)
         elif isinstance(statement, ast.AugAssign):
             if isinstance(statement.target, ast.Name):
-                bind(statement.target.id, "change", statement)
+                add_binding(statement.target.id, "change", statement)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            for name in _names(statement.target):
-                bind(name, "loop", statement)
+            for name in _iterate_target_names(statement.target):
+                add_binding(name, "loop", statement)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             for item in statement.items:
-                for name in _names(item.optional_vars):
-                    bind(name, "other", statement)
+                for name in _iterate_target_names(item.optional_vars):
+                    add_binding(name, "other", statement)
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            bind(statement.name, "other", statement)
+            add_binding(statement.name, "other", statement)
         elif isinstance(statement, (ast.Import, ast.ImportFrom)):
             for alias in statement.names:
-                bind((alias.asname or alias.name).partition(".")[0], "import", statement)
+                add_binding((alias.asname or alias.name).partition(".")[0], "import", statement)
         elif isinstance(statement, ast.Delete):
             for target in statement.targets:
-                for name in _names(target):
-                    bind(name, "change", statement)
+                for name in _iterate_target_names(target):
+                    add_binding(name, "change", statement)
         elif isinstance(statement, ast.Expr):
             call = statement.value
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING:
-                for name in _names(call.func.value):
-                    bind(name, "change", statement)
+                for name in _iterate_target_names(call.func.value):
+                    add_binding(name, "change", statement)
         elif isinstance(statement, ast.Try):
             for handler in statement.handlers:
                 if handler.name:
-                    bind(handler.name, "other", handler)
+                    add_binding(handler.name, "other", handler)
     return found
 
 
-def _targets(target: ast.expr, value: ast.expr, bind: object) -> None:
+def _bind_targets(target: ast.expr, value: ast.expr, bind: object) -> None:
     assert callable(bind)
     if isinstance(target, ast.Name):
         bind(target.id, "assign", value)
@@ -134,36 +134,36 @@ def _targets(target: ast.expr, value: ast.expr, bind: object) -> None:
         if pairs and not any(isinstance(item, ast.Starred) for item in target.elts):
             assert isinstance(value, (ast.Tuple, ast.List))
             for inner, item in zip(target.elts, value.elts, strict=True):
-                _targets(inner, item, bind)
+                _bind_targets(inner, item, bind)
         else:
-            for name in _names(target):
+            for name in _iterate_target_names(target):
                 bind(name, "other", target)
     elif isinstance(target, ast.Subscript):
-        for name in _names(target.value):
+        for name in _iterate_target_names(target.value):
             bind(name, "change", target)
 
 
-def _names(node: ast.AST | None) -> Iterator[str]:
+def _iterate_target_names(node: ast.AST | None) -> Iterator[str]:
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, (ast.Tuple, ast.List)):
         for item in node.elts:
-            yield from _names(item)
+            yield from _iterate_target_names(item)
     elif isinstance(node, (ast.Starred, ast.Subscript)):
-        yield from _names(node.value)
+        yield from _iterate_target_names(node.value)
 
 
-def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield every statement below a body, in the order of the text; functions and classes are not entered."""
     waiting = list(body)[::-1]
     while waiting:
         statement = waiting.pop()
         yield statement
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            waiting += [inner for block in blocks(statement) for inner in block][::-1]
+            waiting += [inner for block in statement_blocks(statement) for inner in block][::-1]
 
 
-def blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+def statement_blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     """Return the bodies a compound statement has."""
     found = [block for name in ("body", "orelse", "finalbody") if (block := getattr(statement, name, None))]
     found += [handler.body for handler in getattr(statement, "handlers", ())]

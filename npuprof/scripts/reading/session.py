@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from npuprof import catalog
-from npuprof.document.keys import segment
-from npuprof.model import nearest
+from npuprof.document.keys import format_key_segment
+from npuprof.model import find_nearest_names
 from npuprof.scripts.reading.found import Branch
-from npuprof.scripts.reading.literals import short
+from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.walk import Walk
 
@@ -32,17 +32,17 @@ _NAMED = (
 )
 
 
-def foreign(name: str) -> bool:
+def is_foreign_optimizer(name: str) -> bool:
     """Return whether an optimizer entry belongs to somebody else (TensorRT has one): no slip of the adapter's own name."""
-    return name != "NpuOptimizer" and not nearest(name, ("NpuOptimizer",), 1)
+    return name != "NpuOptimizer" and not find_nearest_names(name, ("NpuOptimizer",), 1)
 
 
-def aliases(text: str) -> list[str]:
+def find_entry_names(text: str) -> list[str]:
     """Return the names that stand for an optimizer entry, a parameter map, or a value in one, in a text."""
-    return sorted({name for word, pattern in _NAMED for name in _named(text, word, pattern)})
+    return sorted({name for word, pattern in _NAMED for name in _match_entry_names(text, word, pattern)})
 
 
-def _named(text: str, word: str, pattern: re.Pattern[str]) -> Iterator[str]:
+def _match_entry_names(text: str, word: str, pattern: re.Pattern[str]) -> Iterator[str]:
     at = text.find(word)
     while at >= 0:
         start = text.rfind("\n", 0, at) + 1
@@ -51,91 +51,91 @@ def _named(text: str, word: str, pattern: re.Pattern[str]) -> Iterator[str]:
         at = text.find(word, at + 1)
 
 
-def handle(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read one statement."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
-            _assigned(walk, target, statement.value, scope, branches)
+            _handle_assignment(walk, target, statement.value, scope, branches)
     elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        _assigned(walk, statement.target, statement.value, scope, branches)
+        _handle_assignment(walk, statement.target, statement.value, scope, branches)
     elif isinstance(statement, ast.AugAssign):
-        entry = _entry(walk, statement.target, scope)
+        entry = _find_map_entry(walk, statement.target, scope)
         if entry:
-            _set(walk, statement, entry, None, "changes the value that is there", scope, branches)
+            _report_map_entry(walk, statement, entry, None, "changes the value that is there", scope, branches)
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        _called(walk, statement.value, scope, branches)
+        _handle_call(walk, statement.value, scope, branches)
 
 
-def _assigned(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
         for inner, item in zip(target.elts, value.elts, strict=True):
-            _assigned(walk, inner, item, scope, branches)
+            _handle_assignment(walk, inner, item, scope, branches)
         return
-    entry = _entry(walk, target, scope)
+    entry = _find_map_entry(walk, target, scope)
     if entry:
-        _set(walk, target, entry, value, "", scope, branches)
+        _report_map_entry(walk, target, entry, value, "", scope, branches)
         return
-    if isinstance(target, ast.Subscript) and (root := _map(walk, target.value, scope)):
-        if not _other(walk, target, root, scope):
-            _set(walk, target, (target, root, None), value, "", scope, branches)
+    if isinstance(target, ast.Subscript) and (root := _find_map_owner(walk, target.value, scope)):
+        if not _is_other_table(walk, target, root, scope):
+            _report_map_entry(walk, target, (target, root, None), value, "", scope, branches)
         return
     if isinstance(target, (ast.Name, ast.Attribute)):
-        _object(walk, target, value, scope, branches)
+        _note_session_object(walk, target, value, scope, branches)
 
 
-def _other(walk: Walk, target: ast.Subscript, root: str, scope: Scope) -> bool:
+def _is_other_table(walk: Walk, target: ast.Subscript, root: str, scope: Scope) -> bool:
     """Return whether an item without a field belongs to a table of the script that is merely called parameter_map."""
     if (scope.name, root) in walk.current:
         return False
-    name, why, _ = walk.evaluate(target.slice, scope)
-    if not why and (not isinstance(name, str) or catalog.option(name) is None):
+    name, why, _ = walk.evaluate_expression(target.slice, scope)
+    if not why and (not isinstance(name, str) or catalog.find_option(name) is None):
         return True
-    found = scope.find(root) if root == "parameter_map" else None
+    found = scope.resolve_name(root) if root == "parameter_map" else None
     made = [binding.node for binding in found[1]] if found else []
-    return any(isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and short(node.func) == "dict") for node in made)
+    return any(isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and format_expression(node.func) == "dict") for node in made)
 
 
-def _object(walk: Walk, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Take note of a new optimizer entry, its name, a second name for a map, or a rewrite that is switched."""
     place = target.lineno, walk.script.column(target.lineno, target.col_offset)
-    if _adds(value):
-        root = short(target)
-        walk.new_site(scope, root, "session", target, branches, not _escapes(walk, scope, root))
-        walk.note("added", place)
+    if _is_optimizer_added(value):
+        root = format_expression(target)
+        walk.new_site(scope, root, "session", target, branches, not _is_entry_handed_on(walk, scope, root))
+        walk.add_fact("added", place)
         return
     if isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
-        state = short(value)
-        walk.note(target.attr, (*place, state))
+        state = format_expression(value)
+        walk.add_fact(target.attr, (*place, state))
         return
     if isinstance(target, ast.Attribute) and target.attr == "name":
         owner = target.value
-        if _adds(owner):
-            walk.note("added", place)
-        text, reason, _ = walk.evaluate(value, scope)
+        if _is_optimizer_added(owner):
+            walk.add_fact("added", place)
+        text, reason, _ = walk.evaluate_expression(value, scope)
         if reason or not isinstance(text, (str, bytes)):
             return
         name = text.decode(errors="replace") if isinstance(text, bytes) else text
-        site = walk.current.get((scope.name, short(owner)))
+        site = walk.current.get((scope.name, format_expression(owner)))
         if site is not None:
             column = walk.script.column(value.lineno, value.col_offset)
             walk.sites[site] = walk.sites[site]._replace(entry=name)
-            walk.note("entries", (value.lineno, column, name, site))
+            walk.add_fact("entries", (value.lineno, column, name, site))
         elif name == "NpuOptimizer":
-            walk.note("entries", (value.lineno, 0, name, ""))
+            walk.add_fact("entries", (value.lineno, 0, name, ""))
         return
     whole = isinstance(value, ast.Attribute) and value.attr == "parameter_map"
-    if whole or (isinstance(value, ast.Subscript) and _map(walk, value.value, scope)):
-        walk.aliases[scope.name, short(target)] = value
+    if whole or (isinstance(value, ast.Subscript) and _find_map_owner(walk, value.value, scope)):
+        walk.aliases[scope.name, format_expression(target)] = value
 
 
-def _adds(node: ast.expr) -> bool:
+def _is_optimizer_added(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "add":
         return False
     owner = node.func.value
     return isinstance(owner, ast.Attribute) and owner.attr == "custom_optimizers"
 
 
-def _escapes(walk: Walk, scope: Scope, root: str) -> bool:
+def _is_entry_handed_on(walk: Walk, scope: Scope, root: str) -> bool:
     """Return whether an optimizer entry is handed to other code, which may set more in it."""
     if not root.isidentifier():
         return True
@@ -152,38 +152,38 @@ def _escapes(walk: Walk, scope: Scope, root: str) -> bool:
 Entry = tuple[ast.Subscript, str, "str | None"]
 
 
-def _entry(walk: Walk, node: ast.expr, scope: Scope) -> Entry | None:
+def _find_map_entry(walk: Walk, node: ast.expr, scope: Scope) -> Entry | None:
     """Return the subscript, the object and the field where a node is one field of a parameter map."""
     if not isinstance(node, ast.Attribute):
         return None
     inner = node.value
     if isinstance(inner, ast.Attribute) and inner.attr == "list":
         return None
-    if isinstance(inner, ast.Subscript) and (root := _map(walk, inner.value, scope)):
+    if isinstance(inner, ast.Subscript) and (root := _find_map_owner(walk, inner.value, scope)):
         return inner, root, node.attr
     if isinstance(inner, ast.Name):
-        known = _alias(walk, inner.id, scope)
-        if isinstance(known, ast.Subscript) and (root := _map(walk, known.value, scope)):
+        known = _find_map_alias(walk, inner.id, scope)
+        if isinstance(known, ast.Subscript) and (root := _find_map_owner(walk, known.value, scope)):
             return known, root, node.attr
     return None
 
 
-def _map(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) -> str:
+def _find_map_owner(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) -> str:
     """Return the object whose parameter map a node is, as text; empty where it is none."""
     if isinstance(node, ast.Attribute) and node.attr == "parameter_map":
-        return short(node.value)
+        return format_expression(node.value)
     if isinstance(node, ast.Name) and depth < 5:
         if node.id == "parameter_map":
             return node.id
-        known = _alias(walk, node.id, scope)
+        known = _find_map_alias(walk, node.id, scope)
         if known is not None:
-            return _map(walk, known, scope, depth + 1)
+            return _find_map_owner(walk, known, scope, depth + 1)
         if node.id in scope.bound:
-            return _map(walk, scope.bound[node.id][0], scope.bound[node.id][1], depth + 1)
+            return _find_map_owner(walk, scope.bound[node.id][0], scope.bound[node.id][1], depth + 1)
     return ""
 
 
-def _alias(walk: Walk, name: str, scope: Scope) -> ast.expr | None:
+def _find_map_alias(walk: Walk, name: str, scope: Scope) -> ast.expr | None:
     where: Scope | None = scope
     while where is not None:
         if (where.name, name) in walk.aliases:
@@ -192,48 +192,50 @@ def _alias(walk: Walk, name: str, scope: Scope) -> ast.expr | None:
     return None
 
 
-def _called(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """``setattr(map[key], field, value)`` and ``map[key].CopyFrom(AttrValue(s=value))``."""
     function = call.func
     if isinstance(function, ast.Name) and function.id == "setattr" and len(call.args) == 3:
         place, name, value = call.args
-        if isinstance(place, ast.Subscript) and (root := _map(walk, place.value, scope)):
-            field, reason, _ = walk.evaluate(name, scope)
-            _set(walk, call, (place, root, str(field) if not reason else None), value, reason, scope, branches)
+        if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):
+            field, reason, _ = walk.evaluate_expression(name, scope)
+            _report_map_entry(walk, call, (place, root, str(field) if not reason else None), value, reason, scope, branches)
     elif isinstance(function, ast.Attribute) and function.attr in ("CopyFrom", "MergeFrom") and len(call.args) == 1:
         place = function.value
-        if isinstance(place, ast.Subscript) and (root := _map(walk, place.value, scope)):
+        if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):
             given = call.args[0]
             if isinstance(given, ast.Call) and len(given.keywords) == 1 and given.keywords[0].arg in _MEMBERS:
-                _set(walk, call, (place, root, given.keywords[0].arg), given.keywords[0].value, "", scope, branches)
+                _report_map_entry(walk, call, (place, root, given.keywords[0].arg), given.keywords[0].value, "", scope, branches)
             else:
-                _set(walk, call, (place, root, None), None, f"depends on {short(given)}", scope, branches)
+                _report_map_entry(walk, call, (place, root, None), None, f"depends on {format_expression(given)}", scope, branches)
 
 
-def _set(walk: Walk, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_map_entry(
+    walk: Walk, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope, branches: tuple[Branch, ...]
+) -> None:
     place, root, field = entry
-    scope_name = walk.site(scope, root, "session", node)
-    name, why, _ = walk.evaluate(place.slice, scope)
+    scope_name = walk.resolve_site(scope, root, "session", node)
+    name, why, _ = walk.evaluate_expression(place.slice, scope)
     if not why and isinstance(name, bytes):
         name = name.decode(errors="replace")
     if why or not isinstance(name, str):
-        why = why or f"{short(place.slice)} is no text"
-        walk.report(node, "session", "", "", field=field, reason=f"the key is computed: {why}", branches=branches, scope=scope_name)
+        why = why or f"{format_expression(place.slice)} is no text"
+        walk.add_setting(node, "session", "", "", field=field, reason=f"the key is computed: {why}", branches=branches, scope=scope_name)
         return
     more: dict[str, Any] = {"field": field, "branches": branches, "scope": scope_name}
     if field is None and not reason:
         reason = "assigned without a field: a protobuf map of messages raises ValueError"
     elif not reason:
         assert value is not None
-        got, reason, default = walk.evaluate(value, scope)
-        more["default"] = stored(default, field)[0] if default is not None else None
+        got, reason, default = walk.evaluate_expression(value, scope)
+        more["default"] = convert_field_value(default, field)[0] if default is not None else None
         if not reason:
             more["kind"] = type(got).__name__
-            more["value"], reason = stored(got, field)
-    walk.report(node, "session", segment(name), name, reason=reason, **more)
+            more["value"], reason = convert_field_value(got, field)
+    walk.add_setting(node, "session", format_key_segment(name), name, reason=reason, **more)
 
 
-def stored(value: Any, field: str | None) -> tuple[Any, str]:
+def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
     """Return what a protobuf field would hold, and the reason where it would refuse."""
     if isinstance(value, (bytes, bytearray)):
         try:

@@ -5,30 +5,47 @@ from __future__ import annotations
 import re
 
 from npuprof import catalog
-from npuprof.document.keys import full
+from npuprof.document.keys import format_full_key
 from npuprof.model import Finding
 from npuprof.scripts.reading import atc, env
-from npuprof.scripts.reading.found import Branch, Found, Imported, Site
-from npuprof.scripts.reading.words import Command, Word, commands
+from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 _ATC = re.compile(rb"\batc\b")
 _LARGEST = 4_000_000
-_BEFORE = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "then", "do", "else", "!", "{", "if", "while", "until", "elif"}
+_PREFIX_WORDS = {
+    "nohup",
+    "time",
+    "exec",
+    "sudo",
+    "env",
+    "command",
+    "builtin",
+    "then",
+    "do",
+    "else",
+    "!",
+    "{",
+    "if",
+    "while",
+    "until",
+    "elif",
+}
 #: Commands that are run for what they answer.
 _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!"}
 
 
-def mentions(data: bytes) -> bool:
+def mentions_setting(data: bytes) -> bool:
     """Return whether a script can hold a setting."""
-    return env.mentions(data) or _ATC.search(data) is not None
+    return env.mentions_variable(data) or _ATC.search(data) is not None
 
 
-def read(path: str, data: bytes) -> Imported:
+def import_shell_script(path: str, data: bytes) -> ImportedFile:
     """Return what a shell script holds; any bytes will do."""
     if len(data) > _LARGEST or b"\0" in data:
         what = "the file holds NUL bytes" if b"\0" in data else f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script"
-        return Imported(path, problems=(Finding("NP801", "warning", what, "No shell reads it as it stands.", "", where=(path, 0, 0)),))
+        return ImportedFile(path, problems=(Finding("NP801", "warning", what, "No shell reads it as it stands.", "", where=(path, 0, 0)),))
     problems: list[Finding] = []
     try:
         text = data.decode()
@@ -39,31 +56,31 @@ def read(path: str, data: bytes) -> Imported:
         )
         text = data.decode("latin-1")
     reading = _Reading(path, text.replace("\r\n", "\n"))
-    found, sites = reading.result()
-    return Imported(path, found, sites, tuple(problems), {"text": text, "blanks": reading.blanks})
+    found, sites = reading.collect_settings()
+    return ImportedFile(path, found, sites, tuple(problems), {"text": text, "blanks": reading.blanks})
 
 
 class _Reading:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.plain = path.lower().endswith((".env", ".dotenv"))
-        self.commands = list(commands(text))
-        self.found: list[Found] = []
+        self.commands = list(parse_shell_commands(text))
+        self.found: list[FoundSetting] = []
         self.sites: list[Site] = []
         self.branches: list[list[object]] = []
-        self.known = self._once()
-        self.pending: dict[str, list[Found]] = {}
+        self.known = self._find_constants()
+        self.pending: dict[str, list[FoundSetting]] = {}
         self.exported: set[str] = set()
         self.before: Command | None = None
         self.test = ""
         self.blanks: list[tuple[int, int, str]] = []
 
-    def result(self) -> tuple[tuple[Found, ...], tuple[Site, ...]]:
+    def collect_settings(self) -> tuple[tuple[FoundSetting, ...], tuple[Site, ...]]:
         for command in self.commands:
-            self._joined(command)
+            self._process_joined_command(command)
         return tuple(sorted(self.found, key=lambda found: (found.line, found.column))), tuple(self.sites)
 
-    def _once(self) -> dict[str, str]:
+    def _find_constants(self) -> dict[str, str]:
         """Return the variables of the script that get one literal value, in one place, outside any branch."""
         values: dict[str, list[str | None]] = {}
         depth = 0
@@ -82,17 +99,17 @@ class _Reading:
                     if words is command:
                         break
                     continue
-                rest = word.cut(match.end())
-                values.setdefault(match[1], []).append(None if rest.open or depth or match[0].endswith("+=") else rest.text)
+                rest = word.cut_prefix(match.end())
+                values.setdefault(match[1], []).append(None if rest.open_part or depth or match[0].endswith("+=") else rest.text)
         return {name: given[0] for name, given in values.items() if len(given) == 1 and given[0] is not None}
 
-    def _arms(self) -> tuple[Branch, ...]:
+    def _current_branches(self) -> tuple[Branch, ...]:
         return tuple((number, arm, str(text)) for number, arm, text in self.branches if text)  # type: ignore[misc]
 
-    def _joined(self, command: Command) -> None:
+    def _process_joined_command(self, command: Command) -> None:
         """Read a command that may stand behind ``&&`` or ``||``: then it runs only if the test before it says so."""
         first = command[0].text if not command[0].quoted else ""
-        asked = _shown(self.before) if self.before else ""
+        asked = _format_words(self.before) if self.before else ""
         if not command.join:
             self.test = ""
         elif command.join == "||":
@@ -106,13 +123,13 @@ class _Reading:
         held = len(self.branches)
         if self.test or first == "{":
             self.branches.append([command[0].line * 10_000 + command[0].column, 0, self.test])
-        self._command(command)
+        self._process_command(command)
         if self.test and first != "{" and len(self.branches) == held + 1:
             self.branches.pop()
 
-    def _command(self, words: list[Word]) -> None:
-        words = self._structure(words)
-        while words and words[0].text in _BEFORE and not words[0].quoted:
+    def _process_command(self, words: list[Word]) -> None:
+        words = self._track_branches(words)
+        while words and words[0].text in _PREFIX_WORDS and not words[0].quoted:
             words = words[1:]
         if not words:
             return
@@ -122,32 +139,32 @@ class _Reading:
             if not match:
                 words = words[place:]
                 break
-            given.append((match[1], word, word.cut(match.end())))
+            given.append((match[1], word, word.cut_prefix(match.end())))
         else:
             words = []
-        while words and words[0].text in _BEFORE and not words[0].quoted:
+        while words and words[0].text in _PREFIX_WORDS and not words[0].quoted:
             words = words[1:]
         name = words[0].text if words else ""
         if not words:
             for variable, word, value in given:
-                self._variable(variable, word, value, exported=self.plain or variable in self.exported)
+                self._add_variable(variable, word, value, exported=self.plain or variable in self.exported)
             return
         for variable, word, value in given:
-            self._variable(variable, word, value, exported=True)
+            self._add_variable(variable, word, value, exported=True)
         if name in ("export", "declare", "typeset"):
-            self._export(words[1:], name == "export" or any(word.text.startswith("-") and "x" in word.text for word in words[1:]))
+            self._process_export(words[1:], name == "export" or any(word.text.startswith("-") and "x" in word.text for word in words[1:]))
         elif name == "setenv" and len(words) >= 3 and re.fullmatch(r"[A-Za-z_]\w*", words[1].text):
-            self._variable(words[1].text, words[1], words[2], exported=True)
+            self._add_variable(words[1].text, words[1], words[2], exported=True)
         elif name.rpartition("/")[2] in ("atc", "atc.bin"):
-            self._atc(words)
+            self._add_atc_command(words)
 
-    def _structure(self, words: list[Word]) -> list[Word]:
+    def _track_branches(self, words: list[Word]) -> list[Word]:
         """Keep count of the branches that a command opens, turns over or closes."""
         first = words[0].text if not words[0].quoted else ""
         if first == "if":
-            self.branches.append([words[0].line * 10_000 + words[0].column, 0, _shown(words[1:])])
+            self.branches.append([words[0].line * 10_000 + words[0].column, 0, _format_words(words[1:])])
         elif first == "elif" and self.branches:
-            self.branches[-1][1:] = [int(str(self.branches[-1][1])) + 1, _shown(words[1:])]
+            self.branches[-1][1:] = [int(str(self.branches[-1][1])) + 1, _format_words(words[1:])]
         elif first == "else" and self.branches:
             self.branches[-1][1:] = [-int(str(self.branches[-1][1])) - 1, f"not ({self.branches[-1][2]})"]
             return words[1:]
@@ -162,59 +179,64 @@ class _Reading:
             return words[1:]
         return words
 
-    def _export(self, words: list[Word], exported: bool) -> None:
+    def _process_export(self, words: list[Word], exported: bool) -> None:
         for place, word in enumerate(words):
             match = _ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
             if exported:
                 self.exported.add(match[1] if match else word.text)
             if match:
-                self._variable(match[1], word, word.cut(match.end()), exported)
-            elif env.ours(word.text) and place + 1 < len(words) and words[place + 1].text.startswith("=") and not words[place + 1].quoted:
+                self._add_variable(match[1], word, word.cut_prefix(match.end()), exported)
+            elif (
+                env.is_ascend_variable(word.text)
+                and place + 1 < len(words)
+                and words[place + 1].text.startswith("=")
+                and not words[place + 1].quoted
+            ):
                 self.blanks.append((word.line, word.column, word.text))
             elif exported and word.text in self.pending:
                 self.found += self.pending.pop(word.text)
 
-    def _variable(self, name: str, word: Word, value: Word, exported: bool) -> None:
-        if not env.ours(name):
+    def _add_variable(self, name: str, word: Word, value: Word, exported: bool) -> None:
+        if not env.is_ascend_variable(name):
             return
-        filled = value.filled({known: text for known, text in self.known.items() if known != name})
-        reason = f"depends on {filled.open}" if filled.open else ""
-        found = Found(
-            self.path, word.line, word.column, "env", full("env", name), name, None, None if reason else filled.text, reason,
-            "" if reason else "str", self._arms(), "<process>:export",
+        filled = value.fill_variables({known: text for known, text in self.known.items() if known != name})
+        reason = f"depends on {filled.open_part}" if filled.open_part else ""
+        found = FoundSetting(
+            self.path, word.line, word.column, "env", format_full_key("env", name), name, None, None if reason else filled.text, reason,
+            "" if reason else "str", self._current_branches(), "<process>:export",
         )  # fmt: skip
         if exported:
             self.found.append(found)
         else:
             self.pending.setdefault(name, []).append(found)
 
-    def _atc(self, words: list[Word]) -> None:
+    def _add_atc_command(self, words: list[Word]) -> None:
         scope = f"atc@{words[0].line}"
-        self.sites.append(Site(scope, "atc", words[0].line, words[0].column, "atc", True, None, self._arms()))
+        self.sites.append(Site(scope, "atc", words[0].line, words[0].column, "atc", True, None, self._current_branches()))
         flags = words[1:]
         place = 0
         while place < len(flags):
-            word = flags[place].filled(self.known)
+            word = flags[place].fill_variables(self.known)
             place += 1
             text = word.parts[0] if isinstance(word.parts[0], str) else ""
             if not text.startswith("--"):
-                if word.open:
-                    reason = f"depends on {word.open}"
-                    self.found.append(Found(self.path, word.line, word.column, "atc", "", "", reason=reason, scope=scope))
+                if word.open_part:
+                    reason = f"depends on {word.open_part}"
+                    self.found.append(FoundSetting(self.path, word.line, word.column, "atc", "", "", reason=reason, scope=scope))
                 continue
             name, equals, _ = text.partition("=")
-            value = word.cut(len(name) + 1) if equals else None
+            value = word.cut_prefix(len(name) + 1) if equals else None
             if value is None and place < len(flags) and not flags[place].text.startswith("--"):
-                value = flags[place].filled(self.known)
+                value = flags[place].fill_variables(self.known)
                 place += 1
-            self.found.append(atc.flag(self.path, word, name, value, scope, self._arms()))
+            self.found.append(atc.build_flag_setting(self.path, word, name, value, scope, self._current_branches()))
 
 
-def _shown(words: list[Word]) -> str:
+def _format_words(words: list[Word]) -> str:
     text = " ".join(word.text for word in words)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def known_variable(name: str) -> bool:
     """Return whether the catalogue has a variable."""
-    return catalog.variable(name) is not None
+    return catalog.find_variable(name) is not None

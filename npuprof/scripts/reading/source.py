@@ -31,14 +31,14 @@ class Script:
         self.tree: ast.Module | None = None
         self.text = ""
         self.lines: list[str] = []
-        text = self._decode(data)
+        text = self._decode_bytes(data)
         if text is None:
             return
         self.text = text
-        self._parse()
+        self._parse_text()
         self.lines = text.split("\n") if "\r" not in text else text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
-    def problem(self, what: str, why: str, hint: str, line: int = 0, column: int = 0, severity: str = "warning") -> None:
+    def add_script_problem(self, what: str, why: str, hint: str, line: int = 0, column: int = 0, severity: str = "warning") -> None:
         """Remember a fault of the file itself."""
         self.problems.append(Finding("NP801", severity, what, why, hint, where=(self.path, line, column)))
 
@@ -47,16 +47,16 @@ class Script:
         text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
         return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="replace")) + 1
 
-    def _decode(self, data: bytes) -> str | None:
+    def _decode_bytes(self, data: bytes) -> str | None:
         if len(data) > LARGEST:
             size = f"{len(data) / 1e6:.1f} MB"
-            self.problem(f"the file is not read: {size} are too much for a script", "", "name the script that sets the options")
+            self.add_script_problem(f"the file is not read: {size} are too much for a script", "", "name the script that sets the options")
             return None
         if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in data[:4] and len(data) > 3):
-            self.problem("the file is UTF-16 or UTF-32", "Python cannot read it, so nothing in it can run.", "save it as UTF-8")
+            self.add_script_problem("the file is UTF-16 or UTF-32", "Python cannot read it, so nothing in it can run.", "save it as UTF-8")
             return None
         if b"\0" in data:
-            self.problem(
+            self.add_script_problem(
                 "the file holds NUL bytes", "Python refuses such a file.", "remove them", data.count(b"\n", 0, data.index(b"\0")) + 1
             )
             return None
@@ -70,46 +70,46 @@ class Script:
         try:
             return data.decode(name)
         except LookupError:
-            self.problem(f"the file names an unknown encoding, {name!r}", "Python refuses it.", "save it as UTF-8")
+            self.add_script_problem(f"the file names an unknown encoding, {name!r}", "Python refuses it.", "save it as UTF-8")
         except (UnicodeDecodeError, ValueError) as error:
             start = getattr(error, "start", 0)
             what = f"the file is not {name.upper()} text: byte 0x{data[start]:02x}" if start < len(data) else f"the file is not {name} text"
-            self.problem(
+            self.add_script_problem(
                 what, "Python refuses it as it stands; it was read as Latin-1.", "save it as UTF-8", data.count(b"\n", 0, start) + 1
             )
         return data.decode("latin-1")
 
-    def _parse(self) -> None:
+    def _parse_text(self) -> None:
         try:
-            self.tree = parse(self.text)
+            self.tree = parse_python(self.text)
         except SyntaxError as error:
-            if self._repaired():
+            if self._parse_python2():
                 return
             line, column = error.lineno or 0, max(error.offset or 0, 0)
             what = str(error.msg).partition(" (<unknown>")[0]
-            self.problem(f"the file is not Python: {what}", "Nothing in it can be read by its syntax.", "mend it", line, column)
+            self.add_script_problem(f"the file is not Python: {what}", "Nothing in it can be read by its syntax.", "mend it", line, column)
         except (RecursionError, MemoryError):
-            self.problem("the file is nested too deeply to be read", "Python itself gives up on it.", "flatten it")
+            self.add_script_problem("the file is nested too deeply to be read", "Python itself gives up on it.", "flatten it")
         except ValueError as error:
-            self.problem(f"the file is not Python: {error}", "Nothing in it can be read by its syntax.", "mend it")
+            self.add_script_problem(f"the file is not Python: {error}", "Nothing in it can be read by its syntax.", "mend it")
 
-    def _repaired(self) -> bool:
+    def _parse_python2(self) -> bool:
         """Read Python 2 as if it were Python 3, line by line in place, so that every line keeps its number."""
         if not _PYTHON2.search(self.text) and "\t" not in self.text and not _OCTAL.search(self.text):
             return False
         lines = []
         for written in self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
             line = written.expandtabs(8)
-            line = _PRINT.sub(_quiet, line)
+            line = _PRINT.sub(_silence_print, line)
             line = _EXCEPT.sub(r"\1 as \2:", line)
             line = _RAISE.sub(r"\1raise \2(\3)", line)
             line = _EXEC.sub(r"\1pass;", line) if _EXEC.match(line) else line
             lines.append(_OCTAL.sub(r"0o\1", line).replace("<>", "!=") if _PYTHON2.search(self.text) else line)
         try:
-            self.tree = parse("\n".join(lines) + "\n")
+            self.tree = parse_python("\n".join(lines) + "\n")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
-        self.problem(
+        self.add_script_problem(
             "the file is Python 2" if _PYTHON2.search(self.text) else "the file mixes tabs and blanks",
             "Python 3 refuses it; it was read as far as its shape allows.",
             "port it, or leave it out",
@@ -118,13 +118,13 @@ class Script:
         return True
 
 
-def _quiet(match: re.Match[str]) -> str:
+def _silence_print(match: re.Match[str]) -> str:
     line = match[0]
     opened = sum(line.count(c) for c in "([{") - sum(line.count(c) for c in ")]}")
     return f"{match[1]}pass" if not opened and not line.rstrip().endswith("\\") else line
 
 
-def parse(text: str) -> ast.Module:
+def parse_python(text: str) -> ast.Module:
     """Return the tree of a text, without the warnings Python prints on the way."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -20,7 +20,7 @@ class Unknown(Exception):  # noqa: N818
         self.flag = flag
 
 
-def short(node: ast.AST) -> str:
+def format_expression(node: ast.AST) -> str:
     """Return an expression as text, cut where it is long."""
     try:
         text = ast.unparse(node)
@@ -30,7 +30,8 @@ def short(node: ast.AST) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def bounded(value: Any) -> Any:
+def refuse_large_value(value: Any) -> Any:
+    """Return a folded value. Raises Unknown where it is longer than any setting."""
     if (isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > LONGEST) or (
         isinstance(value, int) and value.bit_length() > 4096
     ):
@@ -38,7 +39,7 @@ def bounded(value: Any) -> Any:
     return value
 
 
-def narrow(form: str | bytes) -> None:
+def refuse_wide_format(form: str | bytes) -> None:
     """Refuse a format that could fill the memory."""
     text = form if isinstance(form, str) else form.decode("latin-1")
     if _WIDTH.search(text):

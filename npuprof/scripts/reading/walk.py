@@ -11,11 +11,18 @@ import re
 from bisect import bisect_left
 from typing import Any
 
-from npuprof.scripts.reading.calls import all_calls, arguments, declared, default, merged, parameter
-from npuprof.scripts.reading.found import Branch, Found, Site
-from npuprof.scripts.reading.literals import Unknown, fold, short
-from npuprof.scripts.reading.loops import items
-from npuprof.scripts.reading.scopes import Function, Scope, blocks
+from npuprof.scripts.reading.calls import (
+    bind_call_arguments,
+    collect_flag_defaults,
+    find_all_calls,
+    find_parameter_default,
+    merge_call_runs,
+    reads_parameter,
+)
+from npuprof.scripts.reading.found import Branch, FoundSetting, Site
+from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
+from npuprof.scripts.reading.loops import unroll_loop
+from npuprof.scripts.reading.scopes import Function, Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
 
 TYPE_CHECKING = False
@@ -40,7 +47,7 @@ class Walk:
         self.tree = script.tree
         self.hot = hot
         self.handlers = handlers
-        self.found: list[Found] = []
+        self.found: list[FoundSetting] = []
         self.sites: dict[str, Site] = {}
         self.current: dict[tuple[str, str], str] = {}
         self.aliases: dict[tuple[str, str], ast.expr] = {}
@@ -51,31 +58,31 @@ class Walk:
         self._again = 0
         self._order = 0
         self._depends = False
-        self._waiting: list[tuple[Function, Scope, tuple[Branch, ...], list[Found]]] = []
+        self._waiting: list[tuple[Function, Scope, tuple[Branch, ...], list[FoundSetting]]] = []
         self._calls: dict[str, list[tuple[ast.Call, Scope]]] | None = None
         self._flags: dict[str, Any] | None = None
 
-    def run(self) -> None:
+    def walk_module(self) -> None:
         """Walk the module."""
         module = Scope(self.tree)
-        module.rebound = _rebound(self.script.text)
+        module.rebound = _find_rebound_names(self.script.text)
         name = self.script.path.replace("\\", "/").rpartition("/")[2]
         module.bound["__file__"] = ast.Constant(f"./{name}"), module  # paths are read as from the script's own folder
-        self.block(self.tree.body, module, ())
+        self.walk_block(self.tree.body, module, ())
         for waiting in self._waiting:
-            self.found += self._called(*waiting)
+            self.found += self._walk_with_calls(*waiting)
         module.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
-        unique: dict[tuple[Any, ...], Found] = {}
+        unique: dict[tuple[Any, ...], FoundSetting] = {}
         for found in self.found:
             mark = (found.line, found.column, found.surface, found.key, found.name, repr(found.value), found.reason, found.scope)
             unique.setdefault(mark, found)
         self.found = sorted(unique.values(), key=lambda found: (found.line, found.column, found.order))
 
-    def block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def walk_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Walk the statements of one body."""
         for statement in body:
             if self.is_hot(statement):
-                self._statement(statement, scope, branches)
+                self._walk_statement(statement, scope, branches)
 
     def is_hot(self, node: ast.AST) -> bool:
         """Return whether a tell-tale word stands in the lines of a node."""
@@ -83,29 +90,29 @@ class Walk:
         at = bisect_left(self.hot, first)
         return at < len(self.hot) and self.hot[at] <= last
 
-    def _statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _walk_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         if isinstance(statement, ast.If):
-            self._if(statement, scope, branches)
+            self._walk_if(statement, scope, branches)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            self._for(statement, scope, branches)
+            self._walk_loop(statement, scope, branches)
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            self._function(statement, scope, branches)
+            self._walk_function(statement, scope, branches)
         elif isinstance(statement, ast.ClassDef):
-            self.block(statement.body, Scope(statement, scope), branches)
+            self.walk_block(statement.body, Scope(statement, scope), branches)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            self._handle(statement, [item.context_expr for item in statement.items], scope, branches)
-            self.block(statement.body, scope, branches)
-        elif isinstance(statement, (ast.While, ast.Try)) or blocks(statement):
-            self._other(statement, scope, branches)
+            self._call_handlers(statement, [item.context_expr for item in statement.items], scope, branches)
+            self.walk_block(statement.body, scope, branches)
+        elif isinstance(statement, (ast.While, ast.Try)) or statement_blocks(statement):
+            self._walk_compound(statement, scope, branches)
         else:
             expressions = [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr)]
-            self._handle(statement, expressions, scope, branches)
+            self._call_handlers(statement, expressions, scope, branches)
 
-    def _handle(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _call_handlers(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
         for handler in self.handlers:
             handler(self, statement, expressions, scope, branches)
 
-    def _if(self, statement: ast.If, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _walk_if(self, statement: ast.If, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._ifs += 1
         number, arm = self._ifs, 0
         rest: list[ast.stmt] = [statement]
@@ -113,54 +120,54 @@ class Walk:
         done = False
         while len(rest) == 1 and isinstance(rest[0], ast.If):
             link = rest[0]
-            self._handle(link, [link.test], scope, branches) if self.is_hot(link.test) else None
-            truth = True if _main(link.test) else self.truth(link.test, scope)
+            self._call_handlers(link, [link.test], scope, branches) if self.is_hot(link.test) else None
+            truth = True if _is_main_test(link.test) else self.fold_test(link.test, scope)
             dead = done or truth is False
             self.dead += dead
-            inside = branches if truth is True and not arm else (*branches, (number, arm, short(link.test)))
+            inside = branches if truth is True and not arm else (*branches, (number, arm, format_expression(link.test)))
             if not (dead and scope.bound):
-                self.block(link.body, scope, inside)
+                self.walk_block(link.body, scope, inside)
             self.dead -= dead
             done = done or truth is True
             if truth is not False:
                 arm += 1
-                refused.append(f"not ({short(link.test)})")
+                refused.append(f"not ({format_expression(link.test)})")
             rest = link.orelse
         if rest and not (done and scope.bound):
             self.dead += done
-            self.block(rest, scope, (*branches, (number, -arm, " and ".join(refused))) if arm else branches)
+            self.walk_block(rest, scope, (*branches, (number, -arm, " and ".join(refused))) if arm else branches)
             self.dead -= done
 
-    def truth(self, test: ast.expr, scope: Scope) -> bool | None:
+    def fold_test(self, test: ast.expr, scope: Scope) -> bool | None:
         """Return whether a test always or never holds, None where the run decides."""
         try:
-            return bool(fold(test, scope))
+            return bool(fold_expression(test, scope))
         except Unknown:
             return None
 
-    def _for(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        self._handle(statement, [statement.iter], scope, branches) if self.is_hot(statement.iter) else None
-        for bound in items(statement.target, statement.iter, scope) or [{}]:
-            self.block(statement.body, scope.with_bound(bound) if bound else scope, branches)
-        self.block(statement.orelse, scope, branches)
+    def _walk_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
+        self._call_handlers(statement, [statement.iter], scope, branches) if self.is_hot(statement.iter) else None
+        for bound in unroll_loop(statement.target, statement.iter, scope) or [{}]:
+            self.walk_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
+        self.walk_block(statement.orelse, scope, branches)
 
-    def _other(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _walk_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._ifs += 1
         number = self._ifs
         for name in ("body", "orelse", "finalbody"):
-            self.block(getattr(statement, name, None) or [], scope, branches)
+            self.walk_block(getattr(statement, name, None) or [], scope, branches)
         for arm, handler in enumerate(getattr(statement, "handlers", ())):
-            kind = f"except {short(handler.type)}" if handler.type else "except"
-            self.block(handler.body, scope, (*branches, (number, arm + 1, kind)))
+            kind = f"except {format_expression(handler.type)}" if handler.type else "except"
+            self.walk_block(handler.body, scope, (*branches, (number, arm + 1, kind)))
         for arm, case in enumerate(getattr(statement, "cases", ())):
-            text = f"{short(statement.subject)} is {short(case.pattern)}"  # type: ignore[attr-defined]
-            self.block(case.body, scope, (*branches, (number, arm, text)))
+            text = f"{format_expression(statement.subject)} is {format_expression(case.pattern)}"  # type: ignore[attr-defined]
+            self.walk_block(case.body, scope, (*branches, (number, arm, text)))
 
-    def _function(self, function: Function, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _walk_function(self, function: Function, scope: Scope, branches: tuple[Branch, ...]) -> None:
         inside = Scope(function, scope)
         before, depended = self.found, self._depends
         self.found, self._depends = [], False
-        self.block(function.body, inside, branches)
+        self.walk_block(function.body, inside, branches)
         plain, depends = self.found, self._depends
         self.found, self._depends = before, depended
         if depends and self._again < 2:
@@ -168,30 +175,32 @@ class Walk:
         else:
             self.found += plain
 
-    def _called(self, function: Function, inside: Scope, branches: tuple[Branch, ...], plain: list[Found]) -> list[Found]:
+    def _walk_with_calls(
+        self, function: Function, inside: Scope, branches: tuple[Branch, ...], plain: list[FoundSetting]
+    ) -> list[FoundSetting]:
         """Return what a function sets with the arguments of its calls in this file filled in."""
-        calls = self.calls(function.name)
+        calls = self.find_calls(function.name)
         if not calls or len(calls) > _MOST_CALLS:
             return plain
-        runs: list[tuple[ast.Call, list[Found]]] = []
+        runs: list[tuple[ast.Call, list[FoundSetting]]] = []
         self._again += 1
         for call, where in calls:
-            bound = arguments(function, inside, call, where)
+            bound = bind_call_arguments(function, inside, call, where)
             if bound is None:
                 self._again -= 1
                 return plain
             kept, self.found = self.found, []
-            self.block(function.body, inside.with_bound(bound), branches)
+            self.walk_block(function.body, inside.with_bound(bound), branches)
             runs.append((call, self.found))
             self.found = kept
         self._again -= 1
-        return merged(self.script, plain, runs)
+        return merge_call_runs(self.script, plain, runs)
 
-    def calls(self, name: str) -> list[tuple[ast.Call, Scope]]:
+    def find_calls(self, name: str) -> list[tuple[ast.Call, Scope]]:
         """Return every call of a function of this module, with the scope it stands in."""
         if self._calls is None:
             self._calls = {}
-            for call, scope in all_calls(self.tree):
+            for call, scope in find_all_calls(self.tree):
                 called = call.func
                 known = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
                 self._calls.setdefault(known, []).append((call, scope))
@@ -200,14 +209,14 @@ class Walk:
     def flag_default(self, flag: str) -> Any:
         """Return the default of a command-line flag that this file declares, or None."""
         if self._flags is None:
-            self._flags = declared(self.tree) if any(word in self.script.text for word in ("add_argument", "DEFINE_")) else {}
+            self._flags = collect_flag_defaults(self.tree) if any(word in self.script.text for word in ("add_argument", "DEFINE_")) else {}
         return self._flags.get(flag)
 
-    def site(self, scope: Scope, root: str, surface: str, node: ast.AST) -> str:
+    def resolve_site(self, scope: Scope, root: str, surface: str, node: ast.AST) -> str:
         """Return the name of the configuration object that a variable stands for here."""
         if root in scope.bound:
             expression, caller = scope.bound[root]
-            return self.site(caller, short(expression), surface, node)
+            return self.resolve_site(caller, format_expression(expression), surface, node)
         where: Scope | None = scope
         while where is not None:
             known = self.current.get((where.name, root))
@@ -228,37 +237,37 @@ class Walk:
         self.sites.setdefault(name, Site(name, surface, line, self.script.column(line, column), root, closed, None, branches))
         return name
 
-    def note(self, fact: str, value: Any) -> None:
+    def add_fact(self, fact: str, value: Any) -> None:
         """Keep a remark for the linter, once."""
         known = self.facts.setdefault(fact, [])
         if value not in known:
             known.append(value)
 
-    def report(self, node: ast.AST, surface: str, key: str, name: str, **more: Any) -> None:
+    def add_setting(self, node: ast.AST, surface: str, key: str, name: str, **more: Any) -> None:
         """Add a setting at the place of a node."""
         at = self.place or node
         line = at.lineno  # type: ignore[attr-defined]
         column = self.script.column(line, at.col_offset)  # type: ignore[attr-defined]
         self._order += 1
         more.setdefault("dead", self.dead > 0)
-        self.found.append(Found(self.script.path, line, column, surface, key, name, order=self._order, **more))
+        self.found.append(FoundSetting(self.script.path, line, column, surface, key, name, order=self._order, **more))
 
-    def evaluate(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:
+    def evaluate_expression(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:
         """Return ``(value, reason, default)`` of an expression; the reason is empty where the value is known."""
         try:
-            value = fold(node, scope)
+            value = fold_expression(node, scope)
             if isinstance(value, str) and not value.isascii():
                 value.encode()
             return value, "", None
         except UnicodeEncodeError:
             return None, "the text holds half a character, which UTF-8 has no bytes for", None
         except Unknown as unknown:
-            if parameter(node, scope):
+            if reads_parameter(node, scope):
                 self._depends = True
-            return None, unknown.reason, self.flag_default(unknown.flag) if unknown.flag else default(node, scope)
+            return None, unknown.reason, self.flag_default(unknown.flag) if unknown.flag else find_parameter_default(node, scope)
 
 
-def _rebound(text: str) -> frozenset[str]:
+def _find_rebound_names(text: str) -> frozenset[str]:
     """Return the names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
     found: set[str] = set()
     if "global " in text or "nonlocal " in text:
@@ -270,5 +279,5 @@ def _rebound(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _main(test: ast.expr) -> bool:
+def _is_main_test(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"

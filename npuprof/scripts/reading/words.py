@@ -38,11 +38,11 @@ class Word(Record):
         return "".join(part if isinstance(part, str) else part[0] for part in self.parts)
 
     @property
-    def open(self) -> str:
+    def open_part(self) -> str:
         """The first part that the shell would fill in, or nothing."""
         return next((part[0] for part in self.parts if not isinstance(part, str)), "")
 
-    def filled(self, known: dict[str, str]) -> Word:
+    def fill_variables(self, known: dict[str, str]) -> Word:
         """Return the word with variables filled in that have one value only."""
         parts: list[str | tuple[str]] = []
         for part in self.parts:
@@ -54,7 +54,7 @@ class Word(Record):
                 parts.append(part)
         return self._replace(parts=tuple(parts))
 
-    def cut(self, count: int) -> Word:
+    def cut_prefix(self, count: int) -> Word:
         """Return what follows the first ``count`` characters of a literal beginning."""
         head = self.parts[0] if self.parts else ""
         assert isinstance(head, str)
@@ -67,16 +67,16 @@ class Command(list[Word]):
     join = ""
 
 
-def commands(text: str) -> Iterator[Command]:
+def parse_shell_commands(text: str) -> Iterator[Command]:
     """Yield the simple commands of a script, words only; separators end a command, comments and heredocs are skipped."""
-    reader = _Reader(text)
-    while not reader.done:
-        command = reader.command()
+    reader = _WordReader(text)
+    while not reader.is_done:
+        command = reader.parse_command()
         if command:
             yield command
 
 
-class _Reader:
+class _WordReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
@@ -86,10 +86,10 @@ class _Reader:
         self.join = ""
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         return self.at >= len(self.text)
 
-    def command(self) -> Command:
+    def parse_command(self) -> Command:
         words = Command()
         text, size = self.text, len(self.text)
         while self.at < size:
@@ -98,13 +98,13 @@ class _Reader:
                 self.at += 1
             elif text.startswith(("\\\n", "\\\r\n"), self.at):
                 self.at = text.index("\n", self.at)
-                self._newline()
+                self._pass_newline()
             elif char == "#":
                 end = text.find("\n", self.at)
                 self.at = size if end < 0 else end
             elif char == "\n":
-                self._newline()
-                self._heredocs()
+                self._pass_newline()
+                self._skip_heredocs()
                 if words:
                     self.join = ""
                 return words
@@ -120,33 +120,33 @@ class _Reader:
             else:
                 if not words:
                     words.join = self.join
-                words.append(self._word())
+                words.append(self._parse_word())
         return words
 
-    def _newline(self) -> None:
+    def _pass_newline(self) -> None:
         self.at += 1
         self.line += 1
         self.start = self.at
 
-    def _heredocs(self) -> None:
+    def _skip_heredocs(self) -> None:
         for mark in self.waiting:
-            while not self.done:
+            while not self.is_done:
                 end = self.text.find("\n", self.at)
                 line = self.text[self.at : end if end >= 0 else len(self.text)]
                 self.at = end if end >= 0 else len(self.text)
                 if end >= 0:
-                    self._newline()
+                    self._pass_newline()
                 if line.strip() == mark:
                     break
         self.waiting = []
 
-    def _word(self) -> Word:
+    def _parse_word(self) -> Word:
         line, column = self.line, self.at - self.start + 1
         parts: list[str | tuple[str]] = []
         quoted = False
         text, size = self.text, len(self.text)
 
-        def add(piece: str) -> None:
+        def add_piece(piece: str) -> None:
             if parts and isinstance(parts[-1], str):
                 parts[-1] += piece
             else:
@@ -160,39 +160,39 @@ class _Reader:
                 quoted = True
                 end = text.find("'", self.at + 1)
                 end = size if end < 0 else end
-                add(text[self.at + 1 : end])
-                self._move(end + 1)
+                add_piece(text[self.at + 1 : end])
+                self._move_to(end + 1)
             elif char == '"':
                 quoted = True
-                self._double(add, parts)
+                self._parse_double_quotes(add_piece, parts)
             elif text.startswith("$'", self.at):
                 quoted = True
-                self._ansi(add)
+                self._parse_ansi_quotes(add_piece)
             elif char == "\\":
                 if text[self.at + 1 : self.at + 2] == "\n":
-                    self._move(self.at + 2)
+                    self._move_to(self.at + 2)
                 else:
-                    add(text[self.at + 1 : self.at + 2])
+                    add_piece(text[self.at + 1 : self.at + 2])
                     self.at += 2
-            elif char in "$`" and (end := self._expansion(self.at)) > self.at + 1:
+            elif char in "$`" and (end := self._find_expansion_end(self.at)) > self.at + 1:
                 parts.append((text[self.at : end],))
-                self._move(end)
+                self._move_to(end)
             else:
                 begin = self.at
                 self.at += 1
                 while self.at < size and text[self.at] not in " \t\r\n;&|()<>'\"\\$`":
                     self.at += 1
-                add(text[begin : self.at])
+                add_piece(text[begin : self.at])
         return Word(line, column, tuple(parts) or ("",), quoted)
 
-    def _move(self, to: int) -> None:
+    def _move_to(self, to: int) -> None:
         passed = self.text.count("\n", self.at, to)
         if passed:
             self.line += passed
             self.start = self.text.rfind("\n", 0, to) + 1
         self.at = min(to, len(self.text))
 
-    def _double(self, add: object, parts: list[str | tuple[str]]) -> None:
+    def _parse_double_quotes(self, add: object, parts: list[str | tuple[str]]) -> None:
         assert callable(add)
         self.at += 1
         text, size = self.text, len(self.text)
@@ -202,24 +202,24 @@ class _Reader:
             if char == "\\" and text[self.at + 1 : self.at + 2] in ("$", "`", '"', "\\", "\n"):
                 follower = text[self.at + 1]
                 add("" if follower == "\n" else follower)
-                self._move(self.at + 2)
-            elif char in "$`" and (end := self._expansion(self.at)) > self.at + 1:
+                self._move_to(self.at + 2)
+            elif char in "$`" and (end := self._find_expansion_end(self.at)) > self.at + 1:
                 parts.append((text[self.at : end],))
-                self._move(end)
+                self._move_to(end)
             else:
                 begin = self.at
                 end = begin + 1
                 while end < size and text[end] not in '"\\$`':
                     end += 1
                 add(text[begin:end])
-                self._move(end)
+                self._move_to(end)
         self.at += 1
 
-    def _ansi(self, add: object) -> None:
+    def _parse_ansi_quotes(self, add: object) -> None:
         assert callable(add)
         self.at += 2
         text = self.text
-        while not self.done and text[self.at] != "'":
+        while not self.is_done and text[self.at] != "'":
             if text[self.at] == "\\":
                 follower = text[self.at + 1 : self.at + 2]
                 if match := re.compile(r"x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})").match(text, self.at + 1):
@@ -228,13 +228,13 @@ class _Reader:
                     self.at = match.end()
                     continue
                 add(_ANSI.get(follower, f"\\{follower}"))
-                self._move(self.at + 2)
+                self._move_to(self.at + 2)
             else:
                 add(text[self.at])
-                self._move(self.at + 1)
+                self._move_to(self.at + 1)
         self.at += 1
 
-    def _expansion(self, at: int) -> int:
+    def _find_expansion_end(self, at: int) -> int:
         """Return where the expansion that begins at ``at`` ends; ``at + 1`` where it is a plain character."""
         text, size = self.text, len(self.text)
         if text[at] == "`":
@@ -242,11 +242,11 @@ class _Reader:
             return size if end < 0 else end + 1
         follower = text[at + 1 : at + 2]
         if follower in ("(", "{"):
-            return self._closing(at + 1, follower, ")" if follower == "(" else "}")
+            return self._find_closing(at + 1, follower, ")" if follower == "(" else "}")
         match = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])").match(text, at)
         return match.end() if match else at + 1
 
-    def _closing(self, at: int, opening: str, closing: str) -> int:
+    def _find_closing(self, at: int, opening: str, closing: str) -> int:
         text, size, depth = self.text, len(self.text), 0
         while at < size:
             char = text[at]
