@@ -122,11 +122,11 @@ def _repeated(line: str, each: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
     """Return the failing examples of the codes with a prefix, each a store of its own, and the checks of them."""
-    from npuprof.pages import pages
+    from npuprof.catalog.pages import load_pages
 
     files: dict[str, str] = {}
     lines: list[str] = []
-    for code, page in pages().items():
+    for code, page in load_pages().items():
         if code.startswith(prefix) and page.bad:
             files |= {f"{code}/{name}.toml": text for name, text in page.bad.items()}
             asked = "".join(f" --{flag} '{value}'" for flag, value in page.ask_bad.items())
