@@ -6,6 +6,8 @@ functions.
 
 from __future__ import annotations
 
+from npuprof.model import __version__ as __version__
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.changes import Change
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from npuprof.model import Finding, NpuprofError, Origin
     from npuprof.resolve.config import Config
 
-__version__ = "0.1.0"
 __all__ = [
     "TARGETS",
     "Change",

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
             """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
 
 
+#: The version of npuprof. It stands here because the package itself offers the library, which lies above all other rooms.
+__version__ = "0.1.0"
+
 #: A key below a document or a setting: table keys as ``str``, list positions as ``int``.
 Path = tuple[Any, ...]
 

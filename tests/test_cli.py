@@ -14,8 +14,8 @@ from building import REPOSITORY, toml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof import __version__, cli, verbs
 from npuprof.commands import export
+from npuprof.model import __version__, cli, verbs
 
 PRESETS = {
     "base": '[profile]\ndescription = "for all"\nscenario = "training"\nabstract = true\n'

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from npuprof import __version__
+from npuprof.model import __version__
 
 #: The families of verbs, in the order of the help; making all of them takes longer than most verbs.
 FAMILIES: dict[str, tuple[str, ...]] = {

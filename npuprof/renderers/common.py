@@ -25,7 +25,7 @@ SURFACES: dict[str, tuple[str, ...]] = {
 
 def add_render_header(config: Config, target: str, body: str) -> str:
     """Return a text below the comment lines that say where it came from; they hold nothing a preset could inject."""
-    from npuprof import __version__
+    from npuprof.model import __version__
 
     version = config.lineage[-1].document.revision if config.lineage else None
     head = (

@@ -138,8 +138,8 @@ def _escape_github_text(text: str, property_: bool = False) -> str:
 
 
 def _format_sarif_findings(findings: Sequence[Finding]) -> str:
-    from npuprof import __version__
     from npuprof.catalog import pages
+    from npuprof.model import __version__
 
     codes = sorted({finding.code for finding in findings})
     described = []
