@@ -6,13 +6,12 @@ functions.
 
 from __future__ import annotations
 
-from npuprof.model import __version__ as __version__
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.changes import Change
     from npuprof.library import TARGETS, Library, apply, check, diff, loads, open_store, render
     from npuprof.model import Finding, NpuprofError, Origin
+    from npuprof.model import __version__ as __version__
     from npuprof.resolve.config import Config
 
 __all__ = [
@@ -31,11 +30,18 @@ __all__ = [
     "render",
 ]
 
-_HOMES = {"Change": "compare.changes", "Config": "resolve.config", "NpuprofError": "model", "Finding": "model", "Origin": "model"}
+_HOMES = {
+    "__version__": "model",
+    "Change": "compare.changes",
+    "Config": "resolve.config",
+    "NpuprofError": "model",
+    "Finding": "model",
+    "Origin": "model",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in (*__all__, "__version__"):
         raise AttributeError(f"module 'npuprof' has no attribute {name!r}")
     from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""The command ``npuprof``, and the one place where errors are printed."""
+"""The command ``npuprof``, and the one place where answers and errors are printed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
+
+    from npuprof.commands.verb import Verb
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -41,17 +44,41 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _dispatch_words(words: list[str]) -> int:
-    from npuprof import verbs
+    """Run the verb that the words name: from their plain form, or where they are unusual through the framework."""
+    from npuprof.commands.registry import load_verb
 
-    hot = verbs.plain(words)
-    if hot is not None:
-        from npuprof.commands import export
+    found = load_verb(words) if words else None
+    if found is not None:
+        from npuprof.commands.verb import parse_plain_words
 
-        verb, given = hot
-        return export.render(**given) if verb == "render" else export.env(**given)
-    from npuprof import cli
+        given = parse_plain_words(found[1], found[2])
+        if given is not None:
+            return run_verb(found[1], given)
+    from npuprof.commands import application
 
-    return cli.run(words)
+    return application.run_words(words, run_verb)
+
+
+def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
+    """Run a verb with what was given to its parameters, and print its answer; return the exit code. Raises NpuprofError."""
+    from npuprof.report import output
+
+    asked = verb(given)
+    answer = asked.run()
+    for note in answer.notes:
+        output.write_to_stderr(f"npuprof: {note}")
+    text = answer.write_form(asked.format)
+    if text is not None:
+        output.write_answer(output.encode_pieces(text, asked.output, asked.coloured), asked.output)
+    if answer.aside:
+        output.write_to_stderr(answer.aside.rstrip("\n"))
+    for remark in answer.remarks:
+        output.write_to_stderr(f"npuprof: {remark}")
+    if answer.problems:
+        from npuprof.report import format_findings
+
+        output.write_to_stderr(format_findings(answer.problems, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))
+    return answer.code
 
 
 def _print_error(error: Exception) -> None:

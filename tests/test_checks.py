@@ -17,7 +17,7 @@ import npuprof
 from npuprof import catalog, checks
 from npuprof.catalog import pages, products, releases
 from npuprof.model import SEVERITIES, Finding, NpuprofError
-from npuprof.store import spec
+from npuprof.store import build_bad_name_finding, spec
 
 
 def used_in(*paths: str) -> set[str]:
@@ -40,9 +40,7 @@ def run(folder: Path, files: dict[str, str], ask: dict[str, str]) -> list[Findin
     """Return what the check of a whole store finds, as the command does it."""
     build_store(folder, files)
     workspace = spec.Workspace(str(folder), spec.build_context(**ask))
-    from npuprof.commands.check import _strays
-
-    found = list(_strays(workspace))
+    found = [build_bad_name_finding(stray) for stray in workspace.store.stray_files()]
     for name in workspace.store.names():
         try:
             found += checks.check_config(workspace.resolve_spec(name))

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from building import REPOSITORY, toml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npuprof.commands import export
-from npuprof.model import __version__, cli, verbs
+from npuprof import __version__
+from npuprof.commands import application, verb
+from npuprof.commands.registry import list_verbs, load_verb
+from npuprof.commands.verb import Verb
 
 PRESETS = {
     "base": '[profile]\ndescription = "for all"\nscenario = "training"\nabstract = true\n'
@@ -154,18 +156,21 @@ def test_help_and_errors_are_plain_text_in_a_narrow_pipe(run: Any, monkeypatch: 
     assert run("--version").out == f"npuprof {__version__}\n"
 
 
-@pytest.mark.parametrize("verb", [verb for verbs in cli.FAMILIES.values() for verb in verbs])
-def test_the_help_cuts_nothing_short_and_names_every_value(run: Any, verb: str) -> None:
-    assert f"\n  {verb} " in run("--help").out
-    for words in ([], ["git"], [verb]):
+VERBS: dict[tuple[str, ...], type[Verb]] = dict(list_verbs())
+
+
+@pytest.mark.parametrize("names", [names for names, one in VERBS.items() if not one.hidden], ids=" ".join)
+def test_the_help_cuts_nothing_short_and_names_every_value(run: Any, names: tuple[str, ...]) -> None:
+    assert f"\n  {names[-1]} " in run(*names[:-1], "--help").out
+    for words in ([], ["git"], names):
         shown = run(*words, "--help").out.partition("\n\n")[2]
         assert not [line for line in shown.splitlines() if line.endswith("...")]
         assert "<str>" not in shown
 
 
 def test_a_misspelt_key_is_not_unset_in_silence(run: Any) -> None:
-    for verb in ("show", "render"):
-        done = run(verb, "leaf", "--unset", "precison_mode_v2")
+    for name in ("show", "render"):
+        done = run(name, "leaf", "--unset", "precison_mode_v2")
         assert (done.code, done.out) == (2, "")
         assert "leaf does not set 'precison_mode_v2', and the catalogue does not know it" in done.err
         assert "did you mean 'precision_mode_v2'?" in done.err
@@ -325,55 +330,49 @@ def test_render_check_tells_current_from_stale(run: Any) -> None:
 
 # -- the quick way and the framework ------------------------------------------------------------------------------
 
-GROUPS = [
-    ["--to", "session"], ["-t", "toml"], ["--to=json"], ["-o", "out"], ["--output=x"], ["--store", "profiles"], ["--store="],
-    ["--cann", "8.0"], ["--product=atlas-a2"], ["--with", "m"], ["--with=n"], ["--set", "a=1"], ["--set=b=2"], ["--set="], ["--set", ""],
-    ["--unset", "k"], ["--unset"], ["--no-check"], ["--inline"], ["--check", "f"], ["--shell", "fish"],
-    ["-s", "tcsh"], ["--diff"], ["--format", "json"], ["-o", "-"],
-]  # fmt: skip
-ODD = [
-    ["--"],
-    ["-h"],
-    ["--help"],
-    ["--bogus"],
-    ["-x"],
-    [""],
-    ["more"],
-    ["--no-check=1"],
-    ["-ofile"],
-    ["-tsession"],
-    ["--outpu"],
-    ["--to"],
-    ["--set", "-x"],
-]
-SPECS = st.sampled_from(["leaf", "-", "a+b", "x.toml", ""])
+#: Words that stand for anything, and some that no verb expects where they stand.
+ANY = ["leaf", "-", "a+b", "x.toml", "", "a=1", "b=c=d", "7", "0", "-x", "--", "--bogus", "-h", "--help", "-ofile", "more", "--no-check=1"]
 
 
 @st.composite
-def lines(draw: st.DrawFn) -> list[str]:
-    """Draw the words of a command, mostly such as people type."""
-    groups = draw(st.lists(st.sampled_from(GROUPS), max_size=5))
-    if draw(st.integers(0, 5)) == 0:
-        groups.append(draw(st.sampled_from(ODD)))
-    return [word for group in draw(st.permutations([[draw(SPECS)], *groups])) for word in group]
+def lines(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
+    """Draw a verb and words for it, mostly such as people type: its own flags, with values that may be theirs."""
+    names = draw(st.sampled_from(sorted(VERBS)))
+    groups: list[list[str]] = []
+    for parameter in draw(st.lists(st.sampled_from([*VERBS[names].parameters.values()]), max_size=6)):
+        spelling = draw(st.sampled_from(parameter.flags)) if parameter.flags else ""
+        value = draw(st.sampled_from([*parameter.list_choices(), *ANY[:9]]))
+        if parameter.kind in ("argument", "arguments"):
+            groups.append([value])
+        elif parameter.kind == "flag":
+            groups.append([spelling])
+        else:
+            groups.append([f"{spelling}={value}"] if spelling.startswith("--") and draw(st.booleans()) else [spelling, value])
+    if draw(st.integers(0, 4)) == 0:
+        groups.append([draw(st.sampled_from(ANY))])
+    return names, [word for group in draw(st.permutations(groups)) for word in group]
 
 
-@pytest.mark.parametrize("verb", ["render", "env"])
+def settle(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of all parameters: as given, or their defaults."""
+    return {name: parameter.copy_default() if given.get(name) is None else given[name] for name, parameter in one.parameters.items()}
+
+
+@settings(max_examples=400, deadline=None)
 @given(lines())
-def test_the_plain_form_means_what_the_framework_makes_of_it(verb: str, words: list[str]) -> None:
-    plain = verbs.plain([verb, *words])
+def test_the_plain_form_means_what_the_framework_makes_of_it(line: tuple[tuple[str, ...], list[str]]) -> None:
+    names, words = line
+    plain = verb.parse_plain_words(VERBS[names], words)
     if plain is None:
         return
-    heard: list[dict[str, Any]] = []
+    heard: list[tuple[type[Verb], dict[str, Any]]] = []
 
-    def listen(**given: Any) -> int:
-        heard.append(given)
+    def listen(one: type[Verb], given: dict[str, Any]) -> int:
+        heard.append((one, given))
         return 0
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export, verb, listen)
-        assert cli.run([verb, *words]) == 0
-    assert (verb, heard[0]) == plain
+    assert application.run_words([*names, *words], listen) == 0
+    assert [(one, settle(one, given)) for one, given in heard] == [(VERBS[names], settle(VERBS[names], plain))]
 
 
 PLAIN = [
@@ -382,19 +381,23 @@ PLAIN = [
     ["render", "leaf", "--set", "hccl_timeout=5", "--set=dump_path=/x", "--unset", "env.J", "--with", "base", "--no-check"],
     ["env", "leaf"],
     ["env", "leaf", "--shell", "fish"], ["env", "--unset", "leaf"], ["env", "leaf", "-s", "tcsh", "--set=env.A=b=c"],
-    ["render", "leaf", "--set", "a==b"],
+    ["render", "leaf", "--set", "a==b"], ["list", "--tree"], ["show", "leaf", "--origin"], ["check", "leaf", "worrying", "--strict"],
+    ["explain", "leaf", "hccl_timeout", "--format=json"], ["options", "dump"], ["rule", "NP201"], ["set", "leaf", "hccl_timeout=5"],
+    ["run", "leaf", "--", "true", "-x", "--store"], ["git", "diff-driver", "--", "profiles/leaf.toml"], ["log", "leaf", "-n", "3"],
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("words", PLAIN)
 def test_what_people_type_is_taken_the_quick_way(words: list[str]) -> None:
-    assert verbs.plain(words) is not None
+    found = load_verb(words)
+    assert found is not None
+    assert verb.parse_plain_words(found[1], found[2]) is not None
 
 
-@pytest.mark.parametrize("words", PLAIN)
+@pytest.mark.parametrize("words", [words for words in PLAIN if words[0] not in ("run", "log", "set", "git")])
 def test_both_ways_answer_the_same(run: Any, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     quick = run(*words, stdin=b"[options]\nhccl_timeout = 3\n")
-    monkeypatch.setattr(verbs, "plain", lambda words: None)
+    monkeypatch.setattr(verb, "parse_plain_words", lambda one, words: None)
     assert run(*words, stdin=b"[options]\nhccl_timeout = 3\n") == quick
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from npuprof.report import output
+from npuprof.edit import preset_file
 
 BASE = """\
 [profile]
@@ -216,13 +216,13 @@ def test_the_byte_order_mark_and_the_permissions_stay(folder: Path, run: Run) ->
 
 
 def test_a_file_that_changes_meanwhile_is_left_alone(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = output.write_answer
+    written = preset_file.format_difference
 
-    def meanwhile(words: str, path: str | None = None) -> None:
+    def meanwhile(*words: Any) -> str:
         (folder / "base.toml").write_text("# somebody else\n")
-        answer(words, path)
+        return written(*words)
 
-    monkeypatch.setattr("npuprof.report.output.write_answer", meanwhile)
+    monkeypatch.setattr(preset_file, "format_difference", meanwhile)
     said = run("set", "base", "hccl_timeout=1904")
     assert said.code == 2
     assert "NP922" in said.err

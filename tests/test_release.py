@@ -46,8 +46,8 @@ def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
     names = ("hcom_parallel", "mix_compile_mode", "enable_data_pre_proc", "enable_small_channel_of_mine", "use_off_line")
     for name in ("one", "two"):
         repo.write({name: one + "".join(f"{key} = true\n" for key in names)})
-    from npuprof.commands.commit import headline
     from npuprof.compare import survey
+    from npuprof.history.message import write_headline
     from npuprof.model import Context
     from npuprof.store import revisions, spec
 
@@ -56,7 +56,7 @@ def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
     found = survey.compare_store_states(
         revisions.load_revision(workspace.store, head[0]), workspace.store, ("HEAD", "work tree"), Context()
     )
-    assert headline(found, [], "") == "Change 5 settings in 2 presets"
+    assert write_headline(found, [], "") == "Change 5 settings in 2 presets"
 
 
 def test_removed_and_renamed_profiles_are_committed(repo: Repo, run) -> None:

@@ -14,6 +14,9 @@ from typing import Any
 
 from npuprof.model import Record
 
+#: What stands before a name of each section where users read it, in the order of the catalogue.
+PREFIXES = {"options": "", "env": "env.", "estimator": "estimator.", "atc": "--"}
+
 
 class Option(Record):
     """One session option.
@@ -202,6 +205,13 @@ def find_argument(name: str) -> Argument | None:
     """Return the estimator argument of that name, or None."""
     record = _load_records("estimator").get(name)
     return Argument(name, **record) if record else None
+
+
+def find_record(section: str, name: str) -> Option | Variable | Flag | Argument | None:
+    """Return the record of a section by that name, or None."""
+    found: Option | Variable | Flag | Argument | None
+    found = {"options": find_option, "env": find_variable, "estimator": find_argument, "atc": find_flag}[section](name)
+    return found
 
 
 def record_names(section: str = "options") -> tuple[str, ...]:

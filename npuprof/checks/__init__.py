@@ -51,6 +51,11 @@ def _run_setting_checks(view: View) -> list[Finding]:
     return [finding for family in _SETTING_CHECKS for finding in family(view)]
 
 
+def identify_finding(finding: Finding) -> tuple[str, str, str]:
+    """Return what two findings share that are the same fault, wherever it stands."""
+    return finding.code, finding.key, finding.message
+
+
 def fold_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings with equal ones folded: one for each fault, naming all profiles that show it.
 

@@ -1,1 +1,1 @@
-"""What each verb does: read, ask the library, answer. Every function returns the exit code."""
+"""The verbs, one file each: the parameters declared as data, the body, and the answer it returns."""

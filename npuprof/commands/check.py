@@ -1,4 +1,4 @@
-"""``check``: every finding of the presets named, or of the whole store."""
+"""``check``: every finding of the presets named, or of the whole store; for several platforms a support matrix."""
 
 from __future__ import annotations
 
@@ -7,65 +7,84 @@ import os
 from contextlib import suppress
 
 from npuprof import checks, report
-from npuprof.commands.flags import Form
+from npuprof.commands.findings import FORMATS, JudgingVerb
+from npuprof.commands.parameters import COLOR, OUTPUT, SEVERITY, SPECS, STORE, STRICT, formats
+from npuprof.commands.support import build_support_matrix
+from npuprof.commands.verb import many
 from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
 from npuprof.store import build_bad_name_finding, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from npuprof.resolve.config import Config
 
 
-def check_presets(
-    specs: Sequence[str],
-    store: str | None,
-    cann: str | None,
-    product: str | None,
-    format_: str,
-    severity: str | None,
-    strict: bool,
-    path: str | None,
-    color: str,
-) -> int:
-    """Check presets and print what was found.
+class Check(JudgingVerb):
+    """Check presets: all findings at once (exit 1 if there are errors)."""
 
-    Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise.
-    """
-    form = Form(format_, severity, strict, path, color).known()
-    gc.freeze()
-    gc.disable()  # thousands of small values, none of them garbage
-    workspace = spec.Workspace(store, spec.build_context(cann, product))
-    found: list[Finding] = []
-    unresolved = 0
-    notes = form.least == "info"
-    names = list(specs) or workspace.store.names()
-    if not specs:
-        found += _strays(workspace)
-        unresolved += len(found)
-        for name in names:  # all files before all checks: one kind of work at a time is faster by a fifth
-            with suppress(NpuprofError):
-                workspace.profile(name)
-    configs: list[Config] = []
-    for name in names:
-        try:
-            configs.append(workspace.resolve_spec(name))
-        except NpuprofError as error:
-            unresolved += 1
-            found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
-    for config in configs:
-        found += checks.check_config(config, notes)
-    findings = checks.fold_findings(found)
-    form.hand_out(form.told(findings), _closing(findings, len(names), notes))
-    return 2 if unresolved else form.code(findings)
+    group = "check"
+
+    specs: list[str] = SPECS
+    canns: list[str] = many("--cann", metavar="RELEASE", text="The CANN release; several give a support matrix.")
+    products: list[str] = many("--product", metavar="PRODUCT", text="The product; several give a support matrix.")
+    format: str = formats(*FORMATS)
+    severity: str | None = SEVERITY
+    strict: bool = STRICT
+    store: str | None = STORE
+    output: str | None = OUTPUT
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return what was found. Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise."""
+        gc.freeze()
+        gc.disable()  # thousands of small values, none of them garbage
+        if len(self.canns) > 1 or len(self.products) > 1:
+            return self._answer_matrix()
+        workspace = spec.Workspace(self.store, spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
+        names = self.specs or workspace.store.names()
+        found = list(_find_strays(workspace)) if not self.specs else []
+        unresolved = len(found)
+        if not self.specs:
+            for name in names:  # all files before all checks: one kind of work at a time is faster by a fifth
+                with suppress(NpuprofError):
+                    workspace.profile(name)
+        configs: list[Config] = []
+        for name in names:
+            try:
+                configs.append(workspace.resolve_spec(name))
+            except NpuprofError as error:
+                unresolved += 1
+                found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
+        notes = self.least_severity == "info"
+        for config in configs:
+            found += checks.check_config(config, notes)
+        findings = checks.fold_findings(found)
+        more = "" if notes else " (--severity info shows notes as well)"
+        remark = f"{report.format_count(len(names), 'preset')} checked: {report.format_severity_counts(findings) or 'nothing found'}{more}"
+        return self.answer_findings(self.select_told(findings), self.decide_code(findings, unresolved), remark)
+
+    def _answer_matrix(self) -> Answer:
+        matrix = build_support_matrix(self.specs, self.store, self.canns, self.products)
+        told = self.select_told(matrix.findings)
+        code = self.decide_code(matrix.findings, matrix.unresolved)
+        if self.format == "json":
+            return Answer({"json": matrix.build_fields}, code=code)
+        if self.format != "text":
+            return self.answer_findings(told, code, "")
+        listed = report.format_findings(told, self.coloured) if self.severity else ""
+        hint = "" if self.severity else "; --severity warning lists the findings"
+        where = f"{report.format_count(len(matrix.cells), 'preset')} on {report.format_count(len(matrix.contexts), 'platform')}"
+        remark = f"{where}: {report.format_severity_counts(matrix.findings) or 'nothing found'}{hint}"
+        return Answer(matrix.build_table(listed), (remark,), code)
 
 
-def _closing(findings: Sequence[Finding], number: int, notes: bool) -> str:
-    more = "" if notes else " (--severity info shows notes as well)"
-    return f"{report.format_count(number, 'preset')} checked: {report.format_severity_counts(findings) or 'nothing found'}{more}"
-
-
-def _strays(workspace: spec.Workspace) -> Iterator[Finding]:
+def _find_strays(workspace: spec.Workspace) -> Iterator[Finding]:
+    """Yield a finding for each file of the store whose name no preset can have."""
     for stray in workspace.store.stray_files():
         yield build_bad_name_finding(stray)._replace(hint="rename the file", where=(os.path.join(workspace.store.label, stray), 0, 0))
+
+
+VERB = Check

@@ -5,99 +5,187 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import values
+from npuprof.catalog import products, values
 from npuprof.catalog.sidecars import SIDECARS, describe_mixlist_outcome, resolve_mixlist_outcomes
-from npuprof.commands import origins
-from npuprof.commands.flags import one_of
+from npuprof.checks.view import View
+from npuprof.commands.parameters import CANN, MIXINS, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
+from npuprof.commands.resolving import resolve_asked
+from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding, NpuprofError, Origin, Path, did_you_mean
-from npuprof.report import escape_controls, format_json_answer, output
+from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, did_you_mean
+from npuprof.report import escape_controls
+from npuprof.report.answer import Answer
+from npuprof.resolve import origins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.show import Asked
+    from npuprof.catalog import Rule
     from npuprof.resolve.config import Config
 
 
-def explain_key(asked: Asked, key: str, format_: str, path: str | None) -> int:
-    """Print who set a value, whom it overruled, its default and meaning, and the rules that read it."""
-    one_of("--format", format_, ("text", "json"))
-    config = asked.config()
-    parsed = keys.parse_key_path(key)
+class Explain(Verb):
+    """Explain one value: who set it, whom it overruled, what it means."""
+
+    group = "look"
+
+    spec: str = SPEC
+    key: str = argument("KEY", "A key: an option, env.NAME, or a place inside a value.")
+    format: str = formats("text", "json")
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    mixin: list[str] = MIXINS
+    set_: list[str] = SETS
+    unset: list[str] = UNSETS
+    output: str | None = OUTPUT
+
+    def run(self) -> Answer:
+        """Return who set a value, whom it overruled, its default and meaning, and the rules that read it. Raises NpuprofError."""
+        config = resolve_asked(self)
+        key, tail = _parse_key(config, self.key)
+        last = self._find_last_change(config, key, tail)
+        found = _explain_place(config, key, tail, last)
+        return Answer({"text": lambda: _format_explanation(config, found), "json": lambda: _build_fields(config, found)})
+
+    def _find_last_change(self, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
+        """Return the commit that last changed a value, where the preset is one of a store under git."""
+        if self.mixin or self.set_ or self.unset or self.store == "builtin:":
+            return None
+        from npuprof.history.last import find_last_change
+
+        return find_last_change(self.spec, self.store, config, key, tail)
+
+
+class Explanation(Record):
+    """What is known of one place of a preset: its value, if it ``is_set``, whom it overruled, and what reads it."""
+
+    key: str
+    tail: Path
+    is_set: bool
+    value: Any
+    overruled: list[tuple[Any, Origin]]
+    cleared: list[Event]
+    default: Any
+    texts: dict[str, Any]
+    rules: list[Rule]
+    outcomes: dict[str, dict[str, str]]
+    last_change: dict[str, Any] | None
+
+    @property
+    def place(self) -> str:
+        """The key with the path below it, as users write it."""
+        return keys.format_key_path(self.key, self.tail)
+
+
+def _parse_key(config: Config, text: str) -> tuple[str, Path]:
+    """Return the key and the path below it. Raises NpuprofError for what is no key, or one that nobody knows."""
+    parsed = keys.parse_key_path(text)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", "error", f"{key!r} is not a key", "", "write the option's name, or section.name")])
-    full, tail = parsed
-    section, name = keys.split_section_and_name(full)
-    found, value = values.find_value(full, config.settings[full], tail) if full in config.settings else (False, None)
-    known = catalog.find_record_texts(section, name)
-    if not found and not known and full not in config.settings and not config.history(full):
+        raise NpuprofError([Finding("NP009", "error", f"{text!r} is not a key", "", "write the option's name, or section.name")])
+    known = catalog.find_record_texts(*keys.split_section_and_name(parsed[0]))
+    if not known and parsed[0] not in config.settings and not config.history(parsed[0]):
         names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))
-        raise NpuprofError(
-            [
-                Finding(
-                    "NP201",
-                    "error",
-                    f"{config.name} does not set {key!r}, and the catalogue does not know it",
-                    "",
-                    did_you_mean(key, names),
-                )
-            ]
-        )
-    losers = origins.losers(config, full, tail) if config.history(full) else []
-    events = [event for event in config.history(full) if event.step.op == "unset" and not origins.apart(event.step.tail, tail)]
-    ruled = [rule for rule in catalog.load_rules() if full in rule.reads]
-    last = _last_change(asked, config, full, tail)
-    if format_ == "json":
-        answer = {
-            "schema": "npuprof.explain/1",
-            "preset": config.name,
-            "key": keys.format_key_path(full, tail),
-            "set": found,
-            "value": value,
-            "winners": [origins.as_dict(origin) for origin in origins.authors_at(config, full, tail)],
-            "overruled": [{"value": lost, **origins.as_dict(origin)} for lost, origin in losers],
-            "unset_by": [origins.as_dict(event.origin) for event in events],
-            "default": _default_of(config, section, name),
-            "rules": [rule.code for rule in ruled],
-            "last_change": last,
-            "summary": known.get("summary"),
-            **({"outcomes": _moves(full, value)} if _moves(full, value) else {}),
-        }
-        output.write_answer(format_json_answer(answer), path)
-        return 0
-    state = f"= {keys.format_toml_value(value)}" if found else "is not set"
-    lines = [f"{config.name}: {keys.format_key_path(full, tail)} {state}"]
-    lines += _winners(config, full, tail)
-    lines += [f"  overruled    {format_short_value(lost)} of {_who(origin)}" for lost, origin in losers]
-    lines += [f"  cleared by   {_who(event.origin)}" for event in events]
-    default = _default_of(config, section, name)
-    if default is not None:
-        lines.append(f"  default      {format_short_value(default)}")
-    if known:
-        lines.append(f"  meaning      {known['summary']} {known.get('doc', '')}".rstrip())
-        meaning = known.get("value_docs", {}).get(str(value)) if not isinstance(value, (dict, list)) else None
-        if meaning:
-            lines.append(f"  this value   {meaning}")
-    lines += [f"  {operator:<12} {describe_mixlist_outcome(ends)}" for operator, ends in _moves(full, value).items()]
-    lines += [f"  read by      {rule.code}: {rule.what}" for rule in ruled]
-    if last:
-        said = f"{last['commit'][:7]} {last['date'][:10]} {last['author']}: {last['subject']}" if last["commit"] else "not committed yet"
-        lines.append(f"  last change  {said}")
-    output.write_answer("\n".join(map(escape_controls, lines)) + "\n", path)
-    return 0
+        what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
+        raise NpuprofError([Finding("NP201", "error", what, "", did_you_mean(text, names))])
+    return parsed
 
 
-def _last_change(asked: Asked, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
-    """Return the commit that last changed a value, where the preset is one of a store under git."""
-    if asked.mixins or asked.set or asked.unset or asked.store == "builtin:":
-        return None
-    from npuprof.commands.log import last_change
+def _explain_place(config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> Explanation:
+    section, name = keys.split_section_and_name(key)
+    found, value = values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
+    history = config.history(key)
+    return Explanation(
+        key,
+        tail,
+        found,
+        value,
+        origins.find_overruled(config, key, tail) if history else [],
+        [event for event in history if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)],
+        _find_default(config, section, name),
+        catalog.find_record_texts(section, name),
+        [rule for rule in catalog.load_rules() if key in rule.reads],
+        _find_mixlist_outcomes(key, value),
+        last,
+    )
 
-    return last_change(asked.spec, asked.store, config, key, tail)
+
+def _build_fields(config: Config, found: Explanation) -> dict[str, Any]:
+    return {
+        "schema": "npuprof.explain/1",
+        "preset": config.name,
+        "key": found.place,
+        "set": found.is_set,
+        "value": found.value,
+        "winners": [origins.build_origin_dict(origin) for origin in origins.find_authors_at(config, found.key, found.tail)],
+        "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in found.overruled],
+        "unset_by": [origins.build_origin_dict(event.origin) for event in found.cleared],
+        "default": found.default,
+        "rules": [rule.code for rule in found.rules],
+        "last_change": found.last_change,
+        "summary": found.texts.get("summary"),
+        **({"outcomes": found.outcomes} if found.outcomes else {}),
+    }
 
 
-def _moves(key: str, value: Any) -> dict[str, dict[str, str]]:
+def _format_explanation(config: Config, found: Explanation) -> str:
+    state = f"= {keys.format_toml_value(found.value)}" if found.is_set else "is not set"
+    rows = [("set by", winner) for winner in _describe_winners(config, found)]
+    rows += [("overruled", f"{format_short_value(lost)} of {_describe_author(origin)}") for lost, origin in found.overruled]
+    rows += [("cleared by", _describe_author(event.origin)) for event in found.cleared]
+    if found.default is not None:
+        rows.append(("default", format_short_value(found.default)))
+    rows += _describe_meaning(found)
+    rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in found.outcomes.items()]
+    rows += [("read by", f"{rule.code}: {rule.what}") for rule in found.rules]
+    if found.last_change:
+        rows.append(("last change", _describe_commit(found.last_change)))
+    lines = [f"{config.name}: {found.place} {state}", *(f"  {label:<12} {text}" for label, text in rows)]
+    return "\n".join(map(escape_controls, lines)) + "\n"
+
+
+def _describe_meaning(found: Explanation) -> list[tuple[str, str]]:
+    if not found.texts:
+        return []
+    rows = [("meaning", f"{found.texts['summary']} {found.texts.get('doc', '')}".rstrip())]
+    meaning = found.texts.get("value_docs", {}).get(str(found.value)) if not isinstance(found.value, (dict, list)) else None
+    return [*rows, ("this value", meaning)] if meaning else rows
+
+
+def _describe_commit(commit: dict[str, Any]) -> str:
+    if not commit["commit"]:
+        return "not committed yet"
+    return f"{commit['commit'][:7]} {commit['date'][:10]} {commit['author']}: {commit['subject']}"
+
+
+def _describe_author(origin: Origin) -> str:
+    layer = "" if origin.layer == "values" else f", {origin.layer}"
+    return f"{origin.profile} ({origin}{layer})" if origin.profile != origin.file else str(origin)
+
+
+def _describe_winners(config: Config, found: Explanation) -> list[str]:
+    key, tail = found.key, found.tail
+    there, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
+    if not there:
+        return []
+    authors = origins.collect_authors(value)
+    if len(set(map(str, authors))) <= 1:
+        origin = authors[0] if authors else config.origin(key, tail)
+        return [_describe_author(origin)] if origin else []
+    return [
+        f"{format_short_value(leaf.value)} at {keys.format_key_path('', path).lstrip('.') or 'itself'}: {_describe_author(leaf.origin)}"
+        for path, leaf in _list_leaves(value, ())
+    ]
+
+
+def _list_leaves(value: Any, path: Path) -> list[tuple[Path, values.Leaf]]:
+    if isinstance(value, values.Leaf):
+        return [(path, value)]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [pair for name, item in items for pair in _list_leaves(item, (*path, name))]
+
+
+def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
     """Return where the operators of a mixed-precision list end, by the list they are in by default."""
     if key != "modify_mixlist":
         return {}
@@ -111,41 +199,13 @@ def _moves(key: str, value: Any) -> dict[str, dict[str, str]]:
     return resolve_mixlist_outcomes(value) if isinstance(value, dict) and not side.faults(value) else {}
 
 
-def _who(origin: Origin) -> str:
-    layer = "" if origin.layer == "values" else f", {origin.layer}"
-    return f"{origin.profile} ({origin}{layer})" if origin.profile != origin.file else str(origin)
-
-
-def _winners(config: Config, key: str, tail: Path) -> list[str]:
-    found, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
-    if not found:
-        return []
-    if isinstance(value, values.Leaf):
-        return [f"  set by       {_who(value.origin)}"]
-    authors = origins.authors(value)
-    if len({str(origin) for origin in authors}) <= 1:
-        origin = authors[0] if authors else config.origin(key, tail)
-        return [f"  set by       {_who(origin)}"] if origin else []
-    return [
-        f"  set by       {format_short_value(leaf.value)} at {keys.format_key_path('', path).lstrip('.') or 'itself'}: {_who(leaf.origin)}"
-        for path, leaf in _walk(value, ())
-    ]
-
-
-def _walk(value: Any, path: Path) -> list[tuple[Path, values.Leaf]]:
-    if isinstance(value, values.Leaf):
-        return [(path, value)]
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    return [pair for name, item in items for pair in _walk(item, (*path, name))]
-
-
-def _default_of(config: Config, section: str, name: str) -> Any:
-    from npuprof.catalog import products
-    from npuprof.checks.view import View
-
+def _find_default(config: Config, section: str, name: str) -> Any:
     if section != "options":
-        record: Any = {"env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}[section](name)
+        record = catalog.find_record(section, name)
         return record.default if record else None
     option = catalog.find_option(name)
     family = products.find_product_family(config.context.product) if config.context.product else None
     return View(config).resolve_default(option, family) if option else None
+
+
+VERB = Explain

@@ -1,4 +1,4 @@
-"""``init`` and ``schema``: a store laid out with samples, editor schema, attributes and CI, and the schema alone."""
+"""``init``: a store laid out with samples, editor schema, attributes and CI."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 
 from npuprof import report, store
 from npuprof.catalog.schema import build_profile_schema
-from npuprof.commands.flags import one_of
+from npuprof.commands.parameters import DRY_RUN
+from npuprof.commands.verb import Verb, argument, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
+from npuprof.report.answer import Answer
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"
@@ -23,10 +25,35 @@ _CI = {
 }
 
 
-def init_store(folder: str, ci: str, dry_run: bool) -> int:
-    """Lay out a store in a folder: all files, or none where one of them is there already."""
-    one_of("--ci", ci, tuple(_CI))
-    files = _files(ci)
+class Init(Verb):
+    """Lay out a store: presets, editor schema, git attributes, CI."""
+
+    group = "edit"
+
+    folder: str = argument("FOLDER", "Where to lay it out.", default=".")
+    ci: str = option("--ci", metavar="NAME", text="The CI sample: {choices}.", default="github", choices=tuple(_CI))
+    dry_run: bool = DRY_RUN
+
+    def run(self) -> Answer:
+        """Write all files, or none where one of them is there already; return their names. Raises NpuprofError."""
+        files = _collect_files(self.ci)
+        _refuse_existing(self.folder, files)
+        remarks: list[str] = []
+        _add_attributes(self.folder, files)
+        if not os.path.lexists(os.path.join(self.folder, ".taplo.toml")):
+            files[".taplo.toml"] = _read_template("taplo.toml")
+        else:
+            remarks.append(".taplo.toml is there already; let it name profiles/.schema.json for profiles/**/*.toml")
+        if not self.dry_run:
+            for name in files:
+                output.make_folder(os.path.dirname(os.path.join(self.folder, name)) or ".")
+            output.write_files_atomically({os.path.join(self.folder, name): text for name, text in files.items()})
+        done = "would be written" if self.dry_run else "written"
+        remarks.append(f"{len(files)} files {done}; next: npuprof list, npuprof show {_SAMPLE}, npuprof git install")
+        return Answer("".join(f"{name}\n" for name in sorted(files)), tuple(remarks))
+
+
+def _refuse_existing(folder: str, files: dict[str, str]) -> None:
     there = [name for name in files if os.path.lexists(os.path.join(folder, name))]
     if os.path.isdir(os.path.join(folder, "profiles")) and os.listdir(os.path.join(folder, "profiles")):
         there.insert(0, "profiles/")
@@ -34,38 +61,16 @@ def init_store(folder: str, ci: str, dry_run: bool) -> int:
         what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {folder}"
         hint = "use another folder, or add what is missing: npuprof new, npuprof schema, npuprof git install"
         raise NpuprofError([Finding("NP923", "error", what, "A new store never overwrites a file.", hint)])
-    said: list[str] = []
-    _attributes(folder, files)
-    if not os.path.lexists(os.path.join(folder, ".taplo.toml")):
-        files[".taplo.toml"] = _template("taplo.toml")
-    else:
-        said.append("npuprof: .taplo.toml is there already; let it name profiles/.schema.json for profiles/**/*.toml")
-    if not dry_run:
-        for name in files:
-            output.make_folder(os.path.dirname(os.path.join(folder, name)) or ".")
-        output.write_files_atomically({os.path.join(folder, name): text for name, text in files.items()})
-    output.write_answer("".join(f"{name}\n" for name in sorted(files)))
-    for line in said:
-        output.write_to_stderr(line)
-    done = "would be written" if dry_run else "written"
-    output.write_to_stderr(f"npuprof: {len(files)} files {done}; next: npuprof list, npuprof show {_SAMPLE}, npuprof git install")
-    return 0
 
 
-def print_schema(path: str | None) -> int:
-    """Print the JSON Schema of a profile file."""
-    output.write_answer(report.format_json_answer(build_profile_schema()), path)
-    return 0
-
-
-def _files(ci: str) -> dict[str, str]:
+def _collect_files(ci: str) -> dict[str, str]:
     """Return what a new store is made of, by path below its folder."""
-    files = {f"profiles/{name}.toml": text for name, text in _samples(_SAMPLE).items()}
+    files = {f"profiles/{name}.toml": text for name, text in _collect_samples(_SAMPLE).items()}
     files["profiles/.schema.json"] = report.format_json_answer(build_profile_schema())
-    return files | {name: _template(template) for name, template in _CI[ci].items()}
+    return files | {name: _read_template(template) for name, template in _CI[ci].items()}
 
 
-def _samples(name: str) -> dict[str, str]:
+def _collect_samples(name: str) -> dict[str, str]:
     """Return a shipped preset and all it extends, each as its text."""
     home = store.open_builtin_store()
     found: dict[str, str] = {}
@@ -78,7 +83,7 @@ def _samples(name: str) -> dict[str, str]:
     return found
 
 
-def _attributes(folder: str, files: dict[str, str]) -> None:
+def _add_attributes(folder: str, files: dict[str, str]) -> None:
     """Add the attributes to those that are there."""
     path = os.path.join(folder, ".gitattributes")
     try:
@@ -94,6 +99,9 @@ def _attributes(folder: str, files: dict[str, str]) -> None:
         )
 
 
-def _template(name: str) -> str:
+def _read_template(name: str) -> str:
     with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "templates", name), encoding="utf-8") as file:
         return file.read()
+
+
+VERB = Init

@@ -2,68 +2,110 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from typing import Any
 
-from npuprof import checks, document, report
-from npuprof.commands.edit import _BOM, _locked, _read, _target
-from npuprof.commands.flags import one_of
-from npuprof.compare import changes
-from npuprof.document.profile import Profile
+from npuprof import checks, report
+from npuprof.commands.parameters import COLOR, PRODUCT, STORE, formats
+from npuprof.commands.verb import Verb, argument, flag, required_option
+from npuprof.compare import plain
+from npuprof.compare.changes import compare_configs
+from npuprof.compare.data import build_change_dict
 from npuprof.edit import migration
-from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
+from npuprof.edit.preset_file import PresetFile, open_for_edit
+from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.report.answer import Answer
 from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.profile import Profile
     from npuprof.edit.migration import Migration
+    from npuprof.report.answer import Forms
     from npuprof.resolve.config import Config
 
 
-def migrate_preset(spec_: str, cann: str, product: str | None, format_: str, dry_run: bool, store: str | None, color: str) -> int:
-    """Move a preset to a release. Exit 1 where something is left to decide, 0 otherwise."""
-    one_of("--format", format_, ("text", "json"))
-    one_of("--color", color, ("auto", "always", "never"))
-    context = spec.build_context(cann, product)
-    release = str(context.cann)
-    target = _target(spec_, store)
-    if target.path == "-":
-        dry_run = True
-    with _locked(target.folder):
-        raw = output.read_file_content(target.path) if target.path != "-" else b""
-        profile = _read(target, raw) if raw else target.profile
-        before = _resolved(profile, store, context)
-        moved = migration.migrate_profile(profile, before, release)
-        new = Profile(document.parse_document(profile.name, profile.document.source, moved.text), profile.key, profile.home)
-        after = _resolved(new, store, context)
-        moved = moved._replace(findings=(*moved.findings, *migration.check_heirs(moved.made, _heirs(profile, store, context))))
-        left = _left(moved, after, before)
-        answer = _json(moved, before, after, left, release) if format_ == "json" else ""
-        if format_ == "text":
-            _show(moved, before, after, left, release, output.is_colour_wanted(color, sys.stdout))
-        changed = moved.text != profile.document.text
-        if changed and not dry_run:
-            if output.read_file_content(target.path) != raw:
-                what = f"{profile.document.source} has changed meanwhile"
-                raise NpuprofError([Finding("NP922", "error", what, "Another program wrote it.", "try again", where=(target.path, 0, 0))])
-            output.write_files_atomically({target.path: (_BOM if raw.startswith(_BOM) else b"") + moved.text.encode()})
-    if format_ == "json":
-        output.write_answer(answer)
-    source = profile.document.source
-    output.write_to_stderr(f"npuprof: {'nothing to change in' if not changed else 'would write' if dry_run else 'wrote'} {source}")
-    return 1 if any(finding.severity != "info" for finding in left) else 0
+class Migrate(Verb):
+    """Rewrite a preset for another CANN release.
+
+    Lossless steps are made, the rest are findings (exit 1 if any is left to decide).
+    """
+
+    group = "scripts"
+
+    spec: str = argument("SPEC", "A preset of the store, or a path ending in .toml.")
+    cann: str = required_option("--cann", metavar="RELEASE", text="The CANN release to move to.")
+    product: str | None = PRODUCT
+    format: str = formats("text", "json")
+    dry_run: bool = flag("--dry-run", text="Show what would change; write nothing.")
+    store: str | None = STORE
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return the changes and what is left to decide; the file is written unless it is a dry run. Raises NpuprofError."""
+        context = spec.build_context(self.cann, self.product)
+        with open_for_edit(self.spec, self.store) as file:
+            outcome = _migrate_profile(file, self.store, context)
+            dry_run = self.dry_run or file.path == "-"
+            changed = outcome.moved.text != file.text
+            if changed and not dry_run:
+                file.write_changed(outcome.moved.text)
+        done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
+        todo = sum(finding.severity != "info" for finding in outcome.left)
+        steps = f"{report.format_count(len(outcome.moved.made), 'step')} made"
+        summary = [f"CANN {context.cann}: {steps}, {todo or 'nothing'} left to decide"] if self.format == "text" else []
+        forms: Forms = {"text": lambda: outcome.format_text(self.coloured), "json": lambda: outcome.build_fields(str(context.cann))}
+        return Answer(forms, (*summary, f"{done} {file.source}"), 1 if todo else 0)
 
 
-def _resolved(profile: Profile, store: str | None, context: Any) -> Config:
+class Outcome(Record):
+    """A migration, the preset resolved before and after it, and what is left to decide."""
+
+    moved: Migration
+    before: Config
+    after: Config
+    left: list[Finding]
+
+    def format_text(self, coloured: bool) -> str:
+        """Return the changes, the steps and the findings as people read them."""
+        lines = [line for change in compare_configs(self.before, self.after) for line in plain.format_change_lines(change, "", coloured)]
+        whys = [(made, made.step.why) for made in self.moved.made]
+        lines += [f"{report.escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
+        return "".join(f"{line}\n" for line in lines) + report.format_findings(self.left, coloured)
+
+    def build_fields(self, release: str) -> dict[str, Any]:
+        """Return the fields of the JSON form."""
+        return {
+            "schema": "npuprof.migrate/1",
+            "preset": self.after.name,
+            "cann": release,
+            "changes": [build_change_dict(change) for change in compare_configs(self.before, self.after)],
+            "steps": [
+                {"rule": made.step.rule, "option": made.step.option, "to": made.step.to or None, "before": made.before,
+                 "after": made.after, "why": made.step.why}
+                for made in self.moved.made
+            ],
+            "findings": [report.build_finding_dict(finding) for finding in self.left],
+        }  # fmt: skip
+
+
+def _migrate_profile(file: PresetFile, store: str | None, context: Context) -> Outcome:
+    profile = file.profile
+    before = _resolve_profile(profile, store, context)
+    moved = migration.migrate_profile(profile, before, str(context.cann))
+    after = _resolve_profile(file.parse_changed(moved.text), store, context)
+    moved = moved._replace(findings=(*moved.findings, *migration.check_heirs(moved.made, _find_heirs(profile, store, context))))
+    return Outcome(moved, before, after, _list_left(moved, after, before))
+
+
+def _resolve_profile(profile: Profile, store: str | None, context: Context) -> Config:
     workspace = spec.Workspace(store, context)
     if isinstance(profile.home, Folder):
         workspace.use_store(profile.home)
     return workspace.resolver.resolve_profile(profile)
 
 
-def _heirs(profile: Profile, store: str | None, context: Any) -> list[Profile]:
+def _find_heirs(profile: Profile, store: str | None, context: Context) -> list[Profile]:
     """Return the presets of the same store that extend a preset, those left out that cannot be read."""
     if not isinstance(profile.home, Folder):
         return []
@@ -79,45 +121,17 @@ def _heirs(profile: Profile, store: str | None, context: Any) -> list[Profile]:
     return found
 
 
-def _left(moved: Migration, after: Config, before: Config) -> list[Finding]:
+def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
     """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
     told = {finding.key for finding in moved.findings}
     known = {(finding.code, finding.key) for finding in checks.check_config(before)}
     brought = [
         finding
         for finding in checks.check_config(after)
-        if (finding.severity == "error" and finding.key not in told)
-        or (finding.severity == "warning" and (finding.code, finding.key) not in known and finding.key not in told)
+        if finding.key not in told
+        and (finding.severity == "error" or (finding.severity == "warning" and (finding.code, finding.key) not in known))
     ]
     return checks.fold_findings([*moved.findings, *brought])
 
 
-def _show(moved: Migration, before: Config, after: Config, left: list[Finding], release: str, coloured: bool) -> None:
-    from npuprof.compare import plain
-
-    lines: list[str] = []
-    for change in changes.compare_configs(before, after):
-        lines += plain.format_change_lines(change, "", coloured)
-    for made in moved.made:
-        lines.append(f"{report.escape_controls(str(made))} ({made.step.why[0].lower()}{made.step.why[1:].rstrip('.')})")
-    output.write_answer("".join(f"{line}\n" for line in lines) + report.format_findings(left, coloured))
-    todo = sum(finding.severity != "info" for finding in left)
-    steps = f"{report.format_count(len(moved.made), 'step')} made"
-    output.write_to_stderr(f"npuprof: CANN {release}: {steps}, {todo or 'nothing'} left to decide")
-
-
-def _json(moved: Migration, before: Config, after: Config, left: list[Finding], release: str) -> str:
-    from npuprof.compare.data import build_change_dict
-
-    return report.format_json_answer({
-        "schema": "npuprof.migrate/1",
-        "preset": after.name,
-        "cann": release,
-        "changes": [build_change_dict(change) for change in changes.compare_configs(before, after)],
-        "steps": [
-            {"rule": made.step.rule, "option": made.step.option, "to": made.step.to or None, "before": made.before,
-             "after": made.after, "why": made.step.why}
-            for made in moved.made
-        ],
-        "findings": [report.build_finding_dict(finding) for finding in left],
-    })  # fmt: skip
+VERB = Migrate

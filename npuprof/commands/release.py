@@ -5,92 +5,103 @@ from __future__ import annotations
 import re
 
 from npuprof import checks
-from npuprof.commands.log import one_preset
+from npuprof.commands.parameters import STORE
+from npuprof.commands.verb import Verb, argument, flag
 from npuprof.compare import plain, survey
-from npuprof.compare.folds import format_change_sentence
 from npuprof.history import writing
-from npuprof.model import Finding, NpuprofError, Record
-from npuprof.report import output
+from npuprof.history.proposal import Proposal, propose_version
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
 from npuprof.store import revisions, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from npuprof.compare.changes import Change
-    from npuprof.compare.survey import Pair
     from npuprof.resolve.config import Config
-    from npuprof.store.revisions import Repository, Version
+    from npuprof.store.revisions import Version
 
 _NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 
 
-class Proposal(Record):
-    """The next number, how big a step it is (``major``, ``minor``, ``patch``, ``first``, ``none``), and why."""
+class Release(Verb):
+    """Release a preset: an annotated tag NAME/vX.Y.Z.
 
-    number: tuple[int, int, int]
-    step: str
-    reasons: tuple[str, ...]
-
-
-def release_preset(asked: str, version: str | None, dry_run: bool, store: str | None) -> int:
-    """Tag the last commit as a version of a preset, or with ``dry_run`` say which and why.
-
-    Raises NpuprofError: the preset has errors or is not committed, nothing changed, the tag exists, the number goes back.
+    It is put at the last commit, and holds the digest and what changed since the last release.
     """
-    wanted = _number(version) if version is not None else None
-    workspace = spec.Workspace(store)
-    name, revision = one_preset(workspace, asked, "release")
-    if revision:
-        what = f"cannot release {asked!r}"
-        raise NpuprofError([Finding("NP026", "error", what, "A release is made of the last commit.", f"npuprof release {name}")])
-    repository = revisions.find_repository(workspace.store)
-    config = workspace.resolve_spec(name)
-    errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
-    if errors:
-        raise NpuprofError([*errors, Finding("NP026", "error", f"{name} is not released: it has errors", "", "mend what is listed above")])
-    head = repository.resolve_commit("HEAD")
-    _committed(workspace, config, head)
-    versions = repository.load_versions(name)
-    last = versions[-1] if versions else None
-    pair, proposal = propose(workspace, repository, config, head, last)
-    number = wanted or proposal.number
-    if last and number <= last.number:
-        same = number == last.number
-        what = f"{name} {_text(number)} is released already" if same else f"{_text(number)} would go back: {name} is at {last.number_text}"
-        raise NpuprofError([Finding("NP026", "error", what, "Version numbers only rise.", f"the next is {_text(proposal.number)}")])
-    if proposal.step == "none" and wanted is None:
-        what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
-        raise NpuprofError([Finding("NP026", "error", what, "", "to release it all the same give the number")])
-    tag = f"{name}/v{_text(number)}"
-    why = "".join(f"  {reason}\n" for reason in proposal.reasons)
-    if dry_run:
-        body = plain.format_pair_text(pair) if pair else ""
-        output.write_answer(f"{tag} at {head[:7]}\n{proposal.step}: {_text(proposal.number)} is next\n{why}{body}digest {config.digest}\n")
-        return 0
-    changes = plain.format_pair_text(pair) if pair else ""
-    writing.create_tag(
-        repository, tag, head, f"{name} {_text(number)}\n\n{changes or proposal.reasons[0] + chr(10)}\nDigest: {config.digest}\n"
-    )
-    if wanted and proposal.step in ("major", "minor") and wanted < proposal.number:
-        output.write_to_stderr(f"npuprof: the changes ask for {_text(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
-    output.write_answer(f"{tag}\n")
-    output.write_to_stderr(f"npuprof: share it with git push origin {tag}")
-    return 0
+
+    group = "versions"
+
+    spec: str = argument("NAME", "A preset of the store.")
+    version: str | None = argument("VERSION", "The number; proposed from the changes if none is given.", required=False)
+    dry_run: bool = flag("--dry-run", text="Say which number and why, tag nothing.")
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Tag the last commit as a version of a preset, or with ``dry_run`` say which and why.
+
+        Raises NpuprofError: the preset has errors or is not committed, nothing changed, the tag exists, the number goes back.
+        """
+        wanted = _parse_number(self.version) if self.version is not None else None
+        workspace = spec.Workspace(self.store)
+        name, revision = workspace.split_single_spec(self.spec, "release")
+        if revision:
+            what, hint = f"cannot release {self.spec!r}", f"npuprof release {name}"
+            raise NpuprofError([Finding("NP026", "error", what, "A release is made of the last commit.", hint)])
+        repository = revisions.find_repository(workspace.store)
+        config = workspace.resolve_spec(name)
+        _refuse_errors(config)
+        head = repository.resolve_commit("HEAD")
+        _refuse_uncommitted(workspace, config, head)
+        versions = repository.load_versions(name)
+        last = versions[-1] if versions else None
+        pair, proposal = propose_version(workspace, repository, config, head, last)
+        number = _choose_number(name, wanted, proposal, last)
+        tag = f"{name}/v{_format_number(number)}"
+        changes = plain.format_pair_text(pair) if pair else ""
+        if self.dry_run:
+            why = "".join(f"  {reason}\n" for reason in proposal.reasons)
+            said = f"{proposal.step}: {_format_number(proposal.number)} is next\n{why}{changes}digest {config.digest}\n"
+            return Answer(f"{tag} at {head[:7]}\n{said}")
+        body = f"{changes or proposal.reasons[0] + chr(10)}\nDigest: {config.digest}\n"
+        writing.create_tag(repository, tag, head, f"{name} {_format_number(number)}\n\n{body}")
+        notes = []
+        if wanted and proposal.step in ("major", "minor") and wanted < proposal.number:
+            notes.append(f"the changes ask for {_format_number(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
+        return Answer(f"{tag}\n", (f"share it with git push origin {tag}",), notes=tuple(notes))
 
 
-def _text(number: tuple[int, int, int]) -> str:
+def _format_number(number: tuple[int, int, int]) -> str:
     return ".".join(map(str, number))
 
 
-def _number(version: str) -> tuple[int, int, int]:
+def _parse_number(version: str) -> tuple[int, int, int]:
     match = _NUMBER.fullmatch(version)
     if match is None:
         raise NpuprofError([Finding("NP026", "error", f"{version!r} is not a version", "", "write three numbers: 1.2.0")])
     return int(match[1]), int(match[2]), int(match[3])
 
 
-def _committed(workspace: spec.Workspace, config: Config, head: str) -> None:
+def _choose_number(name: str, wanted: tuple[int, int, int] | None, proposal: Proposal, last: Version | None) -> tuple[int, int, int]:
+    """Return the number of the new version. Raises NpuprofError where it goes back, or nothing asks for one."""
+    number = wanted or proposal.number
+    if last and number <= last.number:
+        shown = _format_number(number)
+        what = f"{name} {shown} is released already" if number == last.number else f"{shown} would go back: {name} is at {last.number_text}"
+        hint = f"the next is {_format_number(proposal.number)}"
+        raise NpuprofError([Finding("NP026", "error", what, "Version numbers only rise.", hint)])
+    if proposal.step == "none" and wanted is None:
+        what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
+        raise NpuprofError([Finding("NP026", "error", what, "", "to release it all the same give the number")])
+    return number
+
+
+def _refuse_errors(config: Config) -> None:
+    errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
+    if errors:
+        refused = Finding("NP026", "error", f"{config.name} is not released: it has errors", "", "mend what is listed above")
+        raise NpuprofError([*errors, refused])
+
+
+def _refuse_uncommitted(workspace: spec.Workspace, config: Config, head: str) -> None:
     """Raise NpuprofError where a file that takes part is not in the last commit as it is in the work tree."""
     tree = survey.WorkTree(workspace.store)
     files = revisions.find_repository(workspace.store).list_profile_files(head)
@@ -104,38 +115,4 @@ def _committed(workspace: spec.Workspace, config: Config, head: str) -> None:
         raise NpuprofError([Finding("NP026", "error", what, "A version must be found again in the repository.", "npuprof commit")])
 
 
-def propose(
-    workspace: spec.Workspace, repository: Repository, config: Config, head: str, last: Version | None
-) -> tuple[Pair | None, Proposal]:
-    """Return what changed since the last version, and the number that follows from it."""
-    if last is None:
-        return None, Proposal((1, 0, 0), "first", ("the first release",))
-    major, minor, patch = last.number
-    start = repository.resolve_commit(last.commit)
-    try:
-        before = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, start).profile(config.name))
-    except NpuprofError as error:
-        return None, Proposal((major + 1, 0, 0), "major", (f"{last.number_text} cannot be resolved: {error.findings[0].message}",))
-    pair = survey.build_preset_pair(before, config)
-    breaking = [reason for change in pair.changes if (reason := _breaks(change))]
-    if breaking:
-        return pair, Proposal((major + 1, 0, 0), "major", tuple(breaking))
-    if pair.changes:
-        return pair, Proposal(
-            (major, minor + 1, 0), "minor", tuple(f"changed: {format_change_sentence(change)}" for change in pair.changes)
-        )
-    if _texts(before.lineage) != _texts(config.lineage):
-        return pair, Proposal((major, minor, patch + 1), "patch", ("only the text changed, no resolved value",))
-    return pair, Proposal((major, minor, patch + 1), "none", (f"nothing has changed since {last.number_text}",))
-
-
-def _breaks(change: Change) -> str:
-    if "numerics" in change.risk:
-        return f"may change numerics: {format_change_sentence(change)}"
-    if change.kind == "removed" and not change.element:
-        return f"a key is gone: {change.key}"
-    return ""
-
-
-def _texts(lineage: Sequence[object]) -> list[str]:
-    return [profile.document.text.replace("\r\n", "\n") for profile in lineage]  # type: ignore[attr-defined]
+VERB = Release

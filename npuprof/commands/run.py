@@ -3,47 +3,60 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from typing import Any
 
-from npuprof.commands.export import resolved
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, UNSETS
+from npuprof.commands.resolving import resolve_checked
+from npuprof.commands.verb import Verb, arguments
 from npuprof.model import Finding, NpuprofError
+from npuprof.renderers.environment import collect_env_variables
+from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 from npuprof.report import output
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from npuprof.report.answer import Answer
 
 #: npuprof's own variables; all others that start like them belong to presets.
 _OWN = ("NPUPROF_STORE", "NPUPROF_DEBUG")
 
 
-def run(command: Sequence[str], **given: Any) -> int:
-    """Replace this process by a command in the preset's environment; signals and its exit code are its own.
+class Run(Verb):
+    """Run a command in a preset's environment.
 
-    Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
-    Raises NpuprofError.
+    npuprof run NAME -- python train.py
     """
-    from npuprof.renderers.environment import collect_env_variables
-    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
-    if not command:
-        raise NpuprofError([Finding("NP914", "error", "no command to run", "", "write it after --: npuprof run NAME -- python train.py")])
-    config = resolved(given, "env", given["unset"])
-    found, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config))
-    write_sidecars(config, sidecar_cache_folder(config))
-    for note in notes:
-        output.write_to_stderr(f"npuprof: {note}")
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
-    environment.update(found)
-    return _become(list(command), environment)
+    group = "export"
+
+    spec: str = SPEC
+    command: list[str] = arguments("CMD...", "The command and its arguments, after --.")
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    mixin: list[str] = MIXINS
+    set_: list[str] = SETS
+    unset: list[str] = UNSETS
+    no_check: bool = NO_CHECK
+
+    def run(self) -> Answer:
+        """Replace this process by the command; signals and the exit code are its own.
+
+        Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
+        Raises NpuprofError.
+        """
+        if not self.command:
+            hint = "write it after --: npuprof run NAME -- python train.py"
+            raise NpuprofError([Finding("NP914", "error", "no command to run", "", hint)])
+        config = resolve_checked(self, "env", self.no_check)
+        folder = sidecar_cache_folder(config)
+        found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder)
+        write_sidecars(config, folder)
+        for note in notes:
+            output.write_to_stderr(f"npuprof: {note}")
+        environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
+        return _become_command(self.command, {**environment, **found})
 
 
-def _become(command: list[str], environment: dict[str, str]) -> int:
-    import signal
-
-    from npuprof.report import format_findings
-
+def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
     sys.stdout.flush()
     sys.stderr.flush()
     for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
@@ -54,5 +67,7 @@ def _become(command: list[str], environment: dict[str, str]) -> int:
         missing = isinstance(error, FileNotFoundError) and not os.path.exists(command[0])
         what = f"cannot run {command[0]}: {'there is no such command' if missing else str(error.strerror).lower()}"
         hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
-        sys.stderr.write(format_findings([Finding("NP915", "error", what, "", hint)], output.is_colour_wanted("auto", sys.stderr)))
-        return 127 if missing else 126
+        return Answer(code=127 if missing else 126, problems=(Finding("NP915", "error", what, "", hint),))
+
+
+VERB = Run

@@ -6,9 +6,13 @@ import sys
 import time
 
 from npuprof import report
-from npuprof.commands.flags import Form
-from npuprof.model import Context, Finding
+from npuprof.commands.findings import FORMATS, JudgingVerb
+from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, SEVERITY, STORE, STRICT, formats
+from npuprof.commands.verb import arguments
+from npuprof.model import Finding
 from npuprof.report import output
+from npuprof.report.answer import Answer
+from npuprof.scripts.blocks import build_block_checker
 from npuprof.scripts.files import find_script_files
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.reading import import_script, may_hold_settings
@@ -16,54 +20,51 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
 
-def scan_paths(
-    paths: Sequence[str],
-    store: str | None,
-    cann: str | None,
-    product: str | None,
-    format_: str,
-    severity: str | None,
-    strict: bool,
-    path: str | None,
-    color: str,
-) -> int:
-    """Lint scripts and shell files.
+class Scan(JudgingVerb):
+    """Lint scripts in place (exit 1 if there are errors).
 
-    Exit 2 where a file named on the command line could not be read, 1 where there are errors, 0 otherwise.
+    Misspelt keys, wrong fields, bad values, conflicts, what a release does not know, stale blocks.
     """
-    form = Form(format_, severity, strict, path, color).known()
-    context = spec.build_context(cann, product)
-    named = set(paths)
-    findings: list[Finding] = []
-    unread = 0
-    count = 0
-    from npuprof.scripts.blocks import build_block_checker
 
-    blocks: Callable[[str, bytes], list[Finding]] = build_block_checker(store)
-    for file, data in _files(list(paths) or ["."], findings):
-        count += 1
-        if isinstance(data, Finding):
-            findings.append(data)
-            unread += file in named
-        elif file in named or may_hold_settings(file, data):
-            found = [*_linted(file, data, context), *blocks(file, data)]
-            findings += found
-            unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
-    told = form.told(findings)
-    hidden = len(findings) - len(told)
-    more = f" ({hidden} more with --severity info)" if hidden else ""
-    form.hand_out(told, f"{report.format_count(count, 'file')} scanned: {report.format_severity_counts(told) or 'nothing found'}{more}")
-    return 2 if unread else form.code(findings)
+    group = "scripts"
+
+    paths: list[str] = arguments("PATH...", "Files and folders; here if none is named.")
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    format: str = formats(*FORMATS)
+    severity: str | None = SEVERITY
+    strict: bool = STRICT
+    store: str | None = STORE
+    output: str | None = OUTPUT
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return what is wrong. Exit 2 where a file named could not be read, 1 where there are errors, 0 otherwise."""
+        context = spec.build_context(self.cann, self.product)
+        check_blocks = build_block_checker(self.store)
+        named = set(self.paths)
+        findings: list[Finding] = []
+        unread = count = 0
+        for file, data in _read_scripts(self.paths or ["."], findings):
+            count += 1
+            if isinstance(data, Finding):
+                findings.append(data)
+                unread += file in named
+            elif file in named or may_hold_settings(file, data):
+                found = [*check_script(import_script(file, data), context), *check_blocks(file, data)]
+                findings += found
+                unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
+        told = self.select_told(findings)
+        hidden = len(findings) - len(told)
+        more = f" ({hidden} more with --severity info)" if hidden else ""
+        remark = f"{report.format_count(count, 'file')} scanned: {report.format_severity_counts(told) or 'nothing found'}{more}"
+        return self.answer_findings(told, self.decide_code(findings, unread), remark)
 
 
-def _linted(file: str, data: bytes, context: Context) -> list[Finding]:
-    return check_script(import_script(file, data), context)
-
-
-def _files(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, bytes | Finding]]:
+def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, bytes | Finding]]:
     """Yield each file with its bytes, or with the reason why it cannot be read; say how far it is on a terminal."""
     started = told = time.monotonic()
     for count, file in enumerate(find_script_files(paths, problems)):
@@ -74,8 +75,8 @@ def _files(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, byt
             with open(file, "rb") as opened:
                 yield file, opened.read()
         except OSError as error:
-            why = "The other files were looked at all the same."
-            yield (
-                file,
-                Finding("NP801", "warning", f"cannot read the file: {str(error.strerror).lower()}", why, "", where=(file, 0, 0)),
-            )
+            what, why = f"cannot read the file: {str(error.strerror).lower()}", "The other files were looked at all the same."
+            yield file, Finding("NP801", "warning", what, why, "", where=(file, 0, 0))
+
+
+VERB = Scan

@@ -2,100 +2,103 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof.catalog import values
-from npuprof.commands import origins
-from npuprof.commands.flags import one_of
+from npuprof.commands.parameters import CANN, COLOR, MIXINS, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
+from npuprof.commands.resolving import resolve_asked
+from npuprof.commands.verb import Verb, flag
 from npuprof.document import keys
-from npuprof.document.keys import format_short_value
 from npuprof.model import SECTIONS, Path
 from npuprof.renderers.plain import build_config_fields
-from npuprof.report import escape_controls, format_json_answer, output, paint_text
-from npuprof.store import spec
+from npuprof.report import escape_controls, paint_text
+from npuprof.report.answer import Answer
+from npuprof.resolve import origins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from npuprof.resolve.config import Config
 
 
-class Asked(NamedTuple):
-    """A spec with everything that bears on its resolution, as the user wrote it."""
+class Show(Verb):
+    """Show a preset resolved."""
 
-    spec: str
-    store: str | None
-    cann: str | None
-    product: str | None
-    mixins: Sequence[str]
-    set: Sequence[str]
-    unset: Sequence[str]
+    group = "look"
 
-    def config(self) -> Config:
-        """Return the spec resolved. Raises NpuprofError."""
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
-        return workspace.resolve_spec(self.spec, self.mixins, spec.parse_assignments(self.set, self.unset))
+    spec: str = SPEC
+    origin: bool = flag("--origin", text="Say of each value where it was set.")
+    format: str = formats("toml", "json")
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    mixin: list[str] = MIXINS
+    set_: list[str] = SETS
+    unset: list[str] = UNSETS
+    output: str | None = OUTPUT
+    color: str = COLOR
 
+    def run(self) -> Answer:
+        """Return the preset resolved, with the origins of its values if wanted. Raises NpuprofError."""
+        config = resolve_asked(self)
+        return Answer({"toml": lambda: self._format_toml(config), "json": lambda: self._build_fields(config)})
 
-def show_preset(asked: Asked, origin: bool, format_: str, path: str | None, color: str) -> int:
-    """Print a preset resolved, with the origins of its values if wanted."""
-    one_of("--format", format_, ("toml", "json"))
-    one_of("--color", color, ("auto", "always", "never"))
-    config = asked.config()
-    if format_ == "json":
+    def _build_fields(self, config: Config) -> dict[str, Any]:
         found = build_config_fields(config)
-        if origin:
-            found["origins"] = {key: [origins.as_dict(origin) for origin in config.origins(key)] for key in config.ordered_settings()}
-        output.write_answer(format_json_answer(found), path)
-        return 0
-    coloured = path is None and output.is_colour_wanted(color)
-    lines = ["[profile]"]
-    head = {"description": config.description, "scenario": config.scenario, "cann": config.cann, "products": list(config.products)}
-    lines += [f"{name} = {keys.format_toml_value(value)}" for name, value in head.items() if value]
-    for section in SECTIONS:
-        found = config.section(section)
-        if found:
-            lines += ["", f"[{section}]"]
-        for name, value in found.items():
-            key = keys.format_full_key(section, name)
-            if origin:
-                lines += _lines(config, key, keys.format_key_segment(name), config.traced_value(key), (), coloured)
-            else:
-                lines.append(f"{keys.format_key_segment(name)} = {keys.format_toml_value(value)}")
-    output.write_answer("\n".join(lines) + "\n", path)
-    return 0
+        if self.origin:
+            by_key = {key: config.origins(key) for key in config.ordered_settings()}
+            found["origins"] = {key: [origins.build_origin_dict(origin) for origin in those] for key, those in by_key.items()}
+        return found
+
+    def _format_toml(self, config: Config) -> str:
+        lines = ["[profile]"]
+        head = {"description": config.description, "scenario": config.scenario, "cann": config.cann, "products": list(config.products)}
+        lines += [f"{name} = {keys.format_toml_value(value)}" for name, value in head.items() if value]
+        for section in SECTIONS:
+            found = config.section(section)
+            if found:
+                lines += ["", f"[{section}]"]
+            for name, value in found.items():
+                key = keys.format_full_key(section, name)
+                if self.origin:
+                    lines += _format_value_lines(config, key, keys.format_key_segment(name), config.traced_value(key), (), self.coloured)
+                else:
+                    lines.append(f"{keys.format_key_segment(name)} = {keys.format_toml_value(value)}")
+        return "\n".join(lines) + "\n"
 
 
-def _lines(config: Config, key: str, name: str, value: Any, tail: Path, coloured: bool) -> list[str]:
+def _format_value_lines(config: Config, key: str, name: str, value: Any, tail: Path, coloured: bool) -> list[str]:
     """Return the lines of one value with the origin of each leaf and list element as a comment."""
     if isinstance(value, dict):
-        inner = [
-            _lines(config, key, f"{name}.{keys.format_key_segment(part)}", item, (*tail, part), coloured) for part, item in value.items()
-        ]
+        named = [(f"{name}.{keys.format_key_segment(part)}", part, item) for part, item in value.items()]
+        inner = [_format_value_lines(config, key, below, item, (*tail, part), coloured) for below, part, item in named]
         return [line for lines in inner for line in lines] or [f"{name} = {{}}"]
-    if isinstance(value, list) and len({str(origin) for origin in origins.authors(value)}) > 1:
-        lines = [f"{name} = ["]
-        lines += [f"    {keys.format_toml_value(_plain(item))},{_comment(str(origins.authors(item)[0]), coloured)}" for item in value]
-        return [*lines, f"]{_comment(_over(config, key, tail), coloured)}"]
-    authors = origins.authors(value)
+    authors = origins.collect_authors(value)
+    over = _format_overruled(config, key, tail)
+    if isinstance(value, list) and len(set(map(str, authors))) > 1:
+        firsts = [(item, str(origins.collect_authors(item)[0])) for item in value]
+        lines = [f"    {keys.format_toml_value(_strip_origins(item))},{_format_origin_comment(first, coloured)}" for item, first in firsts]
+        return [f"{name} = [", *lines, f"]{_format_origin_comment(over, coloured)}"]
     by = str(authors[0]) if authors else str(config.origin(key, tail))
-    over = _over(config, key, tail)
-    return [f"{name} = {keys.format_toml_value(_plain(value))}{_comment(by + (f', {over}' if over else ''), coloured)}"]
+    written = keys.format_toml_value(_strip_origins(value))
+    return [f"{name} = {written}{_format_origin_comment(by + (f', {over}' if over else ''), coloured)}"]
 
 
-def _comment(text: str, coloured: bool) -> str:
+def _format_origin_comment(text: str, coloured: bool) -> str:
     return paint_text(f"  # {escape_controls(text)}", "2", coloured) if text else ""
 
 
-def _plain(value: Any) -> Any:
+def _strip_origins(value: Any) -> Any:
+    """Return a traced value as it is without its origins."""
     if isinstance(value, values.Leaf):
         return value.value
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value]
+        return {name: _strip_origins(item) for name, item in value.items()}
+    return [_strip_origins(item) for item in value]
 
 
-def _over(config: Config, key: str, tail: Path) -> str:
-    losers = origins.losers(config, key, tail)
-    return "over " + ", ".join(f"{format_short_value(value)} ({origin})" for value, origin in losers) if losers else ""
+def _format_overruled(config: Config, key: str, tail: Path) -> str:
+    lost = origins.find_overruled(config, key, tail)
+    return "over " + ", ".join(f"{keys.format_short_value(value)} ({origin})" for value, origin in lost) if lost else ""
+
+
+VERB = Show

@@ -23,13 +23,15 @@ class Format(Record):
 
     ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` a name and a value, and
     returns why they cannot be written, or an empty text. ``folder`` is where the reader finds sidecar files, empty
-    for the folder they are in on this machine. ``shared`` files are read by many processes.
+    for the folder they are in on this machine. ``shared`` files are read by many processes. ``largest`` is how many bytes
+    names and values may have together, 0 for any number.
     """
 
     write: Callable[[Config, dict[str, str], dict[str, str]], str]
     refuses: Callable[[str, str], str]
     folder: str = ""
     shared: bool = True
+    largest: int = 0
 
 
 def _accept_any_variable(name: str, text: str) -> str:
@@ -177,7 +179,7 @@ FORMATS: dict[str, Format] = {
     "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
     "systemd": Format(_build_line_writer(_format_systemd_line), _explain_systemd_refusal),
     "github": Format(_format_github_env, _explain_github_refusal),
-    "k8s-configmap": Format(_format_configmap, _accept_any_variable, folder=_MOUNT),
+    "k8s-configmap": Format(_format_configmap, _accept_any_variable, folder=_MOUNT, largest=1_048_576),
     "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=_MOUNT),
     "slurm": Format(_format_slurm_lines, _accept_any_variable),
     "json": Format(_format_env_json, _accept_any_variable, shared=False),

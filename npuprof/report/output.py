@@ -6,11 +6,13 @@ import os
 import stat
 import sys
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from npuprof.report.answer import Text
 
 
 def read_file_content(path: str, hint: str = "check the path and its permissions") -> bytes:
@@ -23,22 +25,39 @@ def read_file_content(path: str, hint: str = "check the path and its permissions
         raise NpuprofError([Finding("NP003", "error", what, "", hint)]) from None
 
 
-def write_answer(text: str, path: str | None = None) -> None:
-    """Write an answer to standard output, or to a file that appears whole or not at all.
+def write_answer(pieces: Iterable[bytes], path: str | None = None) -> None:
+    """Write an answer to standard output, piece by piece as it comes, or to a file that appears whole or not at all.
 
-    Always UTF-8 with the line endings as they are. Raises NpuprofError when a file cannot be written.
+    Raises NpuprofError when it cannot be written.
     """
-    if path is None or path == "-":
+    if path is not None and path != "-":
+        write_files_atomically({path: b"".join(pieces)})
+        return
+    sys.stdout.flush()
+    for piece in pieces:
         try:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(text.encode())
+            sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             raise
         except OSError as error:  # a full disk, or a shell that closed it
             raise _build_write_error(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
+
+
+def encode_pieces(text: Text, path: str | None, coloured: bool) -> Iterator[bytes]:
+    """Yield the pieces of an answer as they are written: UTF-8, line endings as they are; tables are laid out on a terminal."""
+    if isinstance(text, (str, bytes)):
+        yield text.encode() if isinstance(text, str) else text
+    elif isinstance(text, dict):
+        from npuprof.report import format_json_answer
+
+        yield format_json_answer(text).encode()
+    elif isinstance(text, Record):  # a table; its module is loaded where one is made
+        on_terminal = path is None and sys.stdout.isatty()
+        yield (text.format_terminal(coloured) if on_terminal else text.format_plain(coloured)).encode()
     else:
-        write_files_atomically({path: text})
+        for piece in text:
+            yield piece.encode()
 
 
 def write_to_stderr(text: str) -> None:

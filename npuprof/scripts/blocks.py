@@ -27,7 +27,7 @@ _FACT = re.compile(r"# (target|variable|cann|product|shell): (\S+)")
 _TEXT = "# text: sha256:"
 
 #: Targets whose lines work on a ``config`` that is there; it may have another name in the script.
-_RENAMED = ("session", "session-migrated", "init-resource", "estimator-migrated", "keras", "initialize-system")
+RENAMED_TARGETS = ("session", "session-migrated", "init-resource", "estimator-migrated", "keras", "initialize-system")
 SHELLS = {".fish": "fish", ".csh": "tcsh", ".tcsh": "tcsh", ".zsh": "zsh", ".ps1": "pwsh", ".sh": "bash", ".bash": "bash", ".ksh": "sh"}
 
 
@@ -133,7 +133,7 @@ class Injector:
             raise NpuprofError([Finding("NP902", "error", f"the target {target} cannot stand in a block", "", "use session")])
         body = rest.partition("\n")[2]
         variable = facts.get("variable", "config")
-        if variable != "config" and target in _RENAMED:
+        if variable != "config" and target in RENAMED_TARGETS:
             body = rename_config_variable(body, variable)
         more = "".join(f"# {fact}: {facts[fact]}\n" for fact in ("variable", "cann", "product", "shell") if fact in facts)
         return stamp_text(head + more, body), sidecars

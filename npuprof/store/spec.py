@@ -77,6 +77,17 @@ class Workspace:
             return self._load_revision_profile(spec)
         return self.store.profile(spec)
 
+    def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
+        """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
+        name, _, revision = asked.partition("@")
+        if asked.endswith(".toml"):
+            inside = self.profile(asked).name
+            name, revision = (inside, "") if not inside.endswith(".toml") else (name, revision)
+        if "+" in name or name == "-" or name.endswith(".toml"):
+            what = f"{verb} takes one preset of the store, not {asked!r}"
+            raise NpuprofError([Finding("NP024", "error", what, "Only what git keeps under one name has a history.", "name one preset")])
+        return name, revision
+
     def split_spec(self, spec: str) -> list[str]:
         """Return the specs that are joined by ``+``.
 

@@ -1,4 +1,4 @@
-"""Who set what is in force at a place of a preset, and whom they overruled: what ``show`` and ``explain`` tell."""
+"""Who set what is in force at a place of a preset, and whom they overruled: and where."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
 
-def losers(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
+def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
     """Return what was written at a place and is no longer in force, the last first."""
-    winners = {(origin.revision, origin.file, origin.path) for origin in authors_at(config, key, tail)}
+    winners = {(origin.revision, origin.file, origin.path) for origin in find_authors_at(config, key, tail)}
     lost = []
     history = config.history(key)
-    for event, place in reversed([*zip(history, _places(key, [event.step for event in history], tail), strict=True)]):
+    for event, place in reversed([*zip(history, _locate_step_values(key, [event.step for event in history], tail), strict=True)]):
         found, value = values.find_value(key, event.step.value, place) if place is not None else (False, None)
         if event.step.op == "unset" or place is None or not found:
             continue
         written = isinstance(event.step.value, str)  # all that stands in a text has the place of the text
         origin = event.origin if written else event.origin._replace(path=(*event.origin.path, *place))
-        inside = {(origin.revision, origin.file, path) for path in ([origin.path] if written else _paths(value, origin.path))}
+        inside = {(origin.revision, origin.file, path) for path in ([origin.path] if written else _list_paths(value, origin.path))}
         if not inside & winners:
             lost.append((value, origin))
     return lost
 
 
-def authors_at(config: Config, key: str, tail: Path) -> list[Origin]:
+def find_authors_at(config: Config, key: str, tail: Path) -> list[Origin]:
     """Return who set each leaf of what stands at a place, in its order."""
     found, value = values.find_value(key, config.traced_value(key), tail)
-    return authors(value) if found and value is not None else []
+    return collect_authors(value) if found and value is not None else []
 
 
-def authors(value: Any) -> list[Origin]:
+def collect_authors(value: Any) -> list[Origin]:
     """Return who set each leaf of a value."""
     if isinstance(value, values.Leaf):
         return [value.origin]
     items = value.values() if isinstance(value, dict) else value
-    return [origin for item in items for origin in authors(item)]
+    return [origin for item in items for origin in collect_authors(item)]
 
 
-def _places(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
+def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
     """Return where in the value of each step that stands which lands at a place of the whole; None where nothing does.
 
     An appended element lands behind those that are there already.
@@ -66,20 +66,20 @@ def _places(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
     return found
 
 
-def apart(one: Path, other: Path) -> bool:
+def are_apart(one: Path, other: Path) -> bool:
     """Return whether neither of two places holds the other."""
     return any(left != right for left, right in zip(one, other, strict=False))
 
 
-def _paths(value: Any, path: Path) -> list[Path]:
+def _list_paths(value: Any, path: Path) -> list[Path]:
     if isinstance(value, dict):
-        return [path, *(inner for name, item in value.items() for inner in _paths(item, (*path, name)))]
+        return [path, *(inner for name, item in value.items() for inner in _list_paths(item, (*path, name)))]
     if isinstance(value, list):
-        return [path, *(inner for index, item in enumerate(value) for inner in _paths(item, (*path, index)))]
+        return [path, *(inner for index, item in enumerate(value) for inner in _list_paths(item, (*path, index)))]
     return [path]
 
 
-def as_dict(origin: Origin) -> dict[str, Any]:
+def build_origin_dict(origin: Origin) -> dict[str, Any]:
     """Return an origin as the fields of the JSON form."""
     return {
         "profile": origin.profile,

@@ -3,52 +3,57 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 from npuprof import report
-from npuprof.commands.flags import one_of
+from npuprof.commands.parameters import COLOR, formats
+from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import SECTIONS, Finding, NpuprofError
 from npuprof.report import output
+from npuprof.report.answer import Answer
 from npuprof.scripts.family import Family, build_family
+from npuprof.scripts.files import find_script_files
 from npuprof.scripts.preset import Draft, build_drafts, format_draft
 from npuprof.scripts.reading import FoundSetting, ImportedFile, import_script, may_hold_settings
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
+class Import(Verb):
+    """Turn existing scripts into presets, without running them."""
 
-def import_files(files: Sequence[str], format_: str, base: str | None, name: str | None, path: str | None, strict: bool, color: str) -> int:
-    """Read scripts and write presets, or what was found in them.
+    group = "scripts"
 
-    Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out, 0 otherwise.
-    """
-    one_of("--format", format_, ("toml", "json", "text"))
-    one_of("--color", color, ("auto", "always", "never"))
-    if base is not None:
-        one_of("--base", base, ("auto",))
-    problems: list[Finding] = []
-    read_files, unread = _read(list(files), problems)
-    several = sum(bool(one.found) for one in read_files) > 1
-    made = [draft for one in read_files for draft in build_drafts(one, name if not several else None) if draft.settings or draft.notes]
-    left = any(draft.notes for draft in made)
-    problems += [problem for one in read_files for problem in one.problems]
-    if format_ == "json":
-        output.write_answer(report.format_json_answer(_json(read_files, made, problems)), path)
-    elif format_ == "text":
-        output.write_answer(_text(read_files, made, problems, output.is_colour_wanted(color, sys.stdout)), path)
-    else:
+    files: list[str] = arguments("FILE...", "Python scripts, shell scripts, or folders of them.", required=True)
+    format: str = formats("toml", "json", "text")
+    base: str | None = option("--base", metavar="auto", text="Propose a common base and mix-ins for all of them.", choices=("auto",))
+    name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
+    output: str | None = option("--output", "-o", metavar="PATH", text="A file ending in .toml, or a folder for several presets.")
+    strict: bool = flag("--strict", text="Exit 1 where a setting could not be carried over.")
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return presets, or write them to a folder, or return what was found in the scripts.
+
+        Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out, 0 otherwise.
+        """
+        problems: list[Finding] = []
+        read_files, unread = _read_scripts(self.files, problems)
+        several = sum(bool(one.found) for one in read_files) > 1
+        drafts = [draft for one in read_files for draft in build_drafts(one, None if several else self.name)]
+        made = [draft for draft in drafts if draft.settings or draft.notes]
+        problems += [problem for one in read_files for problem in one.problems]
+        code = 2 if unread else 1 if self.strict and any(draft.notes for draft in made) else 0
+        if self.format == "json":
+            return Answer({"json": lambda: _build_fields(read_files, made, problems)}, code=code)
+        if self.format == "text":
+            return Answer(_format_text(read_files, made, problems, self.coloured), code=code)
         for problem in problems:
             output.write_to_stderr(report.format_findings([problem]).rstrip("\n"))
-        _presets(made, base, path)
-    return 2 if unread else 1 if strict and left else 0
+        text, remarks = _write_presets(made, self.base, self.output)
+        return Answer(text, tuple(remarks), code)
 
 
-def _read(paths: list[str], problems: list[Finding]) -> tuple[list[ImportedFile], int]:
-    from npuprof.scripts.files import find_script_files
-
+def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[ImportedFile], int]:
     found: list[ImportedFile] = []
     unread = 0
     named = set(paths)
@@ -68,35 +73,35 @@ def _read(paths: list[str], problems: list[Finding]) -> tuple[list[ImportedFile]
     return found, unread
 
 
-def _presets(made: list[Draft], base: str | None, path: str | None) -> None:
+def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tuple[str | None, list[str]]:
+    """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
     good = [draft for draft in made if draft.settings]
     if not good:
         why = "Every setting found depends on the run, or none was found." if made else "No setting was found."
-        raise NpuprofError(
-            [Finding("NP816", "error", "there is nothing to make a preset of", why, "npuprof import --format text tells more")]
-        )
+        hint = "npuprof import --format text tells more"
+        raise NpuprofError([Finding("NP816", "error", "there is nothing to make a preset of", why, hint)])
     if base == "auto":
-        _family(good, path)
-        return
+        return _write_family(good, path)
+    remarks: list[str] = []
+    text = None
     if len(good) == 1 and (path is None or path.endswith(".toml") or path == "-"):
-        output.write_answer(format_draft(good[0]), path)
+        text = format_draft(good[0])
     else:
-        _unique(good)
+        _make_names_unique(good)
         files = {draft.name: format_draft(draft) for draft in good}
         if path is None or path.endswith(".toml") or path == "-":
             names = ", ".join(list(files)[:8]) + (", ..." if len(files) > 8 else "")
             why = f"The scripts hold {len(files)} presets: {names}."
             raise NpuprofError([Finding("NP816", "error", "several presets do not fit one file", why, "name a folder with -o DIR")])
-        _write(files, path)
+        remarks.append(_write_folder(files, path))
     notes = sum(len(draft.notes) for draft in good)
     if notes:
         were = "was" if notes == 1 else "were"
-        output.write_to_stderr(
-            f"npuprof: {report.format_count(notes, 'setting')} {were} not carried over; see the comments at the end, or --format text"
-        )
+        remarks.append(f"{report.format_count(notes, 'setting')} {were} not carried over; see the comments at the end, or --format text")
+    return text, remarks
 
 
-def _unique(made: list[Draft]) -> None:
+def _make_names_unique(made: list[Draft]) -> None:
     taken: set[str] = set()
     for draft in made:
         name, number = draft.name, 1
@@ -107,7 +112,8 @@ def _unique(made: list[Draft]) -> None:
         taken.add(name)
 
 
-def _write(files: dict[str, str], folder: str) -> None:
+def _write_folder(files: dict[str, str], folder: str) -> str:
+    """Write presets below a folder and return what there is to say. Raises NpuprofError where one is there already."""
     for name in files:
         output.make_folder(os.path.dirname(os.path.join(folder, name)) or ".")
     there = [name for name in files if os.path.exists(os.path.join(folder, f"{name}.toml"))]
@@ -115,29 +121,27 @@ def _write(files: dict[str, str], folder: str) -> None:
         why = "An import never writes over presets."
         raise NpuprofError([Finding("NP816", "error", f"{folder} already holds {', '.join(there[:5])}", why, "name another folder")])
     output.write_files_atomically({os.path.join(folder, f"{name}.toml"): written for name, written in files.items()})
-    output.write_to_stderr(f"npuprof: wrote {report.format_count(len(files), 'preset')} below {folder}")
+    return f"wrote {report.format_count(len(files), 'preset')} below {folder}"
 
 
-def _family(good: list[Draft], path: str | None) -> None:
+def _write_family(good: list[Draft], path: str | None) -> tuple[str | None, list[str]]:
     made = build_family(good)
     if not made.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")
     if path is None or path == "-":
         parts = [f"# --- {name}.toml\n{written}" for name, written in made.files.items()]
-        output.write_answer("\n".join(parts))
-    else:
-        _write(made.files, path)
-    output.write_to_stderr(_proof(made))
+        return "\n".join(parts), [_describe_proof(made)]
+    return None, [_write_folder(made.files, path), _describe_proof(made)]
 
 
-def _proof(made: Family) -> str:
+def _describe_proof(made: Family) -> str:
     mixins = [name for name in made.files if name.startswith("mixins/")]
     leaves = f"{len(made.proof)} {'leaf' if len(made.proof) == 1 else 'leaves'}, {'a base' if 'base' in made.files else 'no base'}"
     lines = f"{report.format_count(made.lines_before, 'setting')} became {report.format_count(made.lines_after, 'line')}"
-    return f"npuprof: {leaves}, {report.format_count(len(mixins), 'mix-in')}; {lines}; every leaf resolves to the digest it had"
+    return f"{leaves}, {report.format_count(len(mixins), 'mix-in')}; {lines}; every leaf resolves to the digest it had"
 
 
-def setting(one: FoundSetting) -> dict[str, Any]:
+def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
     """Return a setting as the fields of the JSON form."""
     return {
         "file": one.file, "line": one.line, "column": one.column, "surface": one.surface,
@@ -147,17 +151,17 @@ def setting(one: FoundSetting) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _json(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding]) -> dict[str, Any]:
+def _build_fields(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding]) -> dict[str, Any]:
     found = [one for imported in read_files for one in imported.found]
     return {
         "schema": "npuprof.import/1",
-        "settings": [setting(one) for one in found if not one.commented],
-        "commented": [setting(one) for one in found if one.commented],
+        "settings": [_build_setting_fields(one) for one in found if not one.commented],
+        "commented": [_build_setting_fields(one) for one in found if one.commented],
         "presets": [
             {
                 "name": draft.name, "file": draft.file, "scenario": draft.scenario,
-                **{section: draft.section(section) for section in ("options", "env", "estimator", "atc")},
-                "left_out": [{**setting(note.found), "why": note.why, "hint": note.hint or None} for note in draft.notes],
+                **{section: draft.section(section) for section in SECTIONS},
+                "left_out": [{**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None} for note in draft.notes],
             }
             for draft in made
         ],
@@ -165,7 +169,7 @@ def _json(read_files: list[ImportedFile], made: list[Draft], problems: list[Find
     }  # fmt: skip
 
 
-def _text(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding], coloured: bool) -> str:
+def _format_text(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding], coloured: bool) -> str:
     lines: list[str] = []
     for draft in made:
         lines.append(report.paint_text(f"{draft.file}: {draft.name}", "1", coloured))
@@ -182,3 +186,6 @@ def _text(read_files: list[ImportedFile], made: list[Draft], problems: list[Find
         lines.append(f"{report.format_count(commented, 'setting')} commented out")
     lines.extend(map(str, problems))
     return "".join(f"{report.escape_controls(line)}\n" if not coloured else f"{line}\n" for line in lines)
+
+
+VERB = Import

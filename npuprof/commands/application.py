@@ -1,0 +1,108 @@
+"""The command-line framework over the verbs: help, completion, and what is unusual or wrong in a command line."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from npuprof.commands.registry import list_verbs, load_verb
+from npuprof.model import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuprof.commands.verb import Parameter, Verb
+
+    Runner = Callable[[type[Verb], dict[str, Any]], int]
+
+_ANNOTATED: Any = Annotated  # subscripted with values, which a type checker cannot follow
+_TYPES: dict[tuple[str, bool], Any] = {
+    ("argument", True): str, ("argument", False): str | None, ("arguments", True): list[str], ("arguments", False): list[str] | None,
+    ("text", True): str, ("text", False): str | None, ("many", False): list[str] | None, ("number", False): int | None,
+    ("flag", False): bool,
+}  # fmt: skip
+
+
+def run_words(words: list[str], runner: Runner) -> int:
+    """Let the framework read the words and run what they ask for; return the exit code. It prints errors of usage itself."""
+    try:
+        result = build_application(words, runner)(args=words, prog_name="npuprof", standalone_mode=False)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except Exception as error:
+        show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+        if show is None or code is None:
+            raise
+        show()
+        return int(code)
+    return result if isinstance(result, int) else 0
+
+
+def build_application(words: list[str], runner: Runner) -> typer.Typer:
+    """Return the application with the verb that the words name, or with all where they name none: making all takes its time."""
+    app = typer.Typer(
+        name="npuprof",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_show_version)
+    found = load_verb(words)
+    families: dict[str, typer.Typer] = {}
+    for names, verb in [found[:2]] if found else list_verbs():
+        family = app
+        if len(names) > 1:
+            if names[0] not in families:
+                families[names[0]] = typer.Typer(name=names[0], help=_describe_family(verb), no_args_is_help=True, rich_markup_mode=None)
+                app.add_typer(families[names[0]])
+            family = families[names[0]]
+        _add_verb(family, names[-1], verb, runner)
+    return app
+
+
+def _describe_family(verb: type[Verb]) -> str:
+    from sys import modules
+
+    return str(modules[verb.__module__.rpartition(".")[0]].__doc__)
+
+
+def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner) -> None:
+    """Make a command of the framework from the declaration of a verb."""
+
+    def command(**given: Any) -> int:
+        return runner(verb, given)
+
+    signature = [_build_parameter(name, parameter) for name, parameter in verb.parameters.items()]
+    command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
+    settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}
+    if verb.hidden:
+        settings["help_option_names"] = []  # git hands over words, whatever they are
+    app.command(name, help=inspect.getdoc(verb), hidden=verb.hidden, context_settings=settings)(command)
+
+
+def _build_parameter(name: str, parameter: Parameter) -> inspect.Parameter:
+    shown = parameter.metavar or None
+    if parameter.kind in ("argument", "arguments"):
+        info = typer.Argument(metavar=shown, help=parameter.describe())
+    else:
+        info = typer.Option(*parameter.flags, metavar=shown, help=parameter.describe(), min=parameter.least)
+    default = inspect.Parameter.empty if parameter.required else parameter.default
+    annotation: Any = operator.getitem(_ANNOTATED, (_TYPES[parameter.kind, parameter.required], info))
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"npuprof {__version__}")
+        raise typer.Exit
+
+
+def _show_version(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Presets for Huawei Ascend NPUs: written once, checked, compared, rendered everywhere."""

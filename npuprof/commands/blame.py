@@ -1,0 +1,63 @@
+"""``blame``: a preset resolved, each value with the commit that wrote it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.commands.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.verb import Verb
+from npuprof.compare.data import build_origin_dict
+from npuprof.document import keys
+from npuprof.history.blame import BlamedValue, blame_config_values
+from npuprof.history.last import build_commit_fields
+from npuprof.report.answer import Answer
+from npuprof.report.tables import Table
+from npuprof.store import revisions, spec
+from npuprof.store.commits import load_commit_headers
+
+
+class Blame(Verb):
+    """Show a preset resolved, each value with the commit that wrote it."""
+
+    group = "versions"
+
+    spec: str = OF_STORE
+    format: str = formats("text", "json")
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    output: str | None = OUTPUT
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return each value with the commit, author and date that wrote it, and its place. Raises NpuprofError."""
+        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
+        repository = revisions.find_repository(workspace.store)
+        config = workspace.resolve_spec(self.spec)
+        found = blame_config_values(repository, config)
+        load_commit_headers(repository, {one.commit.id: one.commit for one in found if one.commit}.values())
+        return Answer({
+            "text": lambda: Table([_build_row(one) for one in found], ("yellow",), gaps=(1, 1, 2)),
+            "json": lambda: {"schema": "npuprof.blame/1", "preset": config.name, "values": [_build_fields(one) for one in found]},
+        })  # fmt: skip
+
+
+def _build_row(one: BlamedValue) -> tuple[str, ...]:
+    return (
+        one.commit.id[:7] if one.commit else "-" * 7,
+        f"{one.commit.author} {one.commit.date[:10]}" if one.commit else "not committed yet",
+        str(one.origin),
+        f"{keys.format_key_path(one.key, one.tail)} = {keys.format_toml_value(one.value)}",
+    )
+
+
+def _build_fields(one: BlamedValue) -> dict[str, Any]:
+    return {
+        "key": keys.format_key_path(one.key, one.tail),
+        "value": one.value,
+        **build_commit_fields(one.commit),
+        "origin": build_origin_dict(one.origin),
+    }
+
+
+VERB = Blame

@@ -1,0 +1,130 @@
+"""``env``: a preset to the environment of a shell, or to a file that holds one."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE
+from npuprof.commands.resolving import resolve_checked
+from npuprof.commands.verb import Verb, flag, option
+from npuprof.model import Finding, NpuprofError
+from npuprof.renderers import shell as shells
+from npuprof.renderers.environment import build_export_finding, collect_env_variables
+from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuprof.renderers.files import Format
+    from npuprof.resolve.config import Config
+
+
+def _list_formats() -> Iterable[str]:
+    from npuprof.renderers.files import FORMATS
+
+    return FORMATS
+
+
+class Env(Verb):
+    """Print a preset as environment exports, for a shell or as a file."""
+
+    group = "export"
+
+    spec: str = SPEC
+    shell: str | None = option(
+        "--shell", "-s", metavar="NAME", text="{choices}; bash if nothing is said.", choices=tuple(shells.SHELLS), noun="shell"
+    )
+    file_format: str | None = option("--format", metavar="FORMAT", text="A file: {choices}.", choices=_list_formats, noun="format")
+    output: str | None = option("--output", "-o", metavar="FILE", text="Write to this file, whole or not at all.")
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    mixin: list[str] = MIXINS
+    set_: list[str] = SETS
+    unset: list[str] = []  # the flag of that name undoes the export here
+    no_check: bool = NO_CHECK
+    undo: bool = flag("--unset", text="Print what undoes the export.")
+    diff: bool = flag("--diff", text="Print what would change in the current environment.")
+
+    def run(self) -> Answer:
+        """Return assignments for the shell's eval, the file, or what would change. Raises NpuprofError."""
+        if self.file_format is not None or self.diff:
+            self._refuse_shell_flags()
+        config = resolve_checked(self, "env", self.no_check)
+        if self.diff:
+            return _compare_environment(config, self.file_format)
+        if self.file_format is not None:
+            return _write_file_format(config, self.file_format)
+        shell = shells.SHELLS[self.shell or "bash"]
+        found, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config))
+        if self.undo:
+            return Answer(shells.format_clear_lines(shell, list(found)))
+        _refuse_values(config, ((name, shell.refuses(text)) for name, text in found.items()))
+        write_sidecars(config, sidecar_cache_folder(config))
+        return Answer(shells.format_export_lines(shell, found), notes=tuple(notes))
+
+    def _refuse_shell_flags(self) -> None:
+        beside = "--diff" if self.diff else "--format"
+        for spelling, wanted in (("--shell", self.shell), ("--unset", self.undo)):
+            if wanted:
+                raise NpuprofError([Finding("NP914", "error", f"{spelling} and {beside} do not go together", "", "leave one of them out")])
+        if self.diff and self.file_format not in (None, "json"):
+            hint = "leave --format out, or write --format json"
+            raise NpuprofError([Finding("NP914", "error", f"--diff has no form for {self.file_format}", "", hint)])
+
+
+def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
+    """Raise NpuprofError where a value cannot be written, with all reasons."""
+    problems = [build_export_finding(config, name, reason) for name, reason in reasons if reason]
+    if problems:
+        raise NpuprofError(problems)
+
+
+def _write_file_format(config: Config, name: str) -> Answer:
+    from npuprof.renderers import files
+    from npuprof.renderers.common import collect_sidecars
+
+    kind: Format = files.FORMATS[name]
+    folder = sidecar_cache_folder(config)
+    found, notes = collect_env_variables(config, None if kind.shared else build_fact_finder(os.environ), kind.folder or folder)
+    _refuse_values(config, ((variable, kind.refuses(variable, text)) for variable, text in found.items()))
+    beside = dict(collect_sidecars(config).values())
+    text = kind.write(config, found, beside)
+    if kind.largest and sum(len(f"{key}{value}".encode()) for key, value in {**found, **beside}.items()) > kind.largest:
+        what = "the variables do not fit into one ConfigMap"
+        raise NpuprofError([Finding("NP903", "error", what, "Kubernetes takes at most 1 MiB.", "keep long values in files")])
+    if kind.folder:
+        if beside:
+            notes.append(f"{', '.join(beside)} must be at {kind.folder} in the container: env --format k8s-configmap holds them")
+    else:
+        write_sidecars(config, folder)
+        if beside and kind.shared:
+            notes.append(f"{', '.join(beside)} is in {folder}, and must be there where the file is read")
+    return Answer(text, notes=tuple(notes))
+
+
+def _compare_environment(config: Config, file_format: str | None) -> Answer:
+    from npuprof.document.keys import quote_basic_string
+    from npuprof.renderers.files import compare_environment
+    from npuprof.report import escape_controls, format_json_answer
+
+    def show_value(text: str) -> str:
+        return escape_controls(quote_basic_string(text.encode("utf-8", "backslashreplace").decode()))
+
+    found, _ = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config))
+    changes = compare_environment(found, dict(os.environ))
+    if file_format == "json":
+        words = {"+": "added", "~": "changed", "-": "left over"}
+        rows = [{"change": words[sign], "name": name, "before": old, "after": new} for sign, name, old, new in changes]
+        text = format_json_answer({"schema": "npuprof.env-diff/1", "changes": rows})
+        return Answer(text.encode("utf-8", "backslashreplace"))
+    lines = []
+    for sign, name, old, new in changes:
+        values = " -> ".join(show_value(value) for value in (old, new) if value is not None)
+        lines.append(f"{sign} {escape_controls(name)} = {values}\n")
+    return Answer("".join(lines))
+
+
+VERB = Env

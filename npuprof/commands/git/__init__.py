@@ -1,0 +1,1 @@
+"""Teach git to diff and merge presets."""

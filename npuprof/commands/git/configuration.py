@@ -1,0 +1,109 @@
+"""The drivers in git's configuration, and the attributes that call them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from npuprof import store
+from npuprof.model import Finding, NpuprofError
+from npuprof.store.git import Git
+
+NOTE = "# npuprof git install: presets are compared and merged by key"
+USE = "diff=npuprof merge=npuprof"
+
+
+def list_settings() -> dict[str, str]:
+    """Return the configuration. Where npuprof is gone or dies, each command does what git would do without it."""
+    call = _find_command()
+    plain = 'git --no-pager diff --no-index --no-ext-diff -- "$2" "$5"'
+    return {
+        "diff.npuprof.textconv": f'f() {{ {call} git textconv -- "$1" 2>/dev/null || cat -- "$1"; }}; f',
+        "diff.npuprof.command": f'f() {{ {call} git diff-driver -- "$@" || {plain}; return 0; }}; f',
+        "merge.npuprof.name": "presets by key and list element",
+        "merge.npuprof.driver": f'f() {{ {call.replace("%", "%%")} git merge-driver -- "$@"; c=$?; [ $c -lt 2 ] && return $c; '
+        'git merge-file -L ours -L base -L theirs "$2" "$1" "$3"; [ $? -eq 0 ]; }; f %O %A %B %P %L',
+    }  # fmt: skip
+
+
+def _find_command() -> str:
+    """Return how to call this npuprof from a shell: by its whole path, since git may run where PATH is another."""
+    from shlex import quote
+
+    script = os.path.join(os.path.dirname(sys.executable), "npuprof")
+    if os.access(script, os.X_OK):
+        return quote(script)
+    return f"{quote(sys.executable)} -P -m npuprof"
+
+
+def name_scope(everywhere: bool) -> str:
+    """Return the flag of git config for one repository or for all of this user."""
+    return "--global" if everywhere else "--local"
+
+
+def open_git(everywhere: bool) -> Git:
+    """Return git in the top of this repository, or wherever we are. Raises NpuprofError where there is no repository."""
+    here = os.getcwd()
+    if everywhere:
+        return Git(here)
+    return Git(Git(here).run_command("rev-parse", "--show-toplevel").decode(errors="surrogateescape").removesuffix("\n"))
+
+
+def read_setting(git: Git, scope: str, name: str) -> str | None:
+    """Return a setting of git's configuration, None where it is not set."""
+    code, value, _ = git.try_command("config", scope, "--get", name)
+    return value.decode(errors="surrogateescape").removesuffix("\n") if code == 0 else None
+
+
+def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str, str]:
+    """Return the file of attributes, and the pattern of the presets in it."""
+    if everywhere:
+        given = read_setting(git, "--global", "core.attributesFile")
+        base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+        return os.path.expanduser(given or os.path.join(base, "git", "attributes")), "**/profiles/**/*.toml"
+    return os.path.join(git.folder, ".gitattributes"), _build_pattern(_find_store_path(git, store_))
+
+
+def _find_store_path(git: Git, store_: str | None) -> str:
+    """Return the path of the store below the top of the repository. Raises NpuprofError where it is elsewhere."""
+    try:
+        root = store.find_store(store_, os.environ).root
+    except NpuprofError:
+        if store_ or os.environ.get("NPUPROF_STORE"):
+            raise
+        return "profiles"
+    below = os.path.relpath(os.path.realpath(root), os.path.realpath(git.folder))
+    if below == ".." or below.startswith(f"..{os.sep}"):
+        what = f"the store {root} is not in the repository {git.folder}"
+        raise NpuprofError(
+            [Finding("NP925", "error", what, "Attributes hold below the file they stand in.", "run it in the store's repository")]
+        )
+    return below.replace(os.sep, "/")
+
+
+def _build_pattern(below: str) -> str:
+    """Return the pattern of gitattributes for the presets below a folder; what it would read as more than a name is escaped."""
+    special = "".join(f"\\{char}" if char in "\\*?[]" else char for char in below)
+    pattern = f"{special}/**/*.toml" if below != "." else "**/*.toml"
+    if any(char in pattern for char in ' \t"') or pattern[0] in "#!":
+        inner = pattern.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
+        return f'"{inner}"'
+    return pattern
+
+
+def name_sample_preset(git: Git, store_: str | None) -> str:
+    """Return the path of a preset as the store may hold one, to ask git for its attributes."""
+    below = _find_store_path(git, store_)
+    return f"{'' if below == '.' else below + '/'}preset.toml"
+
+
+def read_attributes(path: str) -> str:
+    """Return a file of attributes; empty where there is none. Raises NpuprofError where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        what = f"cannot read {path}: {str(error.strerror).lower()}"
+        raise NpuprofError([Finding("NP003", "error", what, "", "check the path and its permissions")]) from None

@@ -1,0 +1,61 @@
+"""``git diff-driver``: what differs between two versions of a preset's file, as ``git diff`` shows it."""
+
+from __future__ import annotations
+
+import os
+from difflib import diff_bytes, unified_diff
+
+from npuprof.commands.git.textconv import UNREADABLE
+from npuprof.commands.verb import Verb, arguments
+from npuprof.compare.changes import compare_documents
+from npuprof.compare.plain import format_change_lines
+from npuprof.document import parse_document
+from npuprof.report import output
+from npuprof.report.answer import Answer
+
+
+class DiffDriver(Verb):
+    """Print what differs between two versions of a preset's file."""
+
+    group = "git"
+    hidden = True
+    takes_any_word = True
+
+    words: list[str] = arguments("words", "What git hands over to any diff command.")
+
+    def run(self) -> Answer:
+        """Return the changes by key, or the lines where only those differ. Raises NpuprofError for no file."""
+        words = self.words
+        if len(words) < 7:
+            return Answer(f"* Unmerged path {words[0]}\n" if words else "")
+        path, old, _, _, new = words[:5]
+        before, after = output.read_file_content(old), output.read_file_content(new)
+        named = words[7] if len(words) > 7 else path
+        try:
+            said = _format_changes(path, before if old != os.devnull else None, named, after if new != os.devnull else None)
+        except UNREADABLE:
+            said = ""
+        body = said.encode() or _format_lines(f"a/{path}", before, f"b/{named}", after)
+        return Answer(f"diff --npuprof a/{path} b/{named}\n".encode() + body)
+
+
+def _format_changes(path: str, before: bytes | None, named: str, after: bytes | None) -> str:
+    """Return the changes between two files as they are written, or nothing where only their text differs."""
+    old = None if before is None else parse_document(path, path, before)
+    new = None if after is None else parse_document(named, named, after)
+    found = [line for change in compare_documents(old, new) for line in format_change_lines(change, "  ")]
+    said = "new preset" if old is None else "removed" if new is None else ""
+    return "".join(f"{line}\n" for line in ([f"  {said}"] if said else []) + found)
+
+
+def _format_lines(old: str, before: bytes, new: str, after: bytes) -> bytes:
+    end = b"\n\\ No newline at end of file\n"
+    found = diff_bytes(unified_diff, _split_rows(before), _split_rows(after), old.encode(), new.encode())
+    return b"".join(line if line.endswith(b"\n") else line + end for line in found)
+
+
+def _split_rows(raw: bytes) -> list[bytes]:
+    return raw.splitlines(keepends=True) if b"\r" not in raw else [row for row in raw.replace(b"\n", b"\n\0").split(b"\0") if row]
+
+
+VERB = DiffDriver

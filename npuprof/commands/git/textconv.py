@@ -1,0 +1,44 @@
+"""``git textconv``: the normal form of a preset's file, which git compares instead of the file."""
+
+from __future__ import annotations
+
+from npuprof.commands.verb import Verb, argument
+from npuprof.document import parse_document
+from npuprof.edit.mergetext import format_conflicts, split_conflicts
+from npuprof.edit.normal import format_normal_form
+from npuprof.model import NpuprofError
+from npuprof.report import output
+from npuprof.report.answer import Answer
+
+#: What may go wrong in a file that is no preset: git gets an answer all the same.
+UNREADABLE = (NpuprofError, ValueError, RecursionError, LookupError, TypeError, AttributeError)
+
+
+class Textconv(Verb):
+    """Print the normal form of a preset's file."""
+
+    group = "git"
+    hidden = True
+    takes_any_word = True
+
+    file: str = argument("file", "The file.")
+
+    def run(self) -> Answer:
+        """Return the normal form of the file, or the file as it is where it cannot be read. Raises NpuprofError for no file."""
+        raw = output.read_file_content(self.file)
+        try:
+            return Answer(_format_normal(self.file, raw))
+        except UNREADABLE:
+            return Answer(raw)
+
+
+def _format_normal(path: str, raw: bytes) -> bytes:
+    """Return the normal form of a file; of one with conflicts, that of both sides with the conflicts marked."""
+    pair = split_conflicts(raw.decode())
+    if pair is None:
+        return format_normal_form(parse_document(path, path, raw).data).encode()
+    ours, theirs = (format_normal_form(parse_document(path, path, side).data) for side in pair)
+    return format_conflicts(ours, theirs).encode()
+
+
+VERB = Textconv

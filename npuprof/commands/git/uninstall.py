@@ -1,0 +1,62 @@
+"""``git uninstall``: what ``git install`` wrote, taken away."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.commands.git.configuration import (
+    NOTE,
+    USE,
+    find_attributes,
+    list_settings,
+    name_scope,
+    open_git,
+    read_attributes,
+    read_setting,
+)  # fmt: skip
+from npuprof.commands.parameters import EVERYWHERE, STORE
+from npuprof.commands.verb import Verb
+from npuprof.report import output
+from npuprof.report.answer import Answer
+
+
+class Uninstall(Verb):
+    """Take the drivers and the attributes away again."""
+
+    group = "git"
+
+    everywhere: bool = EVERYWHERE
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Take away what ``git install`` wrote, and nothing else. Raises NpuprofError."""
+        git, scope = open_git(self.everywhere), name_scope(self.everywhere)
+        path, pattern = find_attributes(git, self.everywhere, self.store)
+        done = []
+        for name in list_settings():
+            if read_setting(git, scope, name) is not None:
+                git.run_command("config", scope, "--unset-all", name)
+                done.append(name)
+        lines = read_attributes(path).splitlines(keepends=True)
+        kept = _drop_attributes(lines, pattern)
+        if kept != lines:
+            if kept:
+                output.write_files_atomically({path: "".join(kept).encode(errors="surrogateescape")})
+            else:
+                os.unlink(path)
+            done.append(path)
+        where = "for all repositories of this user" if self.everywhere else "for this repository alone"
+        remark = f"{'removed' if done else f'nothing was set up {where}'}" + "".join(f"\n  {name}" for name in done)
+        return Answer(None, (remark,))
+
+
+def _drop_attributes(lines: list[str], pattern: str) -> list[str]:
+    """Return the lines of a file of attributes without ours."""
+    ours = [line.strip() in (NOTE, f"{pattern} {USE}") for line in lines]
+    for index, line in enumerate(lines[:-1]):
+        if line.strip() == NOTE and lines[index + 1].rstrip().endswith(f" {USE}"):
+            ours[index + 1] = True
+    return [line for line, gone in zip(lines, ours, strict=True) if not gone]
+
+
+VERB = Uninstall

@@ -1,0 +1,178 @@
+"""``list``: what presets there are, all or those that meet a condition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import condition, values
+from npuprof.commands.parameters import OUTPUT, STORE, formats
+from npuprof.commands.verb import Verb, flag, option
+from npuprof.document import keys
+from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
+from npuprof.report.answer import Answer
+from npuprof.report.tables import Table
+from npuprof.store import has_release_tags, is_profile_name, spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import Profile
+    from npuprof.report.answer import Forms
+    from npuprof.resolve.config import Config
+    from npuprof.store import Folder
+    from npuprof.store.repository import Version
+
+
+class List(Verb):
+    """List the presets of the store."""
+
+    group = "look"
+
+    store: str | None = STORE
+    tree: bool = flag("--tree", text="Show who extends whom.")
+    where: str | None = option(
+        "--where", metavar="COND", text="Only presets whose resolved values meet a condition, such as 'hccl_timeout > 1800'."
+    )
+    versions: bool = flag("--versions", text="List the released versions instead.")
+    format: str = formats("text", "json")
+    output: str | None = OUTPUT
+
+    def run(self) -> Answer:
+        """Return the presets, or their released versions. What cannot be read is told, and makes the exit code 2."""
+        return _list_versions(self.store) if self.versions else self._list_presets()
+
+    def _list_presets(self) -> Answer:
+        wanted = _parse_condition(self.where) if self.where else None
+        workspace = spec.Workspace(self.store)
+        found: list[tuple[Profile, Config]] = []
+        problems: dict[tuple[str, ...], Finding] = {}
+        unknown = _find_unknown_options(wanted) if wanted else []
+        for name in workspace.store.names():
+            try:
+                profile = workspace.profile(name)
+                config = workspace.resolver.resolve_profile(profile)
+            except NpuprofError as error:
+                problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
+                continue
+            unknown = [key for key in unknown if key not in config.settings]
+            if wanted is None or _meets_condition(config, wanted):
+                found.append((profile, config))
+        if unknown:
+            hint = did_you_mean(unknown[0], catalog.record_names(), "npuprof options lists all; variables are env.NAME")
+            raise NpuprofError([Finding("NP201", "error", f"--where asks for {unknown[0]!r}, which is no setting", "", hint)])
+        forms: Forms = {
+            "text": lambda: (
+                _format_tree([profile for profile, _ in found]) if self.tree else _build_table(_build_rows(found, workspace.store))
+            ),
+            "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.store)},
+        }
+        return Answer(forms, code=2 if problems else 0, problems=tuple(problems.values()))
+
+
+def _build_rows(found: list[tuple[Profile, Config]], store: Folder) -> list[dict[str, Any]]:
+    newest = _find_newest_versions(store) if found else {}
+    return [
+        {
+            "name": profile.name,
+            "extends": list(profile.extends),
+            "scenario": config.scenario,
+            "version": newest.get(profile.name),
+            "abstract": profile.abstract,
+            "description": config.description,
+            "digest": config.digest,
+        }
+        for profile, config in found
+    ]
+
+
+def _find_newest_versions(store: Folder) -> dict[str, str]:
+    """Return the newest released version of each preset; nothing where there is no repository or none can be read."""
+    if store.label == "builtin:" or not has_release_tags(store.root):
+        return {}
+    from npuprof.store import revisions
+
+    try:
+        versions = revisions.find_repository(store).load_versions()
+    except NpuprofError:
+        return {}
+    return {version.name: version.number_text for version in versions}  # the newest of each comes last
+
+
+def _build_table(rows: list[dict[str, Any]]) -> Table:
+    return Table([
+        (row["name"], "abstract" if row["abstract"] else row["scenario"] or "-", row["version"] or "-", ", ".join(row["extends"]) or "-")
+        for row in rows
+    ])  # fmt: skip
+
+
+def _format_tree(profiles: list[Profile]) -> str:
+    heirs: dict[str, list[str]] = {}
+    names = {profile.name for profile in profiles}
+    for profile in profiles:
+        for parent in profile.extends:
+            heirs.setdefault(parent, []).append(profile.name)
+    roots = [p.name for p in profiles if not any(parent in names for parent in p.extends)]
+    lines: list[str] = []
+    waiting = [(name, "", "") for name in reversed(roots)]
+    while waiting:
+        name, lead, below = waiting.pop()
+        lines.append(f"{lead}{name}\n")
+        children = heirs.get(name, [])
+        for place in range(len(children) - 1, -1, -1):
+            last = place == len(children) - 1
+            waiting.append((children[place], below + ("`-- " if last else "|-- "), below + ("    " if last else "|   ")))
+    return "".join(lines)
+
+
+def _parse_condition(text: str) -> Any:
+    try:
+        return condition.parse_condition(text)
+    except (ValueError, SyntaxError):
+        why = "Option names stand for their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
+        what, hint = f"{text!r} is not a condition", "write 'precision_mode_v2 == \"fp16\"'"
+        raise NpuprofError([Finding("NP013", "error", what, why, hint)]) from None
+
+
+def _find_unknown_options(wanted: Any) -> list[str]:
+    """Return the options a condition names that the catalogue does not know: presets may hold some nevertheless."""
+    heads = [path[0] for path in condition.collect_condition_paths(wanted) if path[0] not in (*SECTIONS, "scenario")]
+    return [keys.format_full_key("options", head) for head in heads if catalog.find_option(head) is None]
+
+
+def _meets_condition(config: Config, wanted: Any) -> bool:
+    return condition.evaluate_condition(wanted, lambda path: _find_condition_value(config, path)) is True
+
+
+def _find_condition_value(config: Config, path: tuple[str, ...]) -> tuple[bool | None, Any]:
+    if path[0] == "scenario" and len(path) == 1:
+        return config.scenario is not None, config.scenario
+    key = keys.format_full_key(path[0], path[1]) if path[0] in SECTIONS and len(path) > 1 else path[0]
+    tail = path[2:] if key != path[0] else path[1:]
+    return values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
+
+
+def _list_versions(store: str | None) -> Answer:
+    from npuprof.store import revisions
+
+    workspace = spec.Workspace(store)
+    versions = [version for version in revisions.find_repository(workspace.store).load_versions() if is_profile_name(version.name)]
+    forms: Forms = {
+        "text": lambda: Table([(v.name, v.number_text, v.commit[:7], v.date[:10], v.digest[:12] or "-") for v in versions]),
+        "json": lambda: {"schema": "npuprof.versions/1", "versions": [_build_version_dict(version) for version in versions]},
+    }
+    remark = f"nothing in {workspace.store.label} has been released yet"
+    return Answer(forms, remarks=() if versions else (remark,))
+
+
+def _build_version_dict(version: Version) -> dict[str, Any]:
+    return {
+        "name": version.name,
+        "version": version.number_text,
+        "tag": f"{version.name}/v{version.number_text}",
+        "commit": version.commit,
+        "date": version.date,
+        "digest": version.digest or None,
+    }
+
+
+VERB = List

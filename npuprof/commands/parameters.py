@@ -1,0 +1,34 @@
+"""Parameters that many verbs share, each described once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.commands.verb import argument, arguments, flag, many, option
+from npuprof.model import SEVERITIES
+
+SPEC = argument("SPEC", "A preset: NAME, NAME@REV, A+B, a path ending in .toml, or - for standard input.")
+SPECS = arguments("SPEC...", "Presets; all of the store if none is named.")
+EDITED = argument("SPEC", "A preset of the store, a path ending in .toml, or - for standard input.")
+OF_STORE = argument("SPEC", "A preset of the store: NAME or NAME@REV.")
+
+STORE = option("--store", metavar="DIR", text="The folder that holds the presets; builtin: for those npuprof ships.")
+CANN = option("--cann", metavar="RELEASE", text="The CANN release to resolve for.")
+PRODUCT = option("--product", metavar="PRODUCT", text="The product, or a soc_version, to resolve for.")
+MIXINS = many("--with", metavar="SPEC", text="Lay another preset over it; may be repeated.")
+SETS = many("--set", metavar="KEY=VALUE", text="Set a value, after everything else; may be repeated.")
+UNSETS = many("--unset", metavar="KEY", text="Remove a key, after everything else; may be repeated.")
+NO_CHECK = flag("--no-check", text="Skip the checks.")
+
+OUTPUT = option("--output", "-o", metavar="FILE", text="Write to this file, whole or not at all.")
+COLOR = option("--color", metavar="WHEN", text="{choices}.", default="auto", choices=("auto", "always", "never"))
+DRY_RUN = flag("--dry-run", text="Show the change and write nothing.")
+WRITE_ANYWAY = flag("--no-check", text="Write it even if the checks find errors.")
+SEVERITY = option("--severity", metavar="LEVEL", text="The least to report: info, warning or error.", choices=SEVERITIES)
+EVERYWHERE = flag("--global", text="For all repositories of this user, not only this one.")
+STRICT = flag("--strict", text="Warnings are not clean either.")
+
+
+def formats(*names: str) -> Any:
+    """Declare ``--format`` with the formats of a verb, the first of them the default."""
+    return option("--format", metavar="FORMAT", text="{choices}.", default=names[0], choices=names)

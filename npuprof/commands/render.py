@@ -1,0 +1,120 @@
+"""``render``: a preset to code, or to a command line."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof import renderers
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, UNSETS
+from npuprof.commands.resolving import resolve_checked, tell_findings
+from npuprof.commands.verb import Verb, flag, option
+from npuprof.model import Finding, NpuprofError
+from npuprof.report import output
+from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.resolve.config import Config
+
+
+class Render(Verb):
+    """Write a preset as code or a command line."""
+
+    group = "export"
+
+    spec: str = SPEC
+    to: str = option(
+        "--to", "-t", metavar="TARGET", text="The target: {choices}.", default="session", choices=tuple(renderers.MODULES), noun="target"
+    )
+    output: str | None = option(
+        "--output", "-o", metavar="PATH", text="A file, or a folder for the code and the files it needs; whole or not at all."
+    )
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    mixin: list[str] = MIXINS
+    set_: list[str] = SETS
+    unset: list[str] = UNSETS
+    no_check: bool = NO_CHECK
+    inline: bool = flag("--inline", text="Only the lines to paste, no function.")
+    check: str | None = option("--check", metavar="FILE", text="Say whether this file is up to date (exit 1 if not).")
+
+    def run(self) -> Answer:
+        """Return the code, or write it with the files it needs; with ``check`` only compare. Raises NpuprofError."""
+        config = resolve_checked(self, self.to, self.no_check)
+        target = renderers.load_target(self.to)
+        rendered = target.write(config, self.inline)
+        if self.check is not None:
+            if os.path.isfile(self.check) and "# >>> npuprof " in _read_text(self.check, missing=""):
+                from npuprof.scripts.blocks import Injector
+                from npuprof.scripts.injection import check_blocks
+
+                return check_blocks([self.check], Injector(self.store), self.spec)
+            return _compare_with_file(self.check, self.to, rendered)
+        for note in rendered.notes:
+            output.write_to_stderr(f"npuprof: not in this target: {note}")
+        tell_findings(rendered.findings)
+        if self.output is None or self.output == "-" or output.is_stream(self.output):
+            if rendered.sidecars:
+                raise NpuprofError([_build_folder_finding(config, rendered)])
+            return Answer(rendered.text)
+        _write_rendered(self.output, target.file, rendered)
+        return Answer()
+
+
+def _write_rendered(path: str, file: str, rendered: renderers.Rendered) -> None:
+    """Write code and the files it needs: to a file where the path looks like one, else into a folder. Raises NpuprofError."""
+    named = not os.path.isdir(path) and not path.endswith(os.sep) and (os.path.splitext(path)[1] or os.path.isfile(path))
+    folder = os.path.dirname(path) or "." if named else path
+    made = output.make_folder(folder)
+    code = os.path.join(path, file) if folder == path else path
+    try:
+        output.write_files_atomically(
+            {**{os.path.join(folder, name): text for name, text in rendered.sidecars.items()}, code: rendered.text}
+        )
+    except NpuprofError:
+        output.remove_folders(made)
+        raise
+
+
+def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:
+    from npuprof.renderers.common import collect_sidecars
+
+    names = list(collect_sidecars(config))
+    what = f"the code needs {', '.join(rendered.sidecars)} beside it, which cannot be written to standard output"
+    why = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} written out in the preset."
+    return Finding("NP904", "error", what, why, "name a folder with -o DIR", config.origin(names[0]))
+
+
+def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answer:
+    """Say whether a rendered file, and the sidecar files beside it, are what would be rendered now."""
+    from npuprof.renderers.stamp import compare_rendered
+
+    if os.path.isdir(path):
+        path = os.path.join(path, renderers.load_target(to).file)
+    state = compare_rendered(_read_text(path), rendered.text, same_body=to == "env-loader")
+    folder = os.path.dirname(path)
+    beside = [os.path.join(folder, name) for name in rendered.sidecars]
+    wrong = [file for file, text in zip(beside, rendered.sidecars.values(), strict=True) if _read_text(file, missing="\0") != text]
+    said = [f"{file} is not what the preset says it holds" for file in wrong]
+    if state.current:
+        return Answer(None, tuple(said), 1 if wrong else 0)
+    if state.foreign:
+        said.append(f"{path} was not rendered by npuprof, or has lost its header")
+    if state.edited:
+        said.append(f"{path} was edited by hand: its text is not the one that was rendered")
+    if state.stale:
+        said.append(f"{path} is out of date: the preset, or npuprof, has changed since it was rendered")
+    return Answer(None, tuple(said), 1)
+
+
+def _read_text(path: str, missing: str | None = None) -> str:
+    try:
+        return output.read_file_content(path, "render it first").decode(errors="replace")
+    except NpuprofError:
+        if missing is None:
+            raise
+        return missing
+
+
+VERB = Render

@@ -1,0 +1,62 @@
+"""What verbs ask of a preset: a spec with everything that bears on its resolution, resolved, and checked where that is wanted."""
+
+from __future__ import annotations
+
+import sys
+
+from npuprof.model import Finding, NpuprofError
+from npuprof.report import format_findings, output
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    from npuprof.resolve.config import Config
+
+    class ResolvingVerb(Protocol):
+        """A verb that resolves a spec, with its parameters as the user wrote them."""
+
+        spec: str
+        store: str | None
+        cann: str | None
+        product: str | None
+        mixin: list[str]
+        set_: list[str]
+        unset: list[str]
+
+
+def resolve_asked(asked: ResolvingVerb, target: str | None = None) -> Config:
+    """Return the preset that a verb was asked for, in the context it was asked for. Raises NpuprofError."""
+    workspace = spec.Workspace(asked.store, spec.build_context(asked.cann, asked.product, target))
+    return workspace.resolve_spec(asked.spec, asked.mixin, spec.parse_assignments(asked.set_, asked.unset))
+
+
+def resolve_checked(asked: ResolvingVerb, target: str, no_check: bool) -> Config:
+    """Return the preset that a verb was asked for; its warnings are told. Raises NpuprofError for errors and abstract ones."""
+    config = resolve_asked(asked, target)
+    if not no_check:
+        _refuse_errors(config)
+    return config
+
+
+def _refuse_errors(config: Config) -> None:
+    from npuprof.checks import check_config, fold_findings
+
+    findings = fold_findings(check_config(config, notes=False, everywhere=False))
+    if config.abstract:
+        origin = config.lineage[-1].origin("profile", "abstract")
+        why = "It is only there to be extended, and may be incomplete."
+        hint = "extend it, or lay it over another with --with"
+        what = f"{config.name} is abstract"
+        findings.insert(0, Finding("NP107", "error", what, why, hint, origin, "profile.abstract", (config.name,)))
+    if any(finding.severity == "error" for finding in findings):
+        raise NpuprofError(findings)
+    tell_findings(findings)
+
+
+def tell_findings(findings: Sequence[Finding]) -> None:
+    """Say findings beside the answer."""
+    if findings:
+        output.write_to_stderr(format_findings(findings, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))

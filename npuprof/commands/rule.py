@@ -1,0 +1,48 @@
+"""``rule``: the pages of the codes of findings."""
+
+from __future__ import annotations
+
+from npuprof.catalog import pages
+from npuprof.commands.parameters import OUTPUT, formats
+from npuprof.commands.verb import Verb, argument
+from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.report.answer import Answer
+from npuprof.report.tables import Table, wrap_paragraph
+
+
+class Rule(Verb):
+    """Explain the code of a finding, with an example of each kind."""
+
+    group = "look"
+
+    code: str | None = argument("CODE", "The code of a finding; all codes if none is given.", required=False)
+    format: str = formats("text", "json")
+    output: str | None = OUTPUT
+
+    def run(self) -> Answer:
+        """Return the page of a code, or the list of all codes. Raises NpuprofError for a code that is not there."""
+        known = pages.load_pages()
+        if self.code is None:
+            rows = [{"code": page.code, "severity": page.severity, "title": page.title} for page in known.values()]
+            table = Table([tuple(row.values()) for row in rows])
+            return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.rules/1", "rules": rows}})
+        page = known.get(self.code.upper())
+        if page is None:
+            hint = did_you_mean(self.code, known, "npuprof rule lists all codes")
+            raise NpuprofError([Finding("NP902", "error", f"there is no code {self.code!r}", "", hint)])
+        return Answer({"text": lambda: _format_page(page), "json": lambda: {"schema": "npuprof.rule/1", **page._asdict()}})
+
+
+def _format_page(page: pages.Page) -> str:
+    lines = [f"{page.code} ({page.severity}): {page.title}", "", *wrap_paragraph(f"Why: {page.why}"), *wrap_paragraph(f"Try: {page.fix}")]
+    for label, files, asked in (("is flagged", page.bad, page.ask_bad), ("is fine", page.good, page.ask_good)):
+        asking = "".join(f" --{name} {value}" for name, value in asked.items())
+        for name, text in files.items():
+            lines += ["", f"  {name}.toml {label}{f' with{asking}' if asking else ''}:"]
+            lines += [f"    {line}".rstrip() for line in text.strip("\n").split("\n")]
+    if page.source:
+        lines += ["", *wrap_paragraph(f"source: {'; '.join(page.source)}")]
+    return "\n".join(lines) + "\n"
+
+
+VERB = Rule

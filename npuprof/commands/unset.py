@@ -1,0 +1,49 @@
+"""``unset``: values removed from a preset's own file; what is inherited is cleared."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from npuprof import edit
+from npuprof.commands.parameters import DRY_RUN, EDITED, STORE, WRITE_ANYWAY
+from npuprof.commands.verb import Verb, arguments
+from npuprof.edit import PathChange
+from npuprof.edit.assignments import inherits, nothing, removal, spelled
+from npuprof.edit.preset_file import PresetFile, answer_edit
+from npuprof.edit.tree import MISSING, find_at_path
+from npuprof.model import NpuprofError
+from npuprof.report.answer import Answer
+
+
+class Unset(Verb):
+    """Remove values from a preset's file, or clear what it inherits."""
+
+    group = "edit"
+
+    spec: str = EDITED
+    keys: list[str] = arguments("KEY...", "What to remove; what is inherited is cleared.", required=True)
+    dry_run: bool = DRY_RUN
+    no_check: bool = WRITE_ANYWAY
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        remarks: list[str] = []
+        return answer_edit(self.spec, self.store, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
+
+    def _change_text(self, file: PresetFile, remarks: list[str]) -> str:
+        data = deepcopy(file.profile.document.data)
+        found = [change for text in self.keys for change in removal(file.profile, data, text, remarks)]
+        left = [text for text in self.keys if inherits(file.profile, data, text)]
+        cleared = find_at_path(data, ("profile", "unset"))
+        listed = list(cleared) if cleared is not MISSING else []
+        added = [name for name in dict.fromkeys(map(spelled, left)) if name not in listed]
+        remarks.extend(f"{name} is inherited: it stands in 'unset' now" for name in added)
+        if added:
+            found.append(PathChange(("profile", "unset"), [*listed, *added]))
+        if not found:
+            raise NpuprofError([nothing(file.profile, text) for text in self.keys])
+        return edit.apply_changes(file.text, found)
+
+
+VERB = Unset

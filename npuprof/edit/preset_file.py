@@ -1,0 +1,177 @@
+"""The file of a preset while it is changed: found, locked, judged, compared, and written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+
+from npuprof import checks, document, report, store
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.report import output
+from npuprof.report.answer import Answer
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class PresetFile(Record):
+    """A file under change: ``path`` as it can be opened (``-`` is standard input), its bytes, and the profile they hold."""
+
+    path: str
+    raw: bytes
+    profile: Profile
+
+    @property
+    def text(self) -> str:
+        """What the file holds, as text."""
+        return self.profile.document.text
+
+    @property
+    def source(self) -> str:
+        """The path to cite."""
+        return self.profile.document.source
+
+    def parse_changed(self, text: str) -> Profile:
+        """Return the profile as another text would make it. Raises NpuprofError."""
+        return Profile(document.parse_document(self.profile.name, self.source, text), self.profile.key, self.profile.home)
+
+    def write_changed(self, text: str) -> None:
+        """Write another text into the file. Raises NpuprofError where it cannot be written, or was written by somebody else."""
+        if output.read_file_content(self.path) != self.raw:
+            what, why = f"{self.source} has changed meanwhile", "Another program wrote it while the change was being made."
+            raise NpuprofError([Finding("NP922", "error", what, why, "try again", where=(self.source, 0, 0))])
+        output.write_files_atomically({self.path: (_BOM if self.raw.startswith(_BOM) else b"") + text.encode()})
+
+
+def answer_edit(
+    name: str, store: str | None, change_text: Callable[[PresetFile], str], dry_run: bool, no_check: bool, remarks: list[str] | None = None
+) -> Answer:
+    """Change the file that a spec names; of standard input, the new text is the answer. Raises NpuprofError."""
+    with open_for_edit(name, store) as file:
+        new = change_text(file)
+        changed = new != file.text
+        if changed and not no_check:
+            judge_change(store, file.profile, file.parse_changed(new))
+        difference = format_difference(file.source, file.text, new)
+        if file.path == "-":
+            return Answer(new, (*(remarks or ()),), aside=difference or "npuprof: nothing to change\n")
+        if changed and not dry_run:
+            file.write_changed(new)
+    done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
+    return Answer(difference, (f"{done} {file.source}", *(remarks or ())))
+
+
+@contextmanager
+def open_for_edit(name: str, store_: str | None) -> Iterator[PresetFile]:
+    """Open the one file that a spec names, and keep other writers out of its folder.
+
+    Raises NpuprofError for what is no single file that can be written.
+    """
+    found, folder = _find_file(name, store_)
+    with lock_folder(folder):
+        if found.path != "-":
+            raw = output.read_file_content(found.path)
+            known = found.profile
+            read = document.parse_document(known.name, known.document.source, raw)
+            found = PresetFile(found.path, raw, Profile(read, known.key, known.home))
+        yield found
+
+
+def _find_file(name: str, store_: str | None) -> tuple[PresetFile, str]:
+    """Return the file a spec names as it was first read, and the folder to lock."""
+    is_path = name.endswith(".toml")
+    if not is_path and ("+" in name or "@" in name):
+        composed = "+" in name
+        what = f"{name!r} is {'several presets' if composed else 'a preset as it was'}, and cannot be edited"
+        hint = "name one of them" if composed else f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"
+        raise NpuprofError([Finding("NP920", "error", what, "An edit changes one file of the working tree.", hint)])
+    profile = spec.Workspace(store_).profile(name)
+    if name == "-":
+        return PresetFile("-", b"", profile), ""
+    home = profile.home if isinstance(profile.home, store.Folder) else None
+    if home is not None and (not is_path or profile.name != name):
+        refuse_builtin(home)
+        return PresetFile(home.profile_path(profile.name), b"", profile), home.root
+    return PresetFile(name, b"", profile), os.path.dirname(os.path.abspath(name))
+
+
+def refuse_builtin(home: store.Folder) -> None:
+    """Raise NpuprofError where a store is the one that npuprof ships."""
+    if home.label == "builtin:":
+        why = "These presets come with npuprof and are the same for everybody."
+        hint = "extend the preset in a store of your own: npuprof init, npuprof new NAME --extends PARENT"
+        raise NpuprofError([Finding("NP920", "error", "builtin: is read-only", why, hint)])
+
+
+@contextmanager
+def lock_folder(folder: str) -> Iterator[None]:
+    """Let one npuprof at a time change the files of a folder; the system frees the lock of a process that dies."""
+    try:
+        import fcntl
+
+        handle = os.open(folder or ".", os.O_RDONLY)
+    except (ImportError, OSError):  # no locks here: what is written is still compared with what was read
+        yield
+        return
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def judge_change(store_: str | None, old: Profile | None, new: Profile) -> None:
+    """Refuse an edit that brings errors, and tell the warnings it brings; ``old`` is None for a new preset. Raises NpuprofError."""
+    known = _collect_marks(store_, old) if old else _collect_inherited_marks(store_, new)
+    brought = [finding for finding in _find_faults(store_, new) if checks.identify_finding(finding) not in known]
+    if any(finding.severity == "error" for finding in brought):
+        output.write_to_stderr(
+            "npuprof: nothing was written, since the preset would have errors it has not now; --no-check writes all the same"
+        )
+        raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))
+    told = checks.fold_findings(finding for finding in brought if finding.severity == "warning")
+    if told:
+        output.write_to_stderr(report.format_findings(told).rstrip("\n"))
+
+
+def _collect_marks(store_: str | None, profile: Profile) -> set[tuple[str, str, str]]:
+    return {checks.identify_finding(finding) for finding in _find_faults(store_, profile)}
+
+
+def _collect_inherited_marks(store_: str | None, new: Profile) -> set[tuple[str, str, str]]:
+    """Return what identifies the findings that a new preset's parents have already."""
+    workspace = spec.Workspace(store_)
+    found: set[tuple[str, str, str]] = set()
+    for index, reference in enumerate(new.extends):
+        with suppress(NpuprofError):  # said when the new preset is resolved
+            found |= _collect_marks(store_, workspace.find_extended_profile(reference, new, index))
+    return found
+
+
+def _find_faults(store_: str | None, profile: Profile) -> list[Finding]:
+    workspace = spec.Workspace(store_)
+    if isinstance(profile.home, store.Folder):
+        workspace.use_store(profile.home)
+    try:
+        return checks.check_config(workspace.resolver.resolve_profile(profile))
+    except NpuprofError as error:
+        return list(error.findings)
+
+
+def format_difference(source: str, old: str | None, new: str) -> str:
+    """Return a change as a unified diff, empty if there is none; ``old`` is None for a new file."""
+    from difflib import unified_diff
+
+    names = ("/dev/null" if old is None else f"a/{source}", f"b/{source}")
+    end = "\n\\ No newline at end of file\n"
+    return "".join(line if line.endswith("\n") else line + end for line in unified_diff(_split_lines(old or ""), _split_lines(new), *names))
+
+
+def _split_lines(text: str) -> list[str]:
+    return [line for line in text.replace("\n", "\n\0").split("\0") if line]

@@ -1,0 +1,52 @@
+"""The commit that last changed a value, and the fields by which answers tell a commit."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from npuprof.catalog import values
+from npuprof.history.timeline import Timeline
+from npuprof.model import NpuprofError, Path
+from npuprof.store import revisions, spec
+from npuprof.store.git import find_repository_top
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.resolve.config import Config
+    from npuprof.store.commits import Commit
+
+
+def build_commit_fields(commit: Commit | None) -> dict[str, Any]:
+    """Return a commit as the fields of JSON answers, each None for what is not committed yet."""
+    return {name: getattr(commit, field, None) for name, field in _FIELDS.items()}
+
+
+_FIELDS = {"commit": "id", "author": "author", "email": "email", "date": "date", "subject": "subject"}
+
+
+def find_last_change(asked: str, store: str | None, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
+    """Return the fields of the commit that last changed a resolved value; all None where that is not committed yet.
+
+    None where there is nothing to tell: no repository, no git, a preset that has no history.
+    """
+    workspace = spec.Workspace(store, config.context)
+    try:
+        if not find_repository_top(os.path.abspath(workspace.store.root)):
+            return None
+        name, revision = workspace.split_single_spec(asked, "explain")
+        repository = revisions.find_repository(workspace.store)
+        tip = repository.resolve_revision(name, revision)[0] if revision else repository.resolve_commit("HEAD")
+        if not revision:
+            committed = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, tip).profile(name))
+            (was_set, was), (is_set, now) = (_find_setting(side, key, tail) for side in (committed, config))
+            if was_set != is_set or not values.is_same_typed_value(was, now):
+                return build_commit_fields(None)
+        step = next(Timeline(repository, tip, name, config.context).walk_steps(key, tail), None)
+    except NpuprofError:
+        return None
+    return build_commit_fields(step.commit) if step else None
+
+
+def _find_setting(config: Config, key: str, tail: Path) -> tuple[bool, Any]:
+    return values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)

@@ -1,0 +1,290 @@
+"""Blocks written into scripts: where a new one goes, old ones refreshed or compared; whole or not at all."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+
+from npuprof import report
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.report import output
+from npuprof.report.answer import Answer
+from npuprof.scripts import blocks
+from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
+from npuprof.scripts.reading.source import Script
+
+#: Names that rendered lines use and a script has to have.
+_NEEDED = ("tf", "RewriterConfig", "NPURunConfig", "npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "npu", "os")
+
+
+class Asked(Record):
+    """What a block is to hold and where: the preset, the target, the line it goes before, the release, the product."""
+
+    file: str
+    spec: str
+    target: str | None
+    line: int | None
+    cann: str | None
+    product: str | None
+
+
+class Writing(Record):
+    """How blocks are written: over those edited by hand too (``force``), or not at all (``dry_run``)."""
+
+    force: bool = False
+    dry_run: bool = False
+
+
+def inject_block(asked: Asked, injector: Injector, writing: Writing) -> Answer:
+    """Refresh the blocks of a script that hold a preset, or write its first one. Raises NpuprofError."""
+    file = asked.file
+    data = output.read_file_content(file)
+    given = {name: value for name, value in (("cann", asked.cann), ("product", asked.product)) if value}
+    marked = blocks.find_blocks(file, data)
+    found = [block for block in marked if block.spec == asked.spec or _is_waiting(block)]
+    if asked.line is None and found:
+        given |= {"target": asked.target} if asked.target else {}
+        given |= _choose_shell(file, data, found[0].facts | given)
+        changes = [injector.refresh_block(block, given, asked.spec) for block in found]
+        return _write_blocks({file: (data, changes)}, writing, asked.spec)
+    place = _find_place(asked, data)
+    if around := [block for block in marked if block.first < place.line <= block.last]:
+        what, why = f"line {place.line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
+        raise _build_place_error(file, what, why, "name a line outside, or leave out --line to refresh")
+    given |= {"target": asked.target or ("env" if blocks.detect_shell(file, data) else "session"), **place.facts}
+    given |= _choose_shell(file, data, given)
+    new, block = _open_block(data, place)
+    change = injector.refresh_block(block._replace(facts={}), given, asked.spec)
+    remarks = [*_find_missing_names(file, data, change), *_find_second_entry(file, data, change)]
+    answer = _write_blocks({file: (new, [change])}, writing, asked.spec, data)
+    return answer._replace(remarks=(*remarks, *answer.remarks))
+
+
+def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
+    """Say whether blocks are up to date, those of one preset where it is named: exit 1 if not, or if it has none."""
+    _, told, count = _refresh_files(paths, injector, only)
+    remark = f"{report.format_count(count, 'block')} looked at: {report.format_severity_counts(told) or 'all up to date'}"
+    return Answer(report.format_findings(told), (remark,), 1 if told or (only is not None and not count) else 0)
+
+
+def refresh_blocks(paths: list[str], injector: Injector, writing: Writing) -> Answer:
+    """Write every block of some files anew. Raises NpuprofError, and writes nothing then."""
+    return _write_blocks(_refresh_files(paths, injector, None)[0], writing)
+
+
+def _is_waiting(block: Block) -> bool:
+    """Return whether a block waits for its first preset: ``# >>> npuprof ? >>>``."""
+    return block.spec == "?" and not block.text.strip()
+
+
+def _choose_shell(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
+    if facts.get("target") != "env":
+        return {}
+    return {"shell": facts.get("shell") or blocks.detect_shell(file, data) or "bash"}
+
+
+def _refresh_files(
+    paths: list[str], injector: Injector, only: str | None
+) -> tuple[dict[str, tuple[bytes, list[RefreshedBlock]]], list[Finding], int]:
+    """Return the blocks of each file as they would be written now, what is wrong with them, and how many there are."""
+    files: dict[str, tuple[bytes, list[RefreshedBlock]]] = {}
+    problems: list[Finding] = []
+    told: list[Finding] = []
+    count = 0
+    for path in paths:
+        try:
+            data = output.read_file_content(path)
+            found = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
+            changes = []
+            for block in found:
+                count += 1
+                facts = _choose_shell(path, data, block.facts) if block.facts else _choose_first_facts(path, data)
+                changes.append(injector.refresh_block(block, facts))
+                told += blocks.check_block_state(path, block, changes[-1].state)
+        except NpuprofError as error:
+            problems += error.findings
+            continue
+        if changes:
+            files[path] = (data, changes)
+    if problems:
+        raise NpuprofError(problems)
+    return files, told, count
+
+
+def _choose_first_facts(path: str, data: bytes) -> dict[str, str]:
+    target = "env" if blocks.detect_shell(path, data) else "session"
+    return {"target": target, **_choose_shell(path, data, {"target": target})}
+
+
+class _Place:
+    """Where a new block goes: before ``line`` (from 0), with an indentation, and the name the config has there."""
+
+    def __init__(self, line: int, indent: bytes, facts: dict[str, str]) -> None:
+        self.line = line
+        self.indent = indent
+        self.facts = facts
+
+
+def _find_place(asked: Asked, data: bytes) -> _Place:
+    """Return where a new block goes: before the line that was named, else where the script makes its config."""
+    file, line, target = asked.file, asked.line, asked.target
+    lines = data.split(b"\n")
+    shell = blocks.detect_shell(file, data)
+    if line is not None:
+        if not 1 <= line <= len(lines):
+            raise _build_place_error(
+                file, f"{file} has {report.format_count(len(lines), 'line')}, and none is {line}", "", "name a line of the file"
+            )
+        script = None if shell else Script(file, data)
+        variable = _find_config_name(script, line) if script is not None and script.tree is not None else ""
+        indent = re.match(rb"[ \t]*", lines[line - 1])
+        assert indent is not None
+        return _Place(line - 1, indent[0], {"variable": variable} if variable and variable != "config" else {})
+    if shell:
+        first = 1 if lines[0].startswith(b"#!") else 0
+        return _Place(first, b"", {})
+    script = Script(file, data)
+    if script.tree is None:
+        raise NpuprofError(script.problems)
+    made = _find_config_statements(script.tree)
+    if target not in (None, *blocks.RENAMED_TARGETS):
+        raise _build_place_error(
+            file, "where should the block go?", f"Nothing in the script tells it for {target}.", "name the line with --line"
+        )
+    if len(made) != 1:
+        what = "the script makes no tf.ConfigProto" if not made else f"the script makes {len(made)} of them"
+        places = ", ".join(f"line {node.lineno}" for node, _ in made)
+        why = f"A block goes after the one line that makes the config; {what}{f' ({places})' if places else ''}."
+        raise _build_place_error(file, f"where should the block of {asked.spec} go?", why, "name the line with --line")
+    node, variable = made[0]
+    indent = re.match(rb"[ \t]*", lines[node.lineno - 1])
+    assert indent is not None
+    if lines[node.lineno - 1][len(indent[0]) : node.col_offset].strip():
+        raise _build_place_error(file, "the config is made in the middle of a line", "", "name the line with --line")
+    return _Place(node.end_lineno or node.lineno, indent[0], {"variable": variable} if variable != "config" else {})
+
+
+def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofError:
+    return NpuprofError([Finding("NP818", "error", what, why, hint, where=(file, 0, 0))])
+
+
+def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
+    """Return the statements that make a ConfigProto and the names they give it."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
+            made = node.value.func
+            name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
+            if name == "ConfigProto" and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
+                found.append((node, ast.unparse(node.targets[0])))
+    return sorted(found, key=lambda pair: pair[0].lineno)
+
+
+def _find_config_name(script: Script, line: int) -> str:
+    """Return the name of the config that was made last before a line."""
+    assert script.tree is not None
+    before = [variable for node, variable in _find_config_statements(script.tree) if (node.end_lineno or 0) < line]
+    return before[-1] if before else ""
+
+
+def _open_block(data: bytes, place: _Place) -> tuple[bytes, Block]:
+    """Return the file with an empty pair of marks, and the block between them."""
+    lines = data.split(b"\n")
+    newline = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
+    if place.line >= len(lines):
+        lines.append(b"")
+        if newline == b"\r\n" and not lines[-2].endswith(b"\r"):
+            lines[-2] += b"\r"
+    ending = newline[:-1]
+    lines[place.line : place.line] = [place.indent + b"# >>> npuprof ? >>>" + ending, place.indent + b"# <<< npuprof <<<" + ending]
+    return b"\n".join(lines), Block("?", place.line, place.line + 1, place.indent, newline, "")
+
+
+def _find_missing_names(file: str, data: bytes, change: RefreshedBlock) -> list[str]:
+    """Return what to say of names that the block uses and the script does not seem to have."""
+    if blocks.detect_shell(file, data):
+        return []
+    body = "\n".join(line for line in change.text.split("\n") if not line.startswith("#"))
+    text = data.decode(errors="replace")
+    starred = re.search(r"^\s*from\s+npu\S*\s+import\s+\*", text, re.MULTILINE)
+    missing = [
+        name
+        for name in _NEEDED
+        if re.search(rb"(?<![\w.\"'])" + name.encode() + rb"(?=[.(])", body.encode())
+        and not re.search(rf"\bimport\b.*\b{name}\b", text)
+        and not (starred and name not in ("tf", "os", "npu"))
+    ]
+    return [f"the block uses {', '.join(missing)}, which {file} does not import"] if missing else []
+
+
+def _find_second_entry(file: str, data: bytes, change: RefreshedBlock) -> list[str]:
+    """Return what to say where the script adds an optimizer entry already; checks of the adapter see one entry at a time."""
+    adds = re.compile(rb"^[^#\n]*custom_optimizers\.add\(", re.MULTILINE)
+    there = adds.search(data)
+    if not there or not adds.search(change.text.encode()):
+        return []
+    line = data.count(b"\n", 0, there.start()) + 1
+    return [f"{file} adds an optimizer entry itself (line {line} before); the adapter reads both, and later values win"]
+
+
+def _write_blocks(
+    files: dict[str, tuple[bytes, list[RefreshedBlock]]], writing: Writing, name: str | None = None, old: bytes | None = None
+) -> Answer:
+    """Write files with their blocks anew, all or none; with ``name`` the blocks get that spec. ``old`` is what a file was before."""
+    refused: list[Finding] = []
+    wanted: dict[str, str | bytes] = {}
+    shown: list[str] = []
+    for path, (data, changes) in files.items():
+        due = [change for change in changes if not change.state.current]
+        if not writing.force:
+            refused += [one for change in due for one in blocks.check_block_state(path, change.block, change.state) if one.code == "NP811"]
+        names = {change.block.first: name for change in due if name}
+        new = blocks.replace_blocks(data, due, names)
+        before = data if old is None else old
+        if new != before:
+            _refuse_unencodable(path, data, due)
+            wanted[path] = new
+            shown.append(_format_difference(path, before, new))
+        folder = os.path.dirname(path)
+        for change in changes:
+            for beside, text in change.sidecars.items():
+                if _differs_from_file(os.path.join(folder, beside), text):
+                    wanted[os.path.join(folder, beside)] = text
+    if refused:
+        raise NpuprofError(
+            [finding._replace(severity="error", hint="move the change into the preset, or use --force") for finding in refused]
+        )
+    if writing.dry_run:
+        return Answer("".join(shown), (f"{report.format_count(len(wanted), 'file')} would change: {', '.join(wanted) or 'none'}",))
+    if wanted:
+        output.write_files_atomically(wanted)
+    return Answer(None, (f"wrote {', '.join(wanted)}" if wanted else "everything is up to date",))
+
+
+def _differs_from_file(path: str, text: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read() != text.encode()
+    except OSError:
+        return True
+
+
+def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:
+    """Refuse to put text that is not ASCII into a file that is not UTF-8."""
+    if all(change.text.isascii() for change in due):
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        what = f"{path} is not UTF-8, and the block holds text that is not ASCII"
+        raise NpuprofError([Finding("NP801", "error", what, "", "save the script as UTF-8 first", where=(path, 0, 0))]) from None
+
+
+def _format_difference(path: str, before: bytes, after: bytes) -> str:
+    import difflib
+
+    def split(data: bytes) -> list[str]:
+        return [f"{line}\n" for line in data.decode(errors="replace").replace("\r\n", "\n").split("\n")]
+
+    return "".join(difflib.unified_diff(split(before), split(after), path, path, n=2))
