@@ -78,6 +78,24 @@ def _resolve_function_name(function: ast.expr, scope: Scope) -> str:
 
 
 def _fold_builtin_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+    """Return what a call of a built-in function always gives. Raises Unknown."""
+    for fold_call in (_fold_inspection, _fold_calculation, _fold_bytes, _fold_conversion):
+        found = fold_call(name, node, fold)
+        if found is not _NOT_KNOWN:
+            return found
+    raise Unknown(f"depends on the result of {format_expression(node)}")
+
+
+#: What a function gives that knows nothing of a call; None is a value like any other.
+_NOT_KNOWN: Any = object()
+_CALCULATIONS: dict[str, Callable[..., Any]] = {
+    "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr, "sorted": sorted,
+    "range": lambda *bounds: list(range(*bounds)),
+}  # fmt: skip
+_TYPE_CALLS = ("str", "unicode", "int", "float", "bool", "list", "tuple")
+
+
+def _fold_inspection(name: str, node: ast.Call, fold: Fold) -> Any:
     given = node.args
     if name == "dict" and not given:
         return {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
@@ -88,37 +106,36 @@ def _fold_builtin_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> A
             return isinstance(fold(given[0]), types)
     if name == "type" and len(given) == 1:
         return type(fold(given[0]))
-    if name in ("len", "min", "max", "abs", "round", "sum", "repr", "sorted", "range") and given and not node.keywords:
-        values = [fold(arg) for arg in given]
-        if name == "range" and any(abs(value) > 1000 for value in values):
-            raise Unknown("the value is too large")
-        found: dict[str, Callable[..., Any]] = {
-            "len": len,
-            "min": min,
-            "max": max,
-            "abs": abs,
-            "round": round,
-            "sum": sum,
-            "repr": repr,
-            "sorted": sorted,
-            "range": range,
-        }
-        result = found[name](*values)
-        return list(result) if name == "range" else result
-    if name in ("bytes", "bytearray"):
-        values = [fold(arg) for arg in given] + [fold(k.value) for k in node.keywords]
-        if values and isinstance(values[0], str):
-            return values[0].encode(values[1] if len(values) > 1 else "utf-8")  # Python 2 needs no encoding
-        if values and isinstance(values[0], bytes):
-            return values[0]
-    if name in ("str", "unicode", "int", "float", "bool", "list", "tuple") and len(given) <= 1 and not node.keywords:
-        if not given:
-            return TYPES[name]()
-        value = fold(given[0])
-        if isinstance(value, float) and name == "int" and value != value:
-            raise Unknown(f"{format_expression(node)} raises ValueError")
-        return str(value) if name == "unicode" else TYPES[name](value)
-    raise Unknown(f"depends on the result of {format_expression(node)}")
+    return _NOT_KNOWN
+
+
+def _fold_calculation(name: str, node: ast.Call, fold: Fold) -> Any:
+    if name not in _CALCULATIONS or not node.args or node.keywords:
+        return _NOT_KNOWN
+    values = [fold(arg) for arg in node.args]
+    if name == "range" and any(abs(value) > 1000 for value in values):
+        raise Unknown("the value is too large")
+    return _CALCULATIONS[name](*values)
+
+
+def _fold_bytes(name: str, node: ast.Call, fold: Fold) -> Any:
+    if name not in ("bytes", "bytearray"):
+        return _NOT_KNOWN
+    values = [fold(arg) for arg in node.args] + [fold(keyword.value) for keyword in node.keywords]
+    if values and isinstance(values[0], str):
+        return values[0].encode(values[1] if len(values) > 1 else "utf-8")  # Python 2 needs no encoding
+    return values[0] if values and isinstance(values[0], bytes) else _NOT_KNOWN
+
+
+def _fold_conversion(name: str, node: ast.Call, fold: Fold) -> Any:
+    if name not in _TYPE_CALLS or len(node.args) > 1 or node.keywords:
+        return _NOT_KNOWN
+    if not node.args:
+        return TYPES[name]()
+    value = fold(node.args[0])
+    if isinstance(value, float) and name == "int" and value != value:
+        raise Unknown(f"{format_expression(node)} raises ValueError")
+    return str(value) if name == "unicode" else TYPES[name](value)
 
 
 def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fold: Fold) -> Any:

@@ -29,43 +29,52 @@ def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict
 
 
 def _find_loop_elements(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[ast.expr], Scope]:
+    """Return the elements that a loop goes over, as nodes, and the scope they stand in; none where they are not written out."""
+    if isinstance(node, ast.Name) and depth < 8:
+        followed = _follow_name(node, scope)
+        return _find_loop_elements(*followed, depth + 1) if followed else ([], scope)
     if isinstance(node, (ast.List, ast.Tuple)):
         return list(node.elts), scope
-    if isinstance(node, ast.Name) and depth < 8:
-        found = scope.resolve_name(node.id)
-        if found and not found[1] and node.id in found[0].bound:
-            expression, where = found[0].bound[node.id]
-            return _find_loop_elements(expression, where, depth + 1)
-        if found and len(found[1]) == 1 and found[1][0].kind == "assign" and node.id not in found[0].rebound:
-            expression = found[1][0].node  # type: ignore[assignment]
-            assert isinstance(expression, ast.expr)
-            return _find_loop_elements(expression, found[0], depth + 1)
     if isinstance(node, ast.Dict) and None not in node.keys:
         return [name for name in node.keys if name is not None], scope
     if isinstance(node, ast.Call):
-        function = node.func
-        if isinstance(function, ast.Attribute) and function.attr in ("items", "iteritems", "keys", "values") and not node.args:
-            return list_table_nodes(function.value, function.attr, scope)
-        if isinstance(function, ast.Attribute) and function.attr == "iteritems" and len(node.args) == 1:
-            return list_table_nodes(node.args[0], "items", scope)
-        if isinstance(function, ast.Name) and function.id in ("sorted", "list", "tuple") and len(node.args) == 1:
-            return _find_loop_elements(node.args[0], scope, depth + 1)
-        if isinstance(function, ast.Name) and function.id == "dict" and not node.args and all(k.arg for k in node.keywords):
-            return [ast.copy_location(ast.Constant(keyword.arg), keyword.value) for keyword in node.keywords], scope
+        return _find_call_elements(node, scope, depth)
     return [], scope
+
+
+def _find_call_elements(node: ast.Call, scope: Scope, depth: int) -> tuple[list[ast.expr], Scope]:
+    """Return the elements of a call that lists a table or a sequence: ``d.items()``, ``six.iteritems(d)``, ``sorted(s)``, ``dict(...)``."""
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        if function.attr in ("items", "iteritems", "keys", "values") and not node.args:
+            return list_table_nodes(function.value, function.attr, scope)
+        if function.attr == "iteritems" and len(node.args) == 1:
+            return list_table_nodes(node.args[0], "items", scope)
+    elif isinstance(function, ast.Name):
+        if function.id in ("sorted", "list", "tuple") and len(node.args) == 1:
+            return _find_loop_elements(node.args[0], scope, depth + 1)
+        if function.id == "dict" and not node.args and all(keyword.arg for keyword in node.keywords):
+            return list_table_nodes(node, "keys", scope)
+    return [], scope
+
+
+def _follow_name(node: ast.Name, scope: Scope) -> tuple[ast.expr, Scope] | None:
+    """Return the one expression that a name always stands for, and the scope it stands in; None where there is none."""
+    found = scope.resolve_name(node.id)
+    if found and not found[1] and node.id in found[0].bound:
+        return found[0].bound[node.id]
+    if found and len(found[1]) == 1 and found[1][0].kind == "assign" and node.id not in found[0].rebound:
+        expression = found[1][0].node
+        assert isinstance(expression, ast.expr)
+        return expression, found[0]
+    return None
 
 
 def list_table_nodes(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
     """Return the keys, values or items of a table that is written out, as nodes, and the scope they stand in."""
-    pairs: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(node, ast.Name):
-        found = scope.resolve_name(node.id)
-        if found and not found[1] and node.id in found[0].bound:
-            node, scope = found[0].bound[node.id]
-        elif found and len(found[1]) == 1 and found[1][0].kind == "assign" and node.id not in found[0].rebound:
-            expression = found[1][0].node
-            assert isinstance(expression, ast.expr)
-            node, scope = expression, found[0]
+        node, scope = _follow_name(node, scope) or (node, scope)
+    pairs: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(node, ast.Dict) and None not in node.keys:
         pairs = [(name, value) for name, value in zip(node.keys, node.values, strict=True) if name is not None]
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:

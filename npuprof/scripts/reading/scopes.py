@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    #: A name, how it gets a value (see ``Binding``), and where.
+    NewBinding = tuple[str, str, ast.AST]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -76,71 +80,90 @@ class Scope:
 
 
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
+    """Return every way each name of one scope gets a value."""
     found: dict[str, list[Binding]] = {}
-
-    def add_binding(name: str, kind: str, where: ast.AST) -> None:
-        found.setdefault(name, []).append(Binding(kind, where))
-
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         given = node.args
         for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))):
-            add_binding(arg.arg, "parameter", arg)
+            found.setdefault(arg.arg, []).append(Binding("parameter", arg))
     for statement in iterate_statements(node.body):
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                _bind_targets(target, statement.value, add_binding)
-            if isinstance(statement.value, ast.Name) and any(isinstance(target, ast.Name) for target in statement.targets):
-                add_binding(f"={statement.value.id}", "alias", statement)
-        elif isinstance(statement, ast.AnnAssign):
-            if statement.value is not None:
-                _bind_targets(statement.target, statement.value, add_binding)
-        elif isinstance(statement, ast.AugAssign):
-            if isinstance(statement.target, ast.Name):
-                add_binding(statement.target.id, "change", statement)
-        elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            for name in _iterate_target_names(statement.target):
-                add_binding(name, "loop", statement)
-        elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            for item in statement.items:
-                for name in _iterate_target_names(item.optional_vars):
-                    add_binding(name, "other", statement)
-        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            add_binding(statement.name, "other", statement)
-        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-            for alias in statement.names:
-                add_binding((alias.asname or alias.name).partition(".")[0], "import", statement)
-        elif isinstance(statement, ast.Delete):
-            for target in statement.targets:
-                for name in _iterate_target_names(target):
-                    add_binding(name, "change", statement)
-        elif isinstance(statement, ast.Expr):
-            call = statement.value
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING:
-                for name in _iterate_target_names(call.func.value):
-                    add_binding(name, "change", statement)
-        elif isinstance(statement, ast.Try):
-            for handler in statement.handlers:
-                if handler.name:
-                    add_binding(handler.name, "other", handler)
+        binder = _BINDERS.get(type(statement))
+        for name, kind, where in binder(statement) if binder else ():
+            found.setdefault(name, []).append(Binding(kind, where))
     return found
 
 
-def _bind_targets(target: ast.expr, value: ast.expr, bind: object) -> None:
-    assert callable(bind)
+def _bind_assign(statement: ast.Assign) -> Iterator[NewBinding]:
+    for target in statement.targets:
+        yield from _bind_target(target, statement.value)
+    if isinstance(statement.value, ast.Name) and any(isinstance(target, ast.Name) for target in statement.targets):
+        yield f"={statement.value.id}", "alias", statement
+
+
+def _bind_annotated(statement: ast.AnnAssign) -> Iterator[NewBinding]:
+    if statement.value is not None:
+        yield from _bind_target(statement.target, statement.value)
+
+
+def _bind_augmented(statement: ast.AugAssign) -> Iterator[NewBinding]:
+    if isinstance(statement.target, ast.Name):
+        yield statement.target.id, "change", statement
+
+
+def _bind_loop(statement: ast.For | ast.AsyncFor) -> Iterator[NewBinding]:
+    return ((name, "loop", statement) for name in _iterate_target_names(statement.target))
+
+
+def _bind_with(statement: ast.With | ast.AsyncWith) -> Iterator[NewBinding]:
+    return ((name, "other", statement) for item in statement.items for name in _iterate_target_names(item.optional_vars))
+
+
+def _bind_definition(statement: Function | ast.ClassDef) -> Iterator[NewBinding]:
+    yield statement.name, "other", statement
+
+
+def _bind_import(statement: ast.Import | ast.ImportFrom) -> Iterator[NewBinding]:
+    return (((alias.asname or alias.name).partition(".")[0], "import", statement) for alias in statement.names)
+
+
+def _bind_deletion(statement: ast.Delete) -> Iterator[NewBinding]:
+    return ((name, "change", statement) for target in statement.targets for name in _iterate_target_names(target))
+
+
+def _bind_changing_call(statement: ast.Expr) -> Iterator[NewBinding]:
+    call = statement.value
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING:
+        yield from ((name, "change", statement) for name in _iterate_target_names(call.func.value))
+
+
+def _bind_handlers(statement: ast.Try) -> Iterator[NewBinding]:
+    return ((handler.name, "other", handler) for handler in statement.handlers if handler.name)
+
+
+#: How each kind of statement binds names.
+_BINDERS: dict[type[ast.stmt], Callable[[Any], Iterator[NewBinding]]] = {
+    ast.Assign: _bind_assign, ast.AnnAssign: _bind_annotated, ast.AugAssign: _bind_augmented,
+    ast.For: _bind_loop, ast.AsyncFor: _bind_loop, ast.With: _bind_with, ast.AsyncWith: _bind_with,
+    ast.FunctionDef: _bind_definition, ast.AsyncFunctionDef: _bind_definition, ast.ClassDef: _bind_definition,
+    ast.Import: _bind_import, ast.ImportFrom: _bind_import, ast.Delete: _bind_deletion, ast.Expr: _bind_changing_call,
+    ast.Try: _bind_handlers,
+}  # fmt: skip
+
+
+def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[NewBinding]:
+    """Yield what a target of an assignment binds: names, elements of tuples one by one where both sides show them, changed tables."""
     if isinstance(target, ast.Name):
-        bind(target.id, "assign", value)
+        yield target.id, "assign", value
     elif isinstance(target, (ast.Tuple, ast.List)):
-        pairs = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
-        if pairs and not any(isinstance(item, ast.Starred) for item in target.elts):
+        written_out = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+        if written_out and not any(isinstance(item, ast.Starred) for item in target.elts):
             assert isinstance(value, (ast.Tuple, ast.List))
             for inner, item in zip(target.elts, value.elts, strict=True):
-                _bind_targets(inner, item, bind)
+                yield from _bind_target(inner, item)
         else:
-            for name in _iterate_target_names(target):
-                bind(name, "other", target)
+            yield from ((name, "other", target) for name in _iterate_target_names(target))
     elif isinstance(target, ast.Subscript):
-        for name in _iterate_target_names(target.value):
-            bind(name, "change", target)
+        yield from ((name, "change", target) for name in _iterate_target_names(target.value))
 
 
 def _iterate_target_names(node: ast.AST | None) -> Iterator[str]:
