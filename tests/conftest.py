@@ -26,6 +26,7 @@ settings.register_profile(
     database=None,
 )
 settings.register_profile("long", settings.get_profile("npuprof"), max_examples=2000, derandomize=False)
+settings.register_profile("quick", settings.get_profile("npuprof"), max_examples=8)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "npuprof"))
 
 
@@ -39,6 +40,21 @@ class Result(NamedTuple):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="accept what is written now as golden files")
+    parser.addoption("--quick", action="store_true", help="leave out what takes long: TensorFlow, many processes, large inputs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes long, and is left out of the quick lane")
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests out of the quick lane, and all that need TensorFlow."""
+    if config.getoption("--quick"):
+        slow = [item for item in items if item.get_closest_marker("slow") or "tensorflow" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
 
 
 @pytest.fixture(autouse=True)

@@ -90,6 +90,7 @@ FILES: list[tuple[str, bytes, str, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ASK)
 @pytest.mark.parametrize(("text", "code", "place"), [pytest.param(*row[1:], id=row[0]) for row in FILES])
 def test_a_bad_file_is_told_with_place_and_repair(verb: str, text: bytes, code: str, place: str, store: Any, run: Run) -> None:
@@ -298,6 +299,7 @@ def test_deep_values_that_can_be_read_can_be_shown(store: Any, run: Run) -> None
 # -- many ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_thousand_is_no_burden(tmp_path: Path, run: Run) -> None:
     presets = {"p0": GOOD} | {f"p{n}": f'profile.extends = ["p{n - 1}"]\n' for n in range(1, 1001)}
     build_store(tmp_path / "profiles", presets)
@@ -311,6 +313,7 @@ def test_a_chain_of_a_thousand_is_no_burden(tmp_path: Path, run: Run) -> None:
     assert "994 more" in result.out
 
 
+@pytest.mark.slow
 def test_ten_thousand_presets_are_listed(tmp_path: Path, run: Run) -> None:
     presets = {"base": GOOD} | {f"p{n}": f'profile.extends = ["base"]\noptions.deterministic = {n % 2}\n' for n in range(9_999)}
     build_store(tmp_path / "profiles", presets)
@@ -344,6 +347,7 @@ def script(words: str, **named: Any) -> subprocess.CompletedProcess[bytes]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb",
     [

@@ -24,6 +24,8 @@ from npuprof.renderers.environment import LONGEST, collect_env_variables
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines
 
+pytestmark = pytest.mark.slow
+
 #: How to start each shell so that it reads nothing of the user's, and evaluates what a file holds as people do.
 COMMANDS = {
     "bash": ["bash", "--norc", "--noprofile", "-c", 'eval "$(cat "$1")"; env -0', "bash"],

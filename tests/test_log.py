@@ -11,6 +11,8 @@ from repositories import Repo
 
 import npuprof
 
+pytestmark = pytest.mark.slow
+
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ngraph_run_mode = {}\n'
 

@@ -16,6 +16,8 @@ import pytest
 from building import REPOSITORY
 from repositories import ENVIRONMENT, Repo
 
+pytestmark = pytest.mark.slow
+
 yaml = pytest.importorskip("yaml")
 TEMPLATES = REPOSITORY / "npuprof/templates"
 MARKER = "<!-- npuprof: presets -->"

@@ -13,6 +13,8 @@ from unittest import mock
 import pytest
 from recorded import record
 
+pytestmark = pytest.mark.slow
+
 SCENARIOS = record.scenarios()
 #: Verbs that become another program, or hand on bytes that are no text.
 APART = {"run", "git"}
