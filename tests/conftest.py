@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,7 +80,7 @@ def store(tmp_path: Path) -> Callable[[Mapping[str, str | bytes]], Path]:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Result]]:
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Run the command in this process: ``run("show", "leaf", stdin=b"")``."""
     from npuprof.__main__ import main
 
@@ -96,9 +95,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Result]]:
             sys.stderr.flush()
             return Result(code, out.getvalue().decode(), err.getvalue().decode())
 
-    yield command
-    gc.unfreeze()  # long commands put the collector aside
-    gc.enable()
+    return command
 
 
 @pytest.fixture

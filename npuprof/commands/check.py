@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from contextlib import suppress
 
@@ -39,8 +38,6 @@ class Check(JudgingVerb):
 
     def run(self) -> Answer:
         """Return what was found. Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise."""
-        gc.freeze()
-        gc.disable()  # thousands of small values, none of them garbage
         if len(self.canns) > 1 or len(self.products) > 1:
             return self._answer_matrix()
         workspace = spec.Workspace(self.store, spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))

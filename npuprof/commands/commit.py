@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 from npuprof import checks
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, arguments, flag, option
@@ -34,8 +32,6 @@ class Commit(Verb):
 
         Exit 1 where there is nothing to commit. Raises NpuprofError where any preset has errors, or git refuses.
         """
-        gc.freeze()
-        gc.disable()
         workspace = spec.Workspace(self.store)
         repository = revisions.find_repository(workspace.store)
         changed, untracked = writing.list_changed_paths(repository)

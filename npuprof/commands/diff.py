@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.compare import data, html, markdown, matrix, plain, survey
@@ -45,8 +43,6 @@ class Diff(Verb):
         Without ``rev``: one preset against its last commit, two with each other, more as a matrix, none for the whole
         store against the last commit.
         """
-        gc.freeze()
-        gc.disable()  # thousands of small values, none of them garbage
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         if self.rev is not None or not self.specs:
             return self._answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
