@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import string
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -74,6 +77,26 @@ def findings(text: str, **asked: Any) -> list[Finding]:
 def codes(text: str, **asked: Any) -> list[str]:
     """Return the codes the checks find in one preset that stands alone."""
     return sorted({finding.code for finding in findings(text, **asked)})
+
+
+class Checkout:
+    """A copy of the package with its records, to be changed, and its command."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.package = folder / "npuprof"
+        self.catalogue = self.package / "catalog"
+        shutil.copytree(REPOSITORY / "npuprof", self.package, ignore=shutil.ignore_patterns("__pycache__", "_built"))
+
+    def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
+        """Return what the copy's command prints, errors included."""
+        environment = {**os.environ, "PYTHONPATH": str(self.folder)}
+        done = subprocess.run(
+            [sys.executable, "-m", "npuprof", *words],
+            cwd=self.folder, env=environment, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, done.stdout
+        return done.stdout
 
 
 # -- hypothesis: what TOML can hold ------------------------------------------------------------------------------

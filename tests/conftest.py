@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from building import REPOSITORY, build_store
+from building import REPOSITORY, Checkout, build_store
 from hypothesis import HealthCheck, settings
 from repositories import ENVIRONMENT, Repo
 
@@ -125,6 +125,12 @@ def tensorflow() -> Any:
 def shipped() -> Path:
     """The presets of this repository."""
     return REPOSITORY / "profiles"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """A copy of the package that a test may change."""
+    return Checkout(tmp_path / "checkout")
 
 
 @pytest.fixture

@@ -50,20 +50,6 @@ def test_every_page_is_listed_and_no_name_stands_twice() -> None:
     assert [name for name, count in seen.items() if count > 1] == []
 
 
-def test_the_built_form_agrees_with_the_source() -> None:
-    for name, value in build.build_parts().items():
-        assert catalog.load_built_part(name) == value, f"{name}: run python -m npuprof.catalog.build"
-
-
-def test_the_built_form_is_literals_only() -> None:
-    for path in sorted((SOURCE / "_built").glob("*.py")):
-        assert not re.search(r"\bdatetime\b|\bnan\b|\binf\b", path.read_text().replace("'", "")) or path.stem not in (
-            "options",
-            "env",
-            "atc",
-        )
-
-
 @pytest.mark.parametrize(("section", "name"), ROWS)
 def test_every_row_says_what_it_is_and_names_its_source(section: str, name: str) -> None:
     text = catalog.find_record_texts(section, name)

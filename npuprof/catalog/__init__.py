@@ -1,9 +1,9 @@
 """What Ascend lets you set: session options, environment variables, ATC flags, estimator arguments, rules.
 
 The source is the TOML beside this file, one record each. Every record feeds code, checks, help, the editor
-schema and the documentation. Reading the source takes a hundred times longer than the rest of a command, so an
-installed npuprof carries it as Python literals (``_built``, made by ``build``); without them the source is
-read.
+schema and the documentation. Reading the source takes ten times longer than the rest of a command, so an
+installed npuprof carries it as Python literals (``_built``, made by ``build``); in a checkout ``checkout`` makes
+and keeps the same.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from importlib import import_module
 from typing import Any
 
 from npuprof.model import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: What stands before a name of each section where users read it, in the order of the catalogue.
 PREFIXES = {"options": "", "env": "env.", "estimator": "estimator.", "atc": "--"}
@@ -165,15 +169,22 @@ class Rule(Record):
     by_product: bool
 
 
+@cache
 def load_built_part(name: str) -> Any:
     """Return one part of the built form: a section, ``texts``, ``rules``, ``rule_texts``, ``pages``, ``releases``, ``products``."""
-    try:
-        return import_module(f"npuprof.catalog._built.{name}").DATA
-    except ModuleNotFoundError:
-        return import_module("npuprof.catalog.build").data()[name]
+    load_part = _find_checkout_loader()
+    return load_part(name) if load_part else import_module(f"npuprof.catalog._built.{name}").DATA
 
 
 @cache
+def _find_checkout_loader() -> Callable[[str], Any] | None:
+    try:
+        from npuprof.catalog.checkout import load_part
+    except ModuleNotFoundError:  # installed from a wheel
+        return None
+    return load_part
+
+
 def _load_records(section: str) -> dict[str, dict[str, Any]]:
     records: dict[str, dict[str, Any]] = load_built_part(section)
     return records

@@ -1,6 +1,6 @@
-"""Turn the TOML records into the form that an installed npuprof loads: ``python -m npuprof.catalog.build``.
+"""Turn the TOML records into the form that commands load; the build hook of the wheel. It checks nothing: the tests do.
 
-The same function is the build hook of the wheel. It checks nothing: the tests walk every record.
+No wheel carries this module. In a checkout, and in an editable install, ``checkout`` calls it after each change.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 from pprint import pformat
+from tempfile import TemporaryDirectory
 from typing import Any
 
 HERE = Path(__file__).parent
@@ -172,15 +173,18 @@ try:  # the build hook of the wheel
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
     class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg, misc, unused-ignore]
-        """Puts the built form into the wheel, and beside the source for an editable install."""
+        """Puts the built form into the wheel, unless it is that of an editable install, which reads the records."""
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
             """Write the modules before the files of the wheel are gathered."""
-            write_parts(HERE / "_built")
-            build_data["artifacts"].append("npuprof/catalog/_built/*.py")
+            self.made = TemporaryDirectory()
+            if version != "editable":
+                write_parts(Path(self.made.name))
+                build_data["force_include"][self.made.name] = "npuprof/catalog/_built"
+
+        def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+            """Take the modules away, once they are in the wheel."""
+            self.made.cleanup()
 
 except ImportError:
     pass
-
-if __name__ == "__main__":
-    write_parts(HERE / "_built")
