@@ -5,6 +5,7 @@ No wheel carries this module. In a checkout, and in an editable install, ``check
 
 from __future__ import annotations
 
+import ast
 import sys
 import tomllib
 from functools import cache
@@ -58,6 +59,7 @@ def build_parts() -> dict[str, Any]:
         for name, record in records.items():
             parts[section][name] = {_RENAMED_FIELDS.get(k, k): _freeze_lists(v) for k, v in record.items() if k not in prose}
             parts["texts"][section][name] = {k: v for k, v in record.items() if k in prose}
+    parts["targets"] = _collect_targets()
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["products"] = _read_toml_file("products.toml")
     parts["pages"] = _read_toml_file("pages.toml")
@@ -77,6 +79,17 @@ def write_parts(folder: Path) -> None:
 
 def _read_toml_file(name: str) -> dict[str, Any]:
     return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
+
+
+def _collect_targets() -> dict[str, str]:
+    """Return, for each target in the order of their places, the module of ``renderers`` whose table has it."""
+    found: list[tuple[int, str, str]] = []
+    for path in sorted((HERE.parent / "renderers").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and ast.unparse(node.targets[0]) == "TARGETS":
+                rows = zip(node.value.keys, node.value.values, strict=True)
+                found += [(row.args[0].value, name.value, path.stem) for name, row in rows]  # type: ignore[union-attr, attr-defined]
+    return {name: module for _, name, module in sorted(found)}
 
 
 def _freeze_lists(value: Any) -> Any:

@@ -35,13 +35,13 @@ def load_part(name: str) -> Any:
 
 @cache
 def _describe_records() -> str:
-    """Return what tells one state of the records, and of the code that reads them, from another."""
+    """Return what tells one state of the records, of the code that reads them, and of the targets, from another."""
     lines = [sys.implementation.cache_tag or sys.version]
-    for folder, _, names in os.walk(_HERE):
-        for name in sorted(names):
-            if name.endswith(".toml") or name in ("build.py", "condition.py", "releases.py"):
-                found = os.stat(os.path.join(folder, name))
-                lines.append(f"{folder}/{name} {found.st_mtime_ns} {found.st_size}")
+    for folder in (_HERE, os.path.join(_HERE, "options"), os.path.join(_HERE, os.pardir, "renderers")):
+        for file in sorted(os.scandir(folder), key=lambda file: file.name):
+            if file.name.endswith((".toml", ".py")):
+                found = file.stat()
+                lines.append(f"{file.path} {found.st_mtime_ns} {found.st_size}")
     return "\n".join(lines)
 
 

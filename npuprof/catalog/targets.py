@@ -1,20 +1,11 @@
 """The names of the render targets: what ``--to`` takes, and what an override may match."""
 
-#: Which module holds a target. One row a target: a command imports only the module it needs.
-MODULES = {
-    "session": "session",
-    "session-migrated": "migrated",
-    "init-resource": "migrated",
-    "estimator": "estimator",
-    "estimator-migrated": "migrated",
-    "keras": "migrated",
-    "initialize-system": "migrated",
-    "global-options": "global_options",
-    "atc": "atc",
-    "env-loader": "loader",
-    "toml": "plain",
-    "json": "plain",
-}
+from __future__ import annotations
+
+from npuprof.catalog import load_built_part
+
+#: Which module of ``renderers`` holds a target, gathered when the built form is made: a command imports only the module it needs.
+MODULES: dict[str, str] = load_built_part("targets")
 
 #: What ``match = { target = ... }`` may name: the exports of the environment are one target.
 NAMES = (*MODULES, "env")

@@ -1,4 +1,4 @@
-"""Write a config down: one module for each family of targets, each ending in its table ``TARGETS``."""
+"""Write a config down: one module for each family of targets, each ending in its table ``TARGETS``, a row a target."""
 
 from __future__ import annotations
 
@@ -29,11 +29,18 @@ class Rendered(Record):
 
 
 class Target(Record):
-    """One render target: ``write`` takes a config and whether only bare lines are wanted."""
+    """One render target: ``write`` takes a config and whether only bare lines are wanted.
 
+    ``place`` is its place in lists of all targets, a number that is written out. ``surface`` names the spellings of
+    options that it writes. ``renames`` tells whether its bare lines work on a ``config`` that may have another name.
+    """
+
+    place: int
     summary: str
     file: str
     write: Callable[[Config, bool], Rendered]
+    surface: str = ""
+    renames: bool = False
 
 
 def load_target(name: str) -> Target:

@@ -7,20 +7,13 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.model import Finding, NpuprofError
+from npuprof.renderers import MODULES, load_target
 from npuprof.renderers.stamp import stamp_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.catalog.structures import Structure
     from npuprof.resolve.config import Config
-
-#: The targets that a spelling in the catalogue serves.
-SURFACES: dict[str, tuple[str, ...]] = {
-    "session": ("session", "session-migrated", "init-resource", "estimator-migrated", "keras", "env-loader"),
-    "run_config": ("estimator",),
-    "global_options": ("global-options",),
-    "atc": ("atc",),
-}
 
 
 def add_render_header(config: Config, target: str, body: str) -> str:
@@ -117,7 +110,12 @@ def build_not_carried_error(config: Config, names: list[str], target: str, reaso
 
 def _build_not_carried_finding(config: Config, name: str, target: str, reason: str | None) -> Finding:
     option = catalog.find_option(name)
-    others = [other for surface in (option.spelling if option else ()) for other in SURFACES[surface] if other != target]
+    others = [
+        other
+        for surface in (option.spelling if option else ())
+        for other in MODULES
+        if other != target and load_target(other).surface == surface
+    ]
     hint = (
         f"it can be carried by {', '.join(others)}; unset it here, or in an [[override]] for this target"
         if others

@@ -71,7 +71,7 @@ session_config.graph_options.rewrite_options.memory_optimization = RewriterConfi
 def render_estimator(config: Config, inline: bool) -> Rendered:
     """Return the module with ``run_config(session_config=None)``, or the bare lines."""
     arguments, beside = _collect_run_arguments(config)
-    remarks, findings = find_companion_lines(config, "estimator")
+    remarks, findings = find_companion_lines(config)
     indent = "" if inline else "    "
     used = sorted({_CLASSES[part] for path in arguments for part in path[:-1]})
     given = [
@@ -262,5 +262,5 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
 
 
 TARGETS = {
-    "estimator": Target("TF 1.15: NPURunConfig with its nested configs", "estimator.py", render_estimator),
+    "estimator": Target(40, "TF 1.15: `NPURunConfig(...)` with its nested configs", "estimator.py", render_estimator, "run_config"),
 }

@@ -108,5 +108,7 @@ def _check_adapter_value(config: Config, name: str, value: Any) -> list[Finding]
 
 
 TARGETS = {
-    "global-options": Target("TF 2: npu.global_options() and npu.open()", "global_options.py", render_global_options),
+    "global-options": Target(
+        80, "TF 2: `npu.global_options()` and `npu.open()`", "global_options.py", render_global_options, "global_options"
+    ),
 }

@@ -79,5 +79,11 @@ def render_loader(config: Config, inline: bool) -> Rendered:
 
 
 TARGETS = {
-    "env-loader": Target("a script-side function that reads npuprof's variables", "env_loader.py", render_loader),
+    "env-loader": Target(
+        100,
+        "a function for the script that fills the parameter map from what `npuprof env` exported",
+        "env_loader.py",
+        render_loader,
+        "session",
+    ),
 }

@@ -7,7 +7,7 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import add_render_header, collect_sidecars, config_section, describe_left_out_sections
 from npuprof.renderers.python import format_call, format_literal
-from npuprof.renderers.quirks import build_render_finding, find_companion_lines
+from npuprof.renderers.quirks import SESSION_LOOP, build_render_finding, find_companion_lines
 from npuprof.renderers.session import format_bare_session, format_parameter_map, format_session_function, format_session_imports
 
 TYPE_CHECKING = False
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Shape(Record):
     """One target around ``session_config``: what it imports, its own functions, and the lines to paste.
 
-    ``doc`` and ``result`` belong to ``session_config``.
+    ``doc`` and ``result`` belong to ``session_config``. ``trains`` tells whether it is the session that trains, ``loop`` which
+    line of such a script makes the loop on the device.
     """
 
     bridge: tuple[str, ...]
@@ -29,6 +30,8 @@ class Shape(Record):
     doc: str = "Set the options in a tf.ConfigProto, a new one if none is given; return it."
     result: str = "config"
     standard: tuple[str, ...] = ()
+    trains: bool = True
+    loop: str = ""
 
 
 #: What the manual wants repeated in the session of initialize_system, and what its example sets there; options of
@@ -40,6 +43,7 @@ REPEATED = (
     "op_select_implmode", "optypelist_for_implmode",
 )  # fmt: skip
 
+_HOOK_LOOP = 'SetIterationsVarHook({count}) among the hooks, train_op = tf.group(train_op, name="IterationOp")'
 _SHAPES: dict[str, Shape] = {
     "session-migrated": Shape(
         ("npu_config_proto",),
@@ -50,6 +54,7 @@ _SHAPES: dict[str, Shape] = {
     npu_config_proto also sets allow_soft_placement and log_device_placement.
     """,
         "npu_config_proto(config_proto=config)",
+        loop=SESSION_LOOP,
     ),
     "init-resource": Shape(
         ("close_session", "init_resource", "shutdown_resource"),
@@ -85,6 +90,7 @@ finally:
     close_session(npu_sess)
 """,
         standard=("contextlib",),
+        trains=False,
     ),
     "keras": Shape(
         ("set_keras_session_npu_config",),
@@ -136,6 +142,7 @@ init_sess.close()
 """,
         "Set what counts when the system is initialised; return the tf.ConfigProto.",
         standard=("contextlib",),
+        trains=False,
     ),
 }
 
@@ -168,7 +175,7 @@ def _render_session_shape(
     config: Config, target: str, shape: Shape, names: list[str] | None, inline: bool, notes: tuple[str, ...]
 ) -> Rendered:
     files = {file: text for name, (file, text) in collect_sidecars(config).items() if names is None or name in names}
-    remarks, more = find_companion_lines(config, target)
+    remarks, more = find_companion_lines(config, shape.loop, shape.trains)
     lines = format_parameter_map(config, names, "" if inline else "    ", target)
     if inline:
         body = format_bare_session(lines, remarks, bool(files)) + shape.inline
@@ -215,7 +222,7 @@ def run_config(config=None):
     config = {made}
     return npu_run_config_init(run_config=config)
 '''
-    shape = Shape(("npu_run_config_init",), tail, tail)
+    shape = Shape(("npu_run_config_init",), tail, tail, loop=_HOOK_LOOP)
     return _render_session_shape(config, "estimator-migrated", shape, None, inline, describe_left_out_sections(config, "env", "atc"))
 
 
@@ -233,15 +240,18 @@ def _build_no_argument_finding(config: Config, name: str) -> Finding:
     return Finding("NP901", "error", what, why, "the target estimator can carry it", config.origin(key), key, (config.name,))
 
 
-_SUMMARIES = {
-    "session-migrated": "migrated scripts: the session's options through npu_config_proto",
-    "init-resource": "migrated scripts: the session of init_resource",
-    "keras": "migrated Keras scripts: set_keras_session_npu_config",
-    "initialize-system": "the session that runs initialize_system, with what must be repeated there",
-}
+def _build_target(place: int, name: str, summary: str, surface: str = "session") -> Target:
+    return Target(place, summary, f"{name.replace('-', '_')}.py", _build_migrated_writer(name), surface, renames=True)
+
+
 TARGETS = {
-    **{name: Target(_SUMMARIES[name], f"{name.replace('-', '_')}.py", _build_migrated_writer(name)) for name in _SHAPES},
+    "session-migrated": _build_target(20, "session-migrated", "the same through `npu_config_proto(config_proto=...)`"),
+    "init-resource": _build_target(30, "init-resource", "the session of `init_resource(config=...)`, with the shutdown"),
     "estimator-migrated": Target(
-        "migrated scripts: RunConfig through npu_run_config_init", "estimator_migrated.py", _render_migrated_estimator
+        50, "`npu_run_config_init(run_config=...)`", "estimator_migrated.py", _render_migrated_estimator, "session", renames=True
+    ),
+    "keras": _build_target(60, "keras", "`set_keras_session_npu_config(config=...)`"),
+    "initialize-system": _build_target(
+        70, "initialize-system", "the session that runs `initialize_system`, with the options that must be there", surface=""
     ),
 }

@@ -8,21 +8,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
-#: Where the loop on the device needs other lines of the script as well.
-_LOOPS = {
-    "session": "train_op = util.set_iteration_per_loop(sess, train_op, {count})",
-    "session-migrated": "train_op = util.set_iteration_per_loop(sess, train_op, {count})",
-    "estimator-migrated": 'SetIterationsVarHook({count}) among the hooks, train_op = tf.group(train_op, name="IterationOp")',
-}
-_ACCELERATED = ("session", "session-migrated", "estimator", "estimator-migrated", "keras", "env-loader")
+#: The line that makes the loop on the device in a script with a session of its own.
+SESSION_LOOP = "train_op = util.set_iteration_per_loop(sess, train_op, {count})"
 
 
-def find_companion_lines(config: Config, target: str) -> tuple[list[str], tuple[Finding, ...]]:
-    """Return the remarks for the rendered code, and findings, on lines that the script has to add."""
+def find_companion_lines(config: Config, loop: str = "", trains: bool = True) -> tuple[list[str], tuple[Finding, ...]]:
+    """Return the remarks for the rendered code, and findings, on lines that the script has to add.
+
+    ``trains`` tells whether the rendered session is the one that trains, ``loop`` which line of its script makes the loop on the
+    device, empty where no line is needed.
+    """
     remarks: list[str] = []
     findings: list[Finding] = []
     mode = config.settings.get("experimental_accelerate_train_mode")
-    if mode is not None and target in _ACCELERATED:
+    if mode is not None and trains:
         trigger = mode[1] if isinstance(mode, list) and len(mode) > 1 else str(mode).split("|")[1:2]
         loss = trigger == "loss" or trigger == ["loss"]
         hook = f"TellMeStepOrLossHook({'loss=..., final_loss=...' if loss else 'step=..., total_step=...'})"
@@ -40,8 +39,8 @@ def find_companion_lines(config: Config, target: str) -> tuple[list[str], tuple[
             )
         )
     count = config.settings.get("iterations_per_loop", 1)
-    if target in _LOOPS and type(count) is int and count > 1:
-        line = _LOOPS[target].format(count=count)
+    if loop and type(count) is int and count > 1:
+        line = loop.format(count=count)
         remarks += ["The loop on the device needs this in the script as well:", line]
         findings.append(
             build_render_finding(

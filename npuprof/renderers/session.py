@@ -136,9 +136,9 @@ def format_bare_session(lines: str, remarks: Iterable[str] = (), files: bool = F
 def _find_session_companions(config: Config) -> tuple[list[str], tuple[Finding, ...]]:
     if not {"experimental_accelerate_train_mode", "iterations_per_loop"} & config.settings.keys():
         return [], ()
-    from npuprof.renderers.quirks import find_companion_lines
+    from npuprof.renderers.quirks import SESSION_LOOP, find_companion_lines
 
-    return find_companion_lines(config, "session")
+    return find_companion_lines(config, SESSION_LOOP)
 
 
 def render_session(config: Config, inline: bool) -> Rendered:
@@ -157,5 +157,12 @@ def render_session(config: Config, inline: bool) -> Rendered:
 
 
 TARGETS = {
-    "session": Target("TF 1.15: tf.ConfigProto with NpuOptimizer", "session.py", render_session),
+    "session": Target(
+        10,
+        "TF 1.15: `tf.ConfigProto` with `NpuOptimizer`, remapping and memory_optimization off",
+        "session.py",
+        render_session,
+        "session",
+        renames=True,
+    ),
 }

@@ -26,8 +26,6 @@ _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
 _FACT = re.compile(r"# (target|variable|cann|product|shell): (\S+)")
 _TEXT = "# text: sha256:"
 
-#: Targets whose lines work on a ``config`` that is there; it may have another name in the script.
-RENAMED_TARGETS = ("session", "session-migrated", "init-resource", "estimator-migrated", "keras", "initialize-system")
 SHELLS = {".fish": "fish", ".csh": "tcsh", ".tcsh": "tcsh", ".zsh": "zsh", ".ps1": "pwsh", ".sh": "bash", ".bash": "bash", ".ksh": "sh"}
 
 
@@ -133,7 +131,7 @@ class Injector:
             raise NpuprofError([Finding("NP902", "error", f"the target {target} cannot stand in a block", "", "use session")])
         body = rest.partition("\n")[2]
         variable = facts.get("variable", "config")
-        if variable != "config" and target in RENAMED_TARGETS:
+        if variable != "config" and works_on_config(target):
             body = rename_config_variable(body, variable)
         more = "".join(f"# {fact}: {facts[fact]}\n" for fact in ("variable", "cann", "product", "shell") if fact in facts)
         return stamp_text(head + more, body), sidecars
@@ -155,6 +153,11 @@ class Injector:
         facts = {**block.facts, **(given or {})}
         text, sidecars = self.render_block(name or block.spec, facts)
         return RefreshedBlock(block, compare_rendered(block.text, text), text, sidecars)
+
+
+def works_on_config(target: str) -> bool:
+    """Return whether the lines of a target work on a ``config`` that is there; it may have another name in the script."""
+    return target in renderers.MODULES and renderers.load_target(target).renames
 
 
 def rename_config_variable(body: str, variable: str) -> str:

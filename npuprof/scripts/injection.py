@@ -148,7 +148,7 @@ def _find_place(asked: Asked, data: bytes) -> _Place:
     if script.tree is None:
         raise NpuprofError(script.problems)
     made = _find_config_statements(script.tree)
-    if target not in (None, *blocks.RENAMED_TARGETS):
+    if target is not None and not blocks.works_on_config(target):
         raise _build_place_error(
             file, "where should the block go?", f"Nothing in the script tells it for {target}.", "name the line with --line"
         )
