@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from npuprof import catalog, renderers
+from npuprof.renderers.files import FORMATS
+from npuprof.renderers.shell import SHELLS
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
@@ -70,16 +74,43 @@ def test_continuous_integration_runs_the_test_command_of_the_readme():
     assert blocks("sh")[1].strip() in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def test_the_numbers_of_the_catalogue_are_true():
-    from npuprof import catalog
-
+def format_counts():
     counted = [len(catalog.record_names(section)) for section in ("options", "env", "atc")]
-    assert "{} options, {} environment variables and {} ATC flags".format(*counted) in README
+    return "{} options, {} environment variables and {} ATC flags".format(*counted)
 
 
-def test_every_verb_and_target_is_in_the_reference():
-    from npuprof import renderers
+def format_formats():
+    return ", ".join(f"`{name}`" for name in FORMATS)
+
+
+def format_targets():
+    return format_table(("target", "form"), ((f"`{name}`", renderers.load_target(name).summary) for name in renderers.MODULES))
+
+
+def format_shells():
+    return format_table(("shell", "line to type"), ((name, f"`` {shell.use} ``") for name, shell in SHELLS.items()))
+
+
+def format_table(head, rows):
+    lines = ["| {} | {} |".format(*head), "|---|---|", *("| {} | {} |".format(*(cell.replace("|", r"\|") for cell in row)) for row in rows)]
+    return "\n".join(["", *lines, ""])
+
+
+def test_the_blocks_of_the_readme_say_what_there_is(request):
+    path = ROOT / "README.md"
+    text = path.read_text(encoding="utf-8")
+    for make in (format_counts, format_formats, format_targets, format_shells):
+        mark = f"<!-- {make.__name__.removeprefix('format_')} -->"
+        head, _, rest = text.partition(mark)
+        _, end, tail = rest.partition("<!-- end -->")
+        assert end, f"README.md has no block {mark}"
+        text = "".join((head, mark, make(), end, tail))
+    if request.config.getoption("--update-golden"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), "README.md is out of date; write its blocks anew with --update-golden"
+
+
+def test_every_verb_is_in_the_reference():
     from npuprof.commands.registry import list_verbs
 
-    names = [*renderers.MODULES, *(" ".join(names) for names, verb in list_verbs() if not verb.hidden)]
-    assert [name for name in names if f"`{name}" not in README] == []
+    assert [names for names, verb in list_verbs() if not verb.hidden and f"`{' '.join(names)}" not in README] == []

@@ -36,10 +36,15 @@ def command(run: Any, monkeypatch: pytest.MonkeyPatch) -> record.Command:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[f"{scenario.room}: {scenario.name}" for scenario in SCENARIOS])
-def test_a_scenario_goes_as_it_was_recorded(scenario: record.Scenario, tmp_path: Path, command: record.Command) -> None:
+def test_a_scenario_goes_as_it_was_recorded(
+    scenario: record.Scenario, tmp_path: Path, command: record.Command, request: pytest.FixtureRequest
+) -> None:
     before = scenario.recording.read_bytes().decode() if scenario.recording.exists() else ""
     now = record.play(scenario, tmp_path / "recorded", command)
-    if now != before:
+    if request.config.getoption("--update-golden"):
+        scenario.recording.parent.mkdir(parents=True, exist_ok=True)
+        scenario.recording.write_bytes(now.encode())
+    elif now != before:
         accept = f"python tests/recorded/record.py --accept {shlex.quote(scenario.name)}"
         rows = difflib.unified_diff(before.split("\n"), now.split("\n"), "recorded", "now", lineterm="", n=5)
         pytest.fail("\n".join([*rows, "", f"where that is meant to be: {accept}"]), pytrace=False)
