@@ -50,6 +50,13 @@ def test_every_page_is_listed_and_no_name_stands_twice() -> None:
     assert [name for name, count in seen.items() if count > 1] == []
 
 
+def test_what_a_release_did_to_an_option_is_told_by_the_release_alone() -> None:
+    dated = {"choices_since", "choices_until", "default_since", "deprecated_since", "meanings_since", "missing_in", "removed_in"}
+    for page in build.PAGES:
+        for name, record in toml(f"options/{page}.toml").items():
+            assert not dated & record.keys(), f"{name}: it belongs into releases.toml"
+
+
 @pytest.mark.parametrize(("section", "name"), ROWS)
 def test_every_row_says_what_it_is_and_names_its_source(section: str, name: str) -> None:
     text = catalog.find_record_texts(section, name)

@@ -41,17 +41,19 @@ _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 @cache
 def build_parts() -> dict[str, Any]:
     """Return every part of the built form by the name of its module."""
-    releases = _read_toml_file("releases.toml")["release"]
-    options: dict[str, Any] = {}
-    for page in PAGES:
-        for name, record in _read_toml_file(f"options/{page}.toml").items():
-            options[name] = {"page": page, **record, "states": _compute_release_states(record, releases)}
+    history = _read_toml_file("releases.toml")
+    releases = history["release"]
     sections = {
-        "options": options,
+        "options": _read_options(releases),
         "env": _read_toml_file("env.toml"),
         "atc": _read_toml_file("atc.toml"),
         "estimator": _read_toml_file("estimator.toml"),
     }
+    options = sections["options"]
+    for release in releases:
+        for section in ("env", "atc", "estimator"):
+            for name, change in release.get(section, {}).items():
+                sections[section][name] = _merge_fields(sections[section].get(name, {}), change)
     parts: dict[str, Any] = {section: {} for section in SECTIONS}
     parts["texts"] = {section: {} for section in SECTIONS}
     for section, records in sections.items():
@@ -63,7 +65,7 @@ def build_parts() -> dict[str, Any]:
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["products"] = _read_toml_file("products.toml")
     parts["pages"] = _read_toml_file("pages.toml")
-    parts["migrations"] = _build_migrations(_read_toml_file("migrations.toml"))
+    parts["migrations"] = _build_migrations(history)
     parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"])
     return parts
 
@@ -96,6 +98,55 @@ def _freeze_lists(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_freeze_lists, value))
     return {key: _freeze_lists(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the options page by page, each as all releases together have made it."""
+    pages = {page: _read_toml_file(f"options/{page}.toml") for page in PAGES}
+    homes = {name: page for page, records in pages.items() for name in records}
+    for release in releases:
+        for name, change in release.get("options", {}).items():
+            if name in homes:
+                _change_option(pages[homes[name]][name], release["name"], dict(change))
+            elif "page" in change:
+                homes[name] = change["page"]
+                pages[homes[name]][name] = {**change, "since": release["name"]}
+            else:
+                raise ValueError(f"releases.toml: {release['name']} changes {name}, which stands on no page, and names none")
+    return {
+        name: {"page": page, **record, "states": _compute_release_states(record, releases)}
+        for page, records in pages.items()
+        for name, record in records.items()
+    }
+
+
+def _change_option(record: dict[str, Any], release: str, change: dict[str, Any]) -> None:
+    """Lay what a release did to an option over its record."""
+    for value in change.pop("choices", ()):
+        record.setdefault("choices_since", {})[str(value)] = release
+        if value not in record["choices"]:
+            record["choices"].append(value)
+    for value in change.pop("refuses", ()):
+        record.setdefault("choices_until", {})[str(value)] = release
+        record["choices"].remove(value)
+    if "default" in change:
+        born = {record["since"]: record["default"]} if "default" in record else {}
+        record.setdefault("default_since", born)[release] = change["default"]
+    for mark in ("deprecated", "no_effect"):
+        if mark in change:
+            record[f"{mark}_since"] = release
+    if change.pop("removed", False):
+        record["removed_in"] = release
+    if change.pop("missing", False):
+        record.setdefault("missing_in", []).append(release)
+    if "meaning" in change:
+        record.setdefault("meanings_since", {})[release] = change.pop("meaning")
+    record.update(_merge_fields(record, change))
+
+
+def _merge_fields(record: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with the fields of a change: tables are joined, all else is replaced."""
+    return record | {key: record.get(key, {}) | value if isinstance(value, dict) else value for key, value in change.items()}
 
 
 def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
@@ -164,16 +215,23 @@ def _is_product_dependent(trees: list[Any], options: dict[str, Any]) -> bool:
     return any(path[0] == "product" or "default_by_product" in options.get(path[0], {}) for path in paths)
 
 
-def _build_migrations(source: dict[str, Any]) -> dict[str, Any]:
-    steps = tuple(
+def _build_migrations(history: dict[str, Any]) -> dict[str, Any]:
+    """Return how presets move from release to release: the steps in the order of their rules."""
+    steps = [
         (
-            row["rule"], row["option"], condition.parse_condition(row["when"]), row["since"], row["loss"], row["action"], row.get("to", ""),
-            tuple(row.get("values", {}).items()), tuple(row.get("scenarios", ())), row["why"], row["decide"], row["source"],
+            row["rule"], row["option"], condition.parse_condition(row["when"]), release["name"], row["loss"], row["action"],
+            row.get("to", ""), tuple(row.get("values", {}).items()), tuple(row.get("scenarios", ())), row["why"], row["decide"],
+            row["source"],
         )
-        for row in source["step"]
-    )  # fmt: skip
-    defaults = tuple((row["option"], row.get("unless", ""), row["since"], row["before"], row["after"]) for row in source["default"])
-    return {"steps": steps, "defaults": defaults, "unchanged": _freeze_lists(source["unchanged"])}
+        for release in history["release"] for row in release.get("step", ())
+    ]  # fmt: skip
+    steps.sort(key=lambda step: int(step[0].removeprefix("M")))
+    defaults = tuple(
+        (row["option"], row.get("unless", ""), release["name"], row["before"], row["after"])
+        for release in history["release"]
+        for row in release.get("default", ())
+    )
+    return {"steps": tuple(steps), "defaults": defaults}
 
 
 def _collect_condition_settings(tree: Any) -> tuple[str, ...]:
