@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from npuprof import catalog, renderers
+from npuprof.document.profile import PROFILE_KEYS
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS
 
@@ -68,6 +70,11 @@ def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path):
     for words in (["check", "shown", "--strict"], ["render", "shown", "-o", "out"], ["render", "shown", "--to", "estimator", "-o", "out"]):
         done = subprocess.run([sys.executable, "-m", "npuprof", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_profile_file_shows_every_key():
+    (shown,) = blocks("toml")
+    assert list(tomllib.loads(shown)["profile"]) == list(PROFILE_KEYS)
 
 
 def test_continuous_integration_runs_the_test_command_of_the_readme():

@@ -11,6 +11,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases, sidecars
 from npuprof.catalog.launchers import FACTS
+from npuprof.document.profile import MATCH_KEYS, NAMES, PROFILE_KEYS, SWITCH, TEXT
 from npuprof.model import SCENARIOS
 
 Schema = dict[str, Any]
@@ -59,24 +60,13 @@ def _build_common_schemas() -> Schema:
 
 
 def _build_profile_table_schema() -> Schema:
-    names = {"$ref": "#/$defs/names"}
-    families = products.product_names()
-    return _table_schema(
-        {
-            "description": {"type": "string", "description": "When to use the preset."},
-            "extends": {**names, "description": "The presets it builds on; later wins."},
-            "scenario": {"enum": list(SCENARIOS), "description": "What the preset is for."},
-            "cann": {
-                "type": "string",
-                "description": f'CANN releases it is meant for, as ">=8.0,<10"; known up to {releases.load_releases()[-1]}.',
-            },
-            "products": {**_list_schema({"type": "string"}), "description": f"Product families it is meant for: {', '.join(families)}."},
-            "abstract": {"type": "boolean", "description": "Whether it is only there to be extended."},
-            "owner": {"type": "string", "description": "Who looks after it."},
-            "unset": {**names, "description": "Inherited keys to clear: option names, or section.name."},
-            "locked": {**names, "description": "Keys that whoever extends the preset may not change."},
-        }
-    )
+    kinds: dict[str, Schema] = {TEXT: {"type": "string"}, NAMES: {"$ref": "#/$defs/names"}, SWITCH: {"type": "boolean"}}
+    found = {name: {**kinds[key.kind], "description": key.help} for name, key in PROFILE_KEYS.items()}
+    found["scenario"] = {"enum": list(SCENARIOS), "description": found["scenario"]["description"]}
+    found["cann"]["description"] += f"; known up to {releases.load_releases()[-1]}."
+    known = f"{found['products']['description']}: {', '.join(products.product_names())}."
+    found["products"] = {**_list_schema({"type": "string"}), "description": known}
+    return _table_schema(found)
 
 
 def _build_append_schema() -> Schema:
@@ -95,7 +85,7 @@ _APPENDED: Schema = {"type": ["array", "object", "string"]}
 
 def _build_override_schema(refs: Schema) -> Schema:
     one = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/names"}]}
-    match = {**_table_schema(dict.fromkeys(("product", "cann", "scenario", "target"), one)), "minProperties": 1}
+    match = {**_table_schema(dict.fromkeys(MATCH_KEYS, one)), "minProperties": 1}
     names = {"$ref": "#/$defs/names"}
     parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/$defs/append"}}
     return {**_table_schema(parts, ["match"]), "description": "Values that hold only where the match is met."}

@@ -73,7 +73,7 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
             "",
             "widen cann in [profile], or check another release",
         )
-        yield view.build_finding(fault, "profile.cann", _find_claim_origin(view, "cann"))
+        yield view.build_finding(fault, "profile.cann", view.config.find_profile_origin("cann"))
     meant = view.config.products
     if (
         product
@@ -87,7 +87,7 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
             "",
             "add the product to [profile], or check another one",
         )
-        yield view.build_finding(fault, "profile.products", _find_claim_origin(view, "products"))
+        yield view.build_finding(fault, "profile.products", view.config.find_profile_origin("products"))
 
 
 @cache
@@ -126,11 +126,6 @@ def _find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Faul
         if name not in targets.NAMES:
             hint = did_you_mean(name, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
             yield Fault("NP902", "error", f"unknown target {name!r}", never, hint), ("target", index)
-
-
-def _find_claim_origin(view: View, name: str) -> Any:
-    writer = next(profile for profile in reversed(view.config.lineage) if name in profile.table)
-    return writer.origin("profile", name)
 
 
 def _find_release_faults(view: View, option: Option, value: Any) -> Iterator[Fault]:

@@ -14,20 +14,45 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document import Document
 
-_KINDS: dict[str, tuple[str, str]] = {
-    "description": ("text", '"when to use this preset"'),
-    "extends": ("a list of names", '["base/training"]'),
-    "scenario": ("text", '"training"'),
-    "cann": ("text", '">=8.0,<10"'),
-    "products": ("a list of names", '["atlas-a2"]'),
-    "abstract": ("true or false", "true"),
-    "owner": ("text", '"nlp-team"'),
-    "unset": ("a list of names", '["dump_path"]'),
-    "locked": ("a list of names", '["hccl_timeout"]'),
+
+class ProfileKey(Record):
+    """One key of ``[profile]``: what it takes, as in messages, an example, and what it is for.
+
+    ``inherited`` keys belong to the result: the nearest profile that has one decides. In the list of an ``unordered`` key
+    the order means nothing, in that of one that ``names_settings`` stand keys.
+    """
+
+    kind: str
+    example: str
+    help: str
+    inherited: bool = False
+    unordered: bool = False
+    names_settings: bool = False
+
+
+TEXT, NAMES, SWITCH = "text", "a list of names", "true or false"
+#: The keys of ``[profile]`` in the order in which they are written.
+PROFILE_KEYS = {
+    "description": ProfileKey(TEXT, '"when to use this preset"', "When to use the preset."),
+    "extends": ProfileKey(NAMES, '["base/training"]', "The presets it builds on; later wins."),
+    "scenario": ProfileKey(TEXT, '"training"', "What the preset is for.", inherited=True),
+    "cann": ProfileKey(TEXT, '">=8.0,<10"', 'CANN releases it is meant for, as ">=8.0,<10"', inherited=True),
+    "products": ProfileKey(NAMES, '["atlas-a2"]', "Product families it is meant for", inherited=True, unordered=True),
+    "abstract": ProfileKey(SWITCH, "true", "Whether it is only there to be extended."),
+    "owner": ProfileKey(TEXT, '"nlp-team"', "Who looks after it."),
+    "unset": ProfileKey(
+        NAMES, '["dump_path"]', "Inherited keys to clear: option names, or section.name.", unordered=True, names_settings=True
+    ),
+    "locked": ProfileKey(
+        NAMES, '["hccl_timeout"]', "Keys that whoever extends the preset may not change.", unordered=True, names_settings=True
+    ),
 }
+#: Those that belong to the result.
+INHERITED_KEYS = tuple(name for name, key in PROFILE_KEYS.items() if key.inherited)
+#: What ``match`` of an override may ask for.
+MATCH_KEYS = ("product", "cann", "scenario", "target")
 _TABLES = ("profile", *SECTIONS, "append", "override")
 _OVERRIDE = ("match", "unset", *SECTIONS, "append")
-_MATCH = ("product", "cann", "scenario", "target")
 
 
 class Override(Record):
@@ -106,13 +131,12 @@ class _Reader:
         good: dict[str, Any] = {}
         for name, value in table.items():
             path = ("profile", name)
-            if name not in _KINDS:
-                self.add_problem(
-                    "NP006", f"unknown key {name!r} in [profile]", path, did_you_mean(name, _KINDS, f"known are {', '.join(_KINDS)}")
-                )
-            elif not _is_of_kind(_KINDS[name][0], value):
-                kind, example = _KINDS[name]
-                self.add_problem("NP007", f"{name!r} must be {kind}", path, f"write {name} = {example}")
+            key = PROFILE_KEYS.get(name)
+            if key is None:
+                hint = did_you_mean(name, PROFILE_KEYS, f"known are {', '.join(PROFILE_KEYS)}")
+                self.add_problem("NP006", f"unknown key {name!r} in [profile]", path, hint)
+            elif not _is_of_kind(key.kind, value):
+                self.add_problem("NP007", f"{name!r} must be {key.kind}", path, f"write {name} = {key.example}")
             elif name == "scenario" and value not in SCENARIOS:
                 self.add_problem(
                     "NP007", f"unknown scenario {value!r}", path, did_you_mean(value, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
@@ -179,14 +203,14 @@ class _Reader:
             match = {}
         wanted: dict[str, tuple[str, ...]] = {}
         for name, value in match.items():
-            if name not in _MATCH:
+            if name not in MATCH_KEYS:
                 self.add_problem(
                     "NP006",
                     f"unknown key {name!r} in match",
                     (*path, "match", name),
-                    did_you_mean(name, _MATCH, f"known are {', '.join(_MATCH)}"),
+                    did_you_mean(name, MATCH_KEYS, f"known are {', '.join(MATCH_KEYS)}"),
                 )
-            elif _is_of_kind("text", value) or _is_of_kind("a list of names", value):
+            elif _is_of_kind(TEXT, value) or _is_of_kind(NAMES, value):
                 wanted[name] = (value,) if isinstance(value, str) else tuple(value)
                 for scenario in wanted[name] if name == "scenario" else ():
                     if scenario not in SCENARIOS:
@@ -195,15 +219,15 @@ class _Reader:
             else:
                 self.add_problem("NP007", f"{name!r} must be text or a list of texts", (*path, "match", name), f'write {name} = "..."')
         unset = block.get("unset", [])
-        if not _is_of_kind("a list of names", unset):
+        if not _is_of_kind(NAMES, unset):
             self.add_problem("NP007", "'unset' must be a list of names", (*path, "unset"), 'write unset = ["dump_path"]')
             unset = []
         return Override(wanted, self.steps(block, path, unset, (*path, "unset")), f"override {index + 1}")
 
 
 def _is_of_kind(kind: str, value: Any) -> bool:
-    if kind == "text":
+    if kind == TEXT:
         return isinstance(value, str)
-    if kind == "true or false":
+    if kind == SWITCH:
         return isinstance(value, bool)
     return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.document import keys
+from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import SECTIONS
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import add_render_header, config_section
@@ -32,6 +33,12 @@ def build_config_fields(config: Config) -> dict[str, Any]:
     }
 
 
+def collect_profile_head(config: Config) -> dict[str, Any]:
+    """Return what ``[profile]`` of the flattened profile holds: its description, and what is inherited."""
+    head = {"description": config.description, **{name: config.find_profile_value(name) for name in INHERITED_KEYS}}
+    return {name: value for name, value in head.items() if value}
+
+
 def render_json(config: Config, inline: bool) -> Rendered:
     """Return the JSON form."""
     return Rendered(format_json_answer(build_config_fields(config)))
@@ -39,8 +46,7 @@ def render_json(config: Config, inline: bool) -> Rendered:
 
 def render_toml(config: Config, inline: bool) -> Rendered:
     """Return a profile without parents that resolves to the same settings."""
-    head = {"description": config.description, "scenario": config.scenario, "cann": config.cann, "products": list(config.products)}
-    tables = {"profile": {name: value for name, value in head.items() if value}}
+    tables = {"profile": collect_profile_head(config)}
     tables.update({name: found for name in SECTIONS if (found := config_section(config, name))})
     lines = (
         f"[{name}]\n" + "".join([f"{keys.format_key_segment(key)} = {keys.format_toml_value(value)}\n" for key, value in table.items()])

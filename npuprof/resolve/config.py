@@ -106,6 +106,10 @@ class Config:
                 return profile.table[name]
         return None
 
+    def find_profile_origin(self, name: str) -> Origin | None:
+        """Return where the key of ``[profile]`` stands that decides, None where no profile has it."""
+        return next((profile.origin("profile", name) for profile in reversed(self.lineage) if name in profile.table), None)
+
     @property
     def description(self) -> str:
         """The profile's own description."""
