@@ -6,15 +6,13 @@ inherited) is left to ``check``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof import catalog
-from npuprof.catalog import products, releases, sidecars
+from npuprof.catalog import products, releases
 from npuprof.catalog.launchers import FACTS
+from npuprof.catalog.shapes import Schema, list_schema, table_schema
+from npuprof.catalog.structures import STRUCTURES
 from npuprof.document.profile import MATCH_KEYS, NAMES, PROFILE_KEYS, SWITCH, TEXT
 from npuprof.model import SCENARIOS
-
-Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -52,8 +50,8 @@ def build_profile_schema() -> Schema:
 
 def _build_common_schemas() -> Schema:
     return {
-        "names": _list_schema({"type": "string"}),
-        "launcher": _table_schema(
+        "names": list_schema({"type": "string"}),
+        "launcher": table_schema(
             {"launcher": {"enum": list(FACTS)}}, ["launcher"], "Filled at start, for each process, from the launcher."
         ),
     }
@@ -65,8 +63,8 @@ def _build_profile_table_schema() -> Schema:
     found["scenario"] = {"enum": list(SCENARIOS), "description": found["scenario"]["description"]}
     found["cann"]["description"] += f"; known up to {releases.load_releases()[-1]}."
     known = f"{found['products']['description']}: {', '.join(products.product_names())}."
-    found["products"] = {**_list_schema({"type": "string"}), "description": known}
-    return _table_schema(found)
+    found["products"] = {**list_schema({"type": "string"}), "description": known}
+    return table_schema(found)
 
 
 def _build_append_schema() -> Schema:
@@ -77,7 +75,7 @@ def _build_append_schema() -> Schema:
         "options": {"type": "object", "properties": listed},
         **dict.fromkeys(("env", "estimator", "atc"), free),
     }
-    return {**_table_schema(sections), "description": "What is added to inherited lists instead of replacing them."}
+    return {**table_schema(sections), "description": "What is added to inherited lists instead of replacing them."}
 
 
 _APPENDED: Schema = {"type": ["array", "object", "string"]}
@@ -85,14 +83,14 @@ _APPENDED: Schema = {"type": ["array", "object", "string"]}
 
 def _build_override_schema(refs: Schema) -> Schema:
     one = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/names"}]}
-    match = {**_table_schema(dict.fromkeys(MATCH_KEYS, one)), "minProperties": 1}
+    match = {**table_schema(dict.fromkeys(MATCH_KEYS, one)), "minProperties": 1}
     names = {"$ref": "#/$defs/names"}
     parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/$defs/append"}}
-    return {**_table_schema(parts, ["match"]), "description": "Values that hold only where the match is met."}
+    return {**table_schema(parts, ["match"]), "description": "Values that hold only where the match is met."}
 
 
 def _build_options_schema() -> Schema:
-    return _table_schema({name: _build_option_schema(option) for name in catalog.record_names() if (option := catalog.find_option(name))})
+    return table_schema({name: _build_option_schema(option) for name in catalog.record_names() if (option := catalog.find_option(name))})
 
 
 def _build_option_schema(option: catalog.Option) -> Schema:
@@ -104,7 +102,7 @@ def _build_option_schema(option: catalog.Option) -> Schema:
     plain = _build_plain_option_schema(option)
     if not option.structure:
         return found | plain
-    return {**found, "anyOf": [plain, SHAPES[option.structure]]}
+    return {**found, "anyOf": [plain, STRUCTURES[option.structure].schema]}
 
 
 def _build_plain_option_schema(option: catalog.Option) -> Schema:
@@ -155,7 +153,7 @@ def _build_variable_schema(variable: catalog.Variable) -> Schema:
 
 def _build_arguments_schema() -> Schema:
     known = [argument for name in catalog.record_names("estimator") if (argument := catalog.find_argument(name))]
-    return _table_schema(
+    return table_schema(
         {
             argument.name: _description_schema("estimator", argument.name) | _build_value_schema(argument)
             for argument in known
@@ -174,7 +172,7 @@ def _build_flags_schema() -> Schema:
             found[name]["pattern"] = f"^(?:{flag.pattern})$"
         if flag.deprecated:
             found[name]["deprecated"] = True
-    return _table_schema(found)
+    return table_schema(found)
 
 
 def _build_value_schema(record: catalog.Argument | catalog.Flag) -> Schema:
@@ -197,70 +195,3 @@ def _description_schema(section: str, name: str) -> Schema:
     if (example := text.get("example")) is not None:
         found["examples"] = [example]
     return found
-
-
-def _table_schema(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:
-    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return found | ({"required": required} if required else {}) | ({"description": description} if description else {})
-
-
-def _list_schema(items: Schema, low: int = 0) -> Schema:
-    return {"type": "array", "items": items, **({"minItems": low} if low else {})}
-
-
-def _map_schema(values: Schema, low: int = 1) -> Schema:
-    return {"type": "object", "additionalProperties": values, **({"minProperties": low} if low else {})}
-
-
-_NAME: Schema = {"type": "string", "minLength": 1}
-_COUNT: Schema = {"type": "integer", "minimum": 1}
-_SWITCH: Schema = {"enum": ["on", "off"]}
-_MODES: Schema = _map_schema({"enum": list(sidecars.IMPLEMENTATION_MODES)}, 0)
-_MOVES: Schema = _table_schema({"to-add": _list_schema(_NAME), "to-remove": _list_schema(_NAME)})
-_WHOLE: Schema = {"type": "integer", "minimum": 0}
-_SIZE: Schema = {"anyOf": [{"type": "integer", "minimum": -1}, {"type": "string", "pattern": "^[0-9]+~[0-9]+$"}]}
-
-#: The structured form of each structure, by its name in the catalogue.
-SHAPES: dict[str, Schema] = {
-    "words": _list_schema(_NAME, 1),
-    "names": _list_schema(_NAME, 1),
-    "ids": _list_schema(_WHOLE, 1),
-    "shapes": _map_schema(_list_schema({"type": "integer", "minimum": -1}, 1)),
-    "size-profiles": _list_schema(_list_schema(_WHOLE, 1), 1),
-    "steps": _list_schema({"anyOf": [_WHOLE, {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}]}, 1),
-    "counts": _map_schema(_COUNT),
-    "cores": {**_list_schema(_COUNT, 2), "maxItems": 2},
-    "node-ranges": {**_list_schema({**_list_schema(_list_schema(_NAME, 1), 2), "maxItems": 2}, 1), "maxItems": 1},
-    "acceleration": {
-        "type": "array",
-        "prefixItems": [{"enum": ["fast", "fast1"]}, {"enum": ["step", "loss"]}, {"type": "number"}],
-        "minItems": 2,
-        "maxItems": 3,
-    },
-    "shape-ranges": {**_table_schema({kind: _list_schema(_list_schema(_SIZE), 1) for kind in ("getnext", "data")}), "minProperties": 1},
-    "switches": _map_schema(_SWITCH),
-    "json": {"type": "object"},
-    "mixlist": _table_schema(dict.fromkeys(("black-list", "white-list", "gray-list"), _MOVES)),
-    "op-precision": _table_schema({"ByOpType": _MODES, "ByNodeName": _MODES}),
-    "custom-dtypes": _map_schema(
-        {**_table_schema({side: _list_schema({"type": "string"}) for side in ("InputDtype", "OutputDtype")}), "minProperties": 1}
-    ),
-    "fusion-switch": _table_schema(
-        {
-            "Switch": _table_schema({"GraphFusion": _map_schema(_SWITCH, 0), "UBFusion": _map_schema(_SWITCH, 0)}),
-            "Priority": {},
-            "ExceptionalPassOfO1Level": {},
-        }
-    ),
-    "op-debug": _table_schema(
-        {"op_debug_config": _list_schema({"enum": list(sidecars.DEBUG_OPTIONS)}, 1), "op_debug_list": _list_schema(_NAME)}
-    ),
-    "aoe-config": _table_schema(
-        {
-            "tune_ops_name": _list_schema(_NAME),
-            "tune_ops_type": _list_schema(_NAME),
-            "tune_optimization_level": {"enum": ["O1", "O2"]},
-            "feature": _list_schema({"enum": ["deeper_opat", "nonhomo_split"]}),
-        }
-    ),
-}

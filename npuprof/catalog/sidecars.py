@@ -9,13 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from npuprof.model import Path, Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-Fault = tuple[Path, str, str]
+from npuprof.catalog.shapes import NAME, SWITCH, Fault, Schema, Structure, list_schema, map_schema, table_schema
+from npuprof.document.keys import is_no_number
+from npuprof.model import Path
 
 IMPLEMENTATION_MODES = (
     "high_performance", "high_precision", "super_performance", "enable_float_32_execution",
@@ -32,15 +28,22 @@ _ROLES = {frozenset(roles.split()) for roles in (
 )}  # fmt: skip
 
 
-class Sidecar(Record):
-    """The format of one sidecar file; see ``Structure`` for the fields they share."""
-
-    file: str
-    shape: str
-    parse: Callable[[str], Any]
-    format: Callable[[Any], str]
-    faults: Callable[[Any], list[Fault]]
-    unordered: bool = False
+_MIXLIST = table_schema(
+    dict.fromkeys(("black-list", "white-list", "gray-list"), table_schema({"to-add": list_schema(NAME), "to-remove": list_schema(NAME)}))
+)
+_PRECISION = table_schema(dict.fromkeys(("ByOpType", "ByNodeName"), map_schema({"enum": list(IMPLEMENTATION_MODES)}, 0)))
+_DTYPES: Schema = {
+    **table_schema({side: list_schema({"type": "string"}) for side in ("InputDtype", "OutputDtype")}), "minProperties": 1
+}  # fmt: skip
+_PASSES = table_schema(dict.fromkeys(("GraphFusion", "UBFusion"), map_schema(SWITCH, 0)))
+_FUSION = table_schema({"Switch": _PASSES, "Priority": {}, "ExceptionalPassOfO1Level": {}})
+_DEBUG = table_schema({"op_debug_config": list_schema({"enum": list(DEBUG_OPTIONS)}, 1), "op_debug_list": list_schema(NAME)})
+_TUNING = table_schema({
+    "tune_ops_name": list_schema(NAME),
+    "tune_ops_type": list_schema(NAME),
+    "tune_optimization_level": {"enum": ["O1", "O2"]},
+    "feature": list_schema({"enum": ["deeper_opat", "nonhomo_split"]}),
+})  # fmt: skip
 
 
 def parse_json(text: str) -> Any:
@@ -69,7 +72,7 @@ def find_json_faults(value: Any, path: Path = ()) -> list[Fault]:
         return [((), "not a table", "write { key = value }")]
     if isinstance(value, list):
         return [fault for index, item in enumerate(value) for fault in find_json_faults(item, (*path, index))]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+    if is_no_number(value):
         return [(path, f"{value!r} has no form in JSON", "write a finite number")]
     return [] if isinstance(value, (str, int, float)) else [(path, f"{value!s} has no form in JSON", "write text")]
 
@@ -80,9 +83,10 @@ def _format_json_file(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _find_key_faults(value: Any, known: tuple[str, ...], path: Path = ()) -> list[Fault]:
+def _find_key_faults(value: Any, schema: Schema, path: Path = ()) -> list[Fault]:
     from npuprof.model import did_you_mean
 
+    known = schema["properties"]
     if not isinstance(value, dict):
         return [(path, "not a table", f"its keys are {', '.join(known)}")]
     return [
@@ -92,9 +96,10 @@ def _find_key_faults(value: Any, known: tuple[str, ...], path: Path = ()) -> lis
     ]
 
 
-def _find_name_list_faults(value: Any, path: Path, known: tuple[str, ...] = ()) -> list[Fault]:
+def _find_name_list_faults(value: Any, path: Path, schema: Schema) -> list[Fault]:
     from npuprof.model import did_you_mean
 
+    known = schema["items"].get("enum", ())
     if not isinstance(value, list):
         return [(path, "not a list of names", 'write ["MatMul"]')]
     found: list[Fault] = []
@@ -107,15 +112,14 @@ def _find_name_list_faults(value: Any, path: Path, known: tuple[str, ...] = ()) 
 
 
 def _find_mixlist_faults(value: Any) -> list[Fault]:
-    lists = ("black-list", "white-list", "gray-list")
-    found = _find_key_faults(value, lists)
+    found = _find_key_faults(value, _MIXLIST)
     roles: dict[str, dict[str, Path]] = {}
-    for name in lists:
+    for name, inner in _MIXLIST["properties"].items():
         table = value.get(name, {}) if isinstance(value, dict) else {}
-        found += _find_key_faults(table, ("to-add", "to-remove"), (name,))
-        for action in ("to-add", "to-remove"):
+        found += _find_key_faults(table, inner, (name,))
+        for action, names in inner["properties"].items():
             operators = table.get(action, []) if isinstance(table, dict) else []
-            found += _find_name_list_faults(operators, (name, action))
+            found += _find_name_list_faults(operators, (name, action), names)
             for index, operator in enumerate(operators if isinstance(operators, list) else []):
                 if isinstance(operator, str):
                     roles.setdefault(operator, {})[f"{name[:-5]}.{action}"] = (name, action, index)
@@ -169,7 +173,7 @@ def _parse_modes(text: str) -> Any:
             continue
         name, equals, mode = (part.strip() for part in line.partition("="))
         if not equals:
-            section = name[1:-1] if name in ("[ByOpType]", "[ByNodeName]") else section
+            section = name[1:-1] if name[:1] == "[" and name[1:-1] in _PRECISION["properties"] and name[-1:] == "]" else section
         elif name and mode:
             sections.setdefault(section, {}).setdefault(name, mode)
     return sections
@@ -177,7 +181,7 @@ def _parse_modes(text: str) -> Any:
 
 def _format_modes(value: dict[str, dict[str, str]]) -> str:
     lines: list[str] = []
-    for section in ("ByOpType", "ByNodeName"):
+    for section in _PRECISION["properties"]:
         if entries := value.get(section):
             lines += [f"[{section}]", *(f"{name}={mode}" for name, mode in entries.items())]
     return "\n".join([*lines, ""])
@@ -186,7 +190,7 @@ def _format_modes(value: dict[str, dict[str, str]]) -> str:
 def _find_modes_faults(value: Any) -> list[Fault]:
     from npuprof.model import did_you_mean
 
-    found = _find_key_faults(value, ("ByOpType", "ByNodeName"))
+    found = _find_key_faults(value, _PRECISION)
     for section, entries in value.items() if isinstance(value, dict) else ():
         if not isinstance(entries, dict):
             found.append(((section,), "not a table", 'write { Conv2D = "high_performance" }'))
@@ -228,7 +232,7 @@ def _parse_dtypes_rule(body: str) -> dict[str, list[str]] | None:
 def _format_dtypes(value: dict[str, dict[str, list[str]]]) -> str:
     lines = []
     for name, rule in value.items():
-        sides = [f"{side}:{','.join(rule[side])}" for side in ("InputDtype", "OutputDtype") if side in rule]
+        sides = [f"{side}:{','.join(rule[side])}" for side in _DTYPES["properties"] if side in rule]
         lines.append(f"{name}{':' if name.startswith('OpType::') else '::'}{','.join(sides)}")
     return "\n".join([*lines, ""])
 
@@ -240,7 +244,7 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
     for name, rule in value.items():
         if not re.fullmatch(r"(OpType::)?[^:\s]+", name) or "InputDtype" in name or "OutputDtype" in name:
             found.append(((name,), f"{name!r} cannot be written as a name", "write a node name without ':', or OpType::Type"))
-        found += _find_key_faults(rule, ("InputDtype", "OutputDtype"), (name,))
+        found += _find_key_faults(rule, _DTYPES, (name,))
         if isinstance(rule, dict) and not rule:
             found.append(((name,), "no types", 'write { InputDtype = ["float16"] }'))
         for side, types in rule.items() if isinstance(rule, dict) else ():
@@ -254,9 +258,9 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
 
 
 def _find_fusion_faults(value: Any) -> list[Fault]:
-    found = _find_key_faults(value, ("Switch", "Priority", "ExceptionalPassOfO1Level"))
+    found = _find_key_faults(value, _FUSION)
     switch = value.get("Switch", {}) if isinstance(value, dict) else {}
-    found += _find_key_faults(switch, ("GraphFusion", "UBFusion"), ("Switch",))
+    found += _find_key_faults(switch, _PASSES, ("Switch",))
     for group, passes in switch.items() if isinstance(switch, dict) else ():
         if not isinstance(passes, dict):
             found.append((("Switch", group), "not a table of passes", 'write { SoftmaxFusionPass = "off" }'))
@@ -264,7 +268,7 @@ def _find_fusion_faults(value: Any) -> list[Fault]:
         found += [
             (("Switch", group, name), f"{state!r} is not a switch", 'write "on" or "off"')
             for name, state in passes.items()
-            if state not in ("on", "off")
+            if state not in SWITCH["enum"]
         ]
     return found + ([] if found else find_json_faults(value))
 
@@ -286,24 +290,23 @@ def _parse_debug(text: str) -> Any:
     found: dict[str, list[str]] = {}
     for line in map(str.strip, text.split("\n")):
         name, equals, rest = line.partition("=")
-        if equals and not line.startswith("#") and name.strip() in ("op_debug_config", "op_debug_list") and rest.strip():
+        if equals and not line.startswith("#") and name.strip() in _DEBUG["properties"] and rest.strip():
             found[name.strip()] = [item.strip() for item in rest.split(",")]
     return found or None
 
 
 def _format_debug(value: dict[str, list[str]]) -> str:
-    return "".join(f"{name}={','.join(value[name])}\n" for name in ("op_debug_config", "op_debug_list") if name in value)
+    return "".join(f"{name}={','.join(value[name])}\n" for name in _DEBUG["properties"] if name in value)
 
 
 def _find_debug_faults(value: Any) -> list[Fault]:
-    found = _find_key_faults(value, ("op_debug_config", "op_debug_list"))
+    found = _find_key_faults(value, _DEBUG)
     if not isinstance(value, dict):
         return found
     if not value.get("op_debug_config"):
         found.append(((), "no op_debug_config", 'write op_debug_config = ["oom"]'))
-    found += _find_name_list_faults(value.get("op_debug_config", []), ("op_debug_config",), DEBUG_OPTIONS)
-    for fault in _find_name_list_faults(value.get("op_debug_list", []), ("op_debug_list",)):
-        found.append(fault)
+    for name, inner in _DEBUG["properties"].items():
+        found += _find_name_list_faults(value.get(name, []), (name,), inner)
     entries = value.get("op_debug_list", [])
     for index, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, str) and ("," in entry or entry != entry.strip()):
@@ -312,39 +315,41 @@ def _find_debug_faults(value: Any) -> list[Fault]:
 
 
 def _find_aoe_faults(value: Any) -> list[Fault]:
-    found = _find_key_faults(value, ("tune_ops_name", "tune_ops_type", "tune_optimization_level", "feature"))
+    found = _find_key_faults(value, _TUNING)
     if not isinstance(value, dict):
         return found
-    for name in ("tune_ops_name", "tune_ops_type"):
-        found += _find_name_list_faults(value.get(name, []), (name,))
-    found += _find_name_list_faults(value.get("feature", []), ("feature",), ("deeper_opat", "nonhomo_split"))
-    if value.get("tune_optimization_level", "O2") not in ("O1", "O2"):
+    for name, inner in _TUNING["properties"].items():
+        if inner.get("type") == "array":
+            found += _find_name_list_faults(value.get(name, []), (name,), inner)
+    if value.get("tune_optimization_level", "O2") not in _TUNING["properties"]["tune_optimization_level"]["enum"]:
         found.append((("tune_optimization_level",), "not a level", 'write "O1" or "O2"'))
     return found
 
 
-SIDECARS: dict[str, Sidecar] = {
-    "mixlist": Sidecar(
-        "ops_info.json", 'lists of operator types, as black-list = { to-add = ["MatMul"] }',
-        parse_json, _format_json_file, _find_mixlist_faults, unordered=True,
+#: The forms that are files of their own.
+SIDECARS: dict[str, Structure] = {
+    "mixlist": Structure(
+        'lists of operator types, as black-list = { to-add = ["MatMul"] }', _MIXLIST,
+        parse_json, _format_json_file, _find_mixlist_faults, "ops_info.json", unordered=True,
     ),
-    "op-precision": Sidecar(
-        "op_precision.ini", 'modes, as ByOpType = { Conv2D = "high_performance" }', _parse_modes, _format_modes, _find_modes_faults
+    "op-precision": Structure(
+        'modes, as ByOpType = { Conv2D = "high_performance" }', _PRECISION,
+        _parse_modes, _format_modes, _find_modes_faults, "op_precision.ini",
     ),
-    "custom-dtypes": Sidecar(
-        "customize_dtypes.cfg", 'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }',
-        _parse_dtypes, _format_dtypes, _find_dtypes_faults,
+    "custom-dtypes": Structure(
+        'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }', map_schema(_DTYPES),
+        _parse_dtypes, _format_dtypes, _find_dtypes_faults, "customize_dtypes.cfg",
     ),
-    "fusion-switch": Sidecar(
-        "fusion_switch.cfg", 'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }',
-        _parse_fusion, _format_json_file, _find_fusion_faults,
+    "fusion-switch": Structure(
+        'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }', _FUSION,
+        _parse_fusion, _format_json_file, _find_fusion_faults, "fusion_switch.cfg",
     ),
-    "op-debug": Sidecar(
-        "op_debug.cfg", 'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]',
-        _parse_debug, _format_debug, _find_debug_faults, unordered=True,
+    "op-debug": Structure(
+        'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]', _DEBUG,
+        _parse_debug, _format_debug, _find_debug_faults, "op_debug.cfg", unordered=True,
     ),
-    "aoe-config": Sidecar(
-        "tuning_config.cfg", 'tune_ops_type = ["MatMul"], tune_optimization_level = "O1"',
-        parse_json, _format_json_file, _find_aoe_faults, unordered=True,
+    "aoe-config": Structure(
+        'tune_ops_type = ["MatMul"], tune_optimization_level = "O1"', _TUNING,
+        parse_json, _format_json_file, _find_aoe_faults, "tuning_config.cfg", unordered=True,
     ),
 }  # fmt: skip

@@ -10,36 +10,40 @@ import re
 from typing import Any
 
 from npuprof.catalog import sidecars
-from npuprof.model import Path, Record
+from npuprof.catalog.shapes import (
+    COUNT,
+    DIMENSION,
+    NAME,
+    SWITCH,
+    WHOLE,
+    Fault,
+    Schema,
+    Structure,
+    find_part_faults,
+    fits_schema,
+    list_schema,
+    map_schema,
+    table_schema,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: A fault inside a structured value: where below it, what, and what to write.
-Fault = tuple[Path, str, str]
-
-
-class Structure(Record):
-    """One structured form.
-
-    ``parse`` returns the structured value of a text, or None where the text does not fit; ``format`` writes
-    the text of a value without faults; ``faults`` lists what is wrong with a value. ``file`` is the name of
-    the sidecar file that holds the text, or empty when the option itself holds it. ``unordered`` tells where
-    the order of a list means nothing. ``shape`` says in words what to write.
-    """
-
-    shape: str
-    parse: Callable[[str], Any]
-    format: Callable[[Any], str]
-    faults: Callable[[Any], list[Fault]]
-    file: str = ""
-    unordered: bool = False
-    ordered_keys: bool = False
-
-
-def _is_whole_number(value: Any, low: int, high: int | None = None) -> bool:
-    return type(value) is int and value >= low and (high is None or value <= high)
+_IDS = list_schema(WHOLE, 1)
+_SHAPE = list_schema(DIMENSION, 1)
+_SIZE_PROFILES = list_schema(list_schema(WHOLE, 1), 1)
+_STEPS = list_schema({"anyOf": [WHOLE, {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}]}, 1)
+_COUNTS = map_schema(COUNT)
+_CORES: Schema = {**list_schema(COUNT, 2), "maxItems": 2}
+_NODES = list_schema(NAME, 1)
+_KINDS, _TRIGGERS = {"enum": ["fast", "fast1"]}, {"enum": ["step", "loss"]}
+_ACCELERATION: Schema = {"type": "array", "prefixItems": [_KINDS, _TRIGGERS, {"type": "number"}], "minItems": 2, "maxItems": 3}
+_SIZE: Schema = {"anyOf": [DIMENSION, {"type": "string", "pattern": "^[0-9]+~[0-9]+$"}]}
+_SHAPE_RANGES: Schema = {**table_schema({kind: list_schema(list_schema(_SIZE), 1) for kind in ("getnext", "data")}), "minProperties": 1}
+_SWITCHES = map_schema(SWITCH)
+#: The names of engines.
+_ENGINE = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 def _build_word_list(separator: str, example: str) -> Structure:
@@ -56,7 +60,7 @@ def _build_word_list(separator: str, example: str) -> Structure:
             if not isinstance(item, str) or not item or separator in item or item.split() != [item]
         ]
 
-    return Structure(f"a list of names, as {example}", parse_words, separator.join, find_word_faults)
+    return Structure(f"a list of names, as {example}", _NODES, parse_words, separator.join, find_word_faults)
 
 
 def _parse_ids(text: str) -> Any:
@@ -64,9 +68,9 @@ def _parse_ids(text: str) -> Any:
 
 
 def _find_ids_faults(value: Any) -> list[Fault]:
-    if not isinstance(value, list) or not value:
-        return [((), "not a list of device ids", "write [0, 1]")]
-    return [((i,), f"{item!r} is not a device id", "write a whole number") for i, item in enumerate(value) if not _is_whole_number(item, 0)]
+    return find_part_faults(
+        value, _IDS, ("not a list of device ids", "write [0, 1]"), ("{item} is not a device id", "write a whole number")
+    )
 
 
 def _parse_shapes(text: str) -> Any:
@@ -90,7 +94,7 @@ def _find_shapes_faults(value: Any) -> list[Fault]:
     for name, dims in value.items():
         if not re.fullmatch(r"[^:;,\s]+", name):
             found.append(((name,), f"{name!r} is not an input name", "leave out ':', ';', ',' and blanks"))
-        if not isinstance(dims, list) or not dims or not all(_is_whole_number(dim, -1) for dim in dims):
+        if not fits_schema(dims, _SHAPE):
             found.append(((name,), "a shape is a list of whole numbers from -1", f"write {name} = [1, -1]"))
     return found
 
@@ -102,13 +106,8 @@ def _parse_size_profiles(text: str) -> Any:
 
 
 def _find_size_profiles_faults(value: Any) -> list[Fault]:
-    if not isinstance(value, list) or not value:
-        return [((), "not a list of size profiles", "write [[20, 20], [40, 40]]")]
-    return [
-        ((index,), "a size profile is a list of whole numbers", "write [20, 20]")
-        for index, sizes in enumerate(value)
-        if not isinstance(sizes, list) or not sizes or not all(_is_whole_number(size, 0) for size in sizes)
-    ]
+    whole = ("not a list of size profiles", "write [[20, 20], [40, 40]]")
+    return find_part_faults(value, _SIZE_PROFILES, whole, ("a size profile is a list of whole numbers", "write [20, 20]"))
 
 
 def _parse_steps(text: str) -> Any:
@@ -118,39 +117,31 @@ def _parse_steps(text: str) -> Any:
 
 
 def _find_steps_faults(value: Any) -> list[Fault]:
+    part = ("{item} is neither a step nor a range", 'write 7 or "3-5"')
+    found = find_part_faults(value, _STEPS, ("not a list of steps", 'write [0, "3-5", 10]'), part)
     if not isinstance(value, list) or not value:
-        return [((), "not a list of steps", 'write [0, "3-5", 10]')]
-    found: list[Fault] = []
-    if len(value) > 100:
-        found.append(((), f"{len(value)} steps and ranges, of which the adapter takes 100", "join steps to ranges"))
+        return found
     for index, step in enumerate(value):
-        match = re.fullmatch(r"(\d+)-(\d+)", step, re.ASCII) if isinstance(step, str) else None
-        if not _is_whole_number(step, 0) and not match:
-            found.append(((index,), f"{step!r} is neither a step nor a range", 'write 7 or "3-5"'))
-        elif match and int(match[1]) >= int(match[2]):
+        first, _, last = step.partition("-") if isinstance(step, str) and fits_schema(step, _STEPS["items"]) else ("0", "-", "1")
+        if int(first) >= int(last):
             found.append(((index,), f"the range {step!r} does not rise", "write the smaller step first"))
-    return found
+    many = f"{len(value)} steps and ranges, of which the adapter takes 100"
+    return [((), many, "join steps to ranges")] * (len(value) > 100) + sorted(found, key=lambda fault: fault[0])
 
 
 def _parse_counts(text: str) -> Any:
     pairs = [part.split(":") for part in text.split(",")]
-    if any(
-        len(pair) != 2 or not re.fullmatch(r"[A-Za-z_]\w*", pair[0], re.ASCII) or not re.fullmatch(r"[1-9]\d*", pair[1], re.ASCII)
-        for pair in pairs
-    ):
+    if any(len(pair) != 2 or not re.fullmatch(_ENGINE, pair[0]) or not re.fullmatch(r"[1-9]\d*", pair[1], re.ASCII) for pair in pairs):
         return None
     counts = {name: int(count) for name, count in pairs}
     return counts if len(counts) == len(pairs) else None
 
 
 def _find_counts_faults(value: Any) -> list[Fault]:
-    if not isinstance(value, dict) or not value:
-        return [((), "not a table of engines", "write { DNN_VM_AICPU = 10, AIcoreEngine = 1 }")]
-    return [
-        ((name,), f"{name} = {count!r} is not an engine with a count", "write a whole number from 1")
-        for name, count in value.items()
-        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or not _is_whole_number(count, 1)
-    ]
+    whole = ("not a table of engines", "write { DNN_VM_AICPU = 10, AIcoreEngine = 1 }")
+    return find_part_faults(
+        value, _COUNTS, whole, ("{name} = {item} is not an engine with a count", "write a whole number from 1"), _ENGINE
+    )
 
 
 def _parse_cores(text: str) -> Any:
@@ -159,9 +150,7 @@ def _parse_cores(text: str) -> Any:
 
 
 def _find_cores_faults(value: Any) -> list[Fault]:
-    if isinstance(value, list) and len(value) == 2 and all(_is_whole_number(item, 1) for item in value):
-        return []
-    return [((), "not two core counts, cube and vector", "write [24, 48]")]
+    return [] if fits_schema(value, _CORES) else [((), "not two core counts, cube and vector", "write [24, 48]")]
 
 
 def _parse_node_ranges(text: str) -> Any:
@@ -189,10 +178,6 @@ def _find_node_ranges_faults(value: Any) -> list[Fault]:
     ]
 
 
-def _format_node_ranges(value: Any) -> str:
-    return str(value)
-
-
 def _parse_acceleration(text: str) -> Any:
     match = re.fullmatch(r"(fast1?)\|(step|loss)(?:\|(\d+(?:\.\d+)?))?", text, re.ASCII)
     if not match:
@@ -204,9 +189,9 @@ def _find_acceleration_faults(value: Any) -> list[Fault]:
     hint = 'write ["fast", "step", 0.9]'
     if not isinstance(value, list) or not 2 <= len(value) <= 3:
         return [((), "not a list of kind, trigger and ratio", hint)]
-    if value[0] not in ("fast", "fast1"):
+    if not fits_schema(value[0], _KINDS):
         return [((0,), f"{value[0]!r} is not an acceleration", 'write "fast" (float16) or "fast1" (bfloat16)')]
-    if value[1] not in ("step", "loss"):
+    if not fits_schema(value[1], _TRIGGERS):
         return [((1,), f"{value[1]!r} is not a trigger", 'write "step" or "loss"')]
     low, high = (0.2, 0.9) if value[1] == "step" else (1.01, 1.5)
     if len(value) == 3 and (type(value[2]) not in (int, float) or not low <= value[2] <= high):
@@ -238,7 +223,7 @@ def _find_shape_ranges_faults(value: Any) -> list[Fault]:
         return [((), "not a table of getnext and data shapes", hint)]
     found: list[Fault] = []
     for kind, shapes in value.items():
-        if kind not in ("getnext", "data"):
+        if kind not in _SHAPE_RANGES["properties"]:
             found.append(((kind,), f"{kind!r} is not a kind of input", "write getnext or data"))
         elif not isinstance(shapes, list) or not shapes or not all(isinstance(shape, list) for shape in shapes):
             found.append(((kind,), "not a list of shapes", hint))
@@ -247,7 +232,7 @@ def _find_shape_ranges_faults(value: Any) -> list[Fault]:
                 ((kind, row, column), f"{item!r} is not a dimension", 'write 128, "3~5" or -1')
                 for row, shape in enumerate(shapes)
                 for column, item in enumerate(shape)
-                if not _is_whole_number(item, -1) and not (isinstance(item, str) and re.fullmatch(r"\d+~\d+", item, re.ASCII))
+                if not fits_schema(item, _SIZE)
             ]
     return found
 
@@ -261,13 +246,8 @@ def _parse_switches(text: str) -> Any:
 
 
 def _find_switches_faults(value: Any) -> list[Fault]:
-    if not isinstance(value, dict) or not value:
-        return [((), "not a table of passes", 'write { SomePass = "off" }')]
-    return [
-        ((name,), f"{name} = {state!r} is not a switch", 'write "on" or "off"')
-        for name, state in value.items()
-        if state not in ("on", "off") or not re.fullmatch(r"[^:;\s]+", name)
-    ]
+    whole = ("not a table of passes", 'write { SomePass = "off" }')
+    return find_part_faults(value, _SWITCHES, whole, ("{name} = {item} is not a switch", 'write "on" or "off"'), r"[^:;\s]+")
 
 
 def _build_pair_formatter(pair: str, between: str) -> Callable[[Any], str]:
@@ -281,34 +261,44 @@ def _build_list_formatter(between: str) -> Callable[[Any], str]:
 STRUCTURES: dict[str, Structure] = {
     "words": _build_word_list(" ", '["node1", "node2"]'),
     "names": _build_word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
-    "ids": Structure("a list of device ids, as [0, 1]", _parse_ids, _build_list_formatter(","), _find_ids_faults),
+    "ids": Structure("a list of device ids, as [0, 1]", _IDS, _parse_ids, _build_list_formatter(","), _find_ids_faults),
     "shapes": Structure(
-        "a table of input shapes, as { data = [1, -1] }", _parse_shapes, _format_shapes, _find_shapes_faults, ordered_keys=True
+        "a table of input shapes, as { data = [1, -1] }", map_schema(_SHAPE), _parse_shapes, _format_shapes, _find_shapes_faults,
+        ordered_keys=True,
     ),
     "size-profiles": Structure(
         "a list of size profiles, as [[20, 20], [40, 40]]",
+        _SIZE_PROFILES,
         _parse_size_profiles,
         lambda value: ";".join(",".join(map(str, sizes)) for sizes in value),
         _find_size_profiles_faults,
     ),
     "steps": Structure(
-        'a list of steps and ranges, as [0, "3-5", 10]', _parse_steps, _build_list_formatter("|"), _find_steps_faults, unordered=True
+        'a list of steps and ranges, as [0, "3-5", 10]', _STEPS, _parse_steps, _build_list_formatter("|"), _find_steps_faults,
+        unordered=True,
     ),
-    "counts": Structure("a table of engines, as { AIcoreEngine = 1 }", _parse_counts, _build_pair_formatter(":", ","), _find_counts_faults),
-    "cores": Structure("cube and vector cores, as [24, 48]", _parse_cores, _build_list_formatter("|"), _find_cores_faults),
-    "node-ranges": Structure("[[in_nodes, out_nodes]]", _parse_node_ranges, _format_node_ranges, _find_node_ranges_faults),
+    "counts": Structure(
+        "a table of engines, as { AIcoreEngine = 1 }", _COUNTS, _parse_counts, _build_pair_formatter(":", ","), _find_counts_faults
+    ),
+    "cores": Structure("cube and vector cores, as [24, 48]", _CORES, _parse_cores, _build_list_formatter("|"), _find_cores_faults),
+    "node-ranges": Structure(
+        "[[in_nodes, out_nodes]]",
+        {**list_schema({**list_schema(_NODES, 2), "maxItems": 2}, 1), "maxItems": 1},
+        _parse_node_ranges, str, _find_node_ranges_faults,
+    ),
     "acceleration": Structure(
-        'kind, trigger and ratio, as ["fast", "step", 0.9]', _parse_acceleration, _build_list_formatter("|"), _find_acceleration_faults
+        'kind, trigger and ratio, as ["fast", "step", 0.9]', _ACCELERATION, _parse_acceleration, _build_list_formatter("|"),
+        _find_acceleration_faults,
     ),
     "shape-ranges": Structure(
-        'a table of ranges, as { data = [[1, "3~5"]] }', _parse_shape_ranges, _format_shape_ranges, _find_shape_ranges_faults
+        'a table of ranges, as { data = [[1, "3~5"]] }', _SHAPE_RANGES, _parse_shape_ranges, _format_shape_ranges,
+        _find_shape_ranges_faults,
     ),
     "switches": Structure(
-        'a table of passes, as { SomePass = "off" }', _parse_switches, _build_pair_formatter(":", ";"), _find_switches_faults
+        'a table of passes, as { SomePass = "off" }', _SWITCHES, _parse_switches, _build_pair_formatter(":", ";"), _find_switches_faults
     ),
-    "json": Structure("a table, written as JSON", sidecars.parse_json, sidecars.format_json_line, sidecars.find_json_faults),
-    **{
-        name: Structure(side.shape, side.parse, side.format, side.faults, side.file, unordered=side.unordered)
-        for name, side in sidecars.SIDECARS.items()
-    },
-}
+    "json": Structure(
+        "a table, written as JSON", {"type": "object"}, sidecars.parse_json, sidecars.format_json_line, sidecars.find_json_faults
+    ),
+    **sidecars.SIDECARS,
+}  # fmt: skip

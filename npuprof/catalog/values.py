@@ -13,7 +13,7 @@ from npuprof.document import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.catalog.structures import Structure
+    from npuprof.catalog.shapes import Structure
     from npuprof.model import Origin, Path
 
 

@@ -94,6 +94,11 @@ def format_key_path(key: str, tail: tuple[str | int, ...]) -> str:
     return key + "".join(f"[{part}]" if isinstance(part, int) else f".{format_key_segment(part)}" for part in tail)
 
 
+def is_no_number(value: object) -> bool:
+    """Return whether a value is one of the floats that TOML has and JSON has not: infinity, and what is no number."""
+    return isinstance(value, float) and (value != value or abs(value) == float("inf"))
+
+
 def format_toml_value(value: object) -> str:
     """Return a value as TOML on one line, tables inline."""
     if isinstance(value, bool):
@@ -101,7 +106,7 @@ def format_toml_value(value: object) -> str:
     if isinstance(value, str):
         return quote_basic_string(value)
     if isinstance(value, float):
-        return repr(value) if value == value and abs(value) != float("inf") else str(value)
+        return str(value) if is_no_number(value) else repr(value)
     if isinstance(value, list):
         return "[" + ", ".join(map(format_toml_value, value)) + "]"
     if isinstance(value, dict):

@@ -51,8 +51,9 @@ PROFILE_KEYS = {
 INHERITED_KEYS = tuple(name for name, key in PROFILE_KEYS.items() if key.inherited)
 #: What ``match`` of an override may ask for.
 MATCH_KEYS = ("product", "cann", "scenario", "target")
-_TABLES = ("profile", *SECTIONS, "append", "override")
-_OVERRIDE = ("match", "unset", *SECTIONS, "append")
+#: The tables of a profile file, and the keys of an ``[[override]]``.
+TABLES = ("profile", *SECTIONS, "append", "override")
+OVERRIDE_KEYS = ("match", "unset", *SECTIONS, "append")
 
 
 class Override(Record):
@@ -112,8 +113,8 @@ class _Reader:
         self.document = document
         self.problems = problems
         for name, value in document.data.items():
-            if name not in _TABLES:
-                hint = did_you_mean(name, _TABLES, f"options go below [options]; the tables are {', '.join(_TABLES)}")
+            if name not in TABLES:
+                hint = did_you_mean(name, TABLES, f"options go below [options]; the tables are {', '.join(TABLES)}")
                 self.add_problem("NP006", f"unknown table or key {name!r}", (name,), hint)
             elif name != "override" and not isinstance(value, dict):
                 self.add_problem("NP007", f"{name!r} must be a table", (name,), f"write [{name}]")
@@ -188,12 +189,12 @@ class _Reader:
     def build_override(self, index: int, block: dict[str, Any]) -> Override:
         path = ("override", index)
         for name, value in block.items():
-            if name not in _OVERRIDE:
+            if name not in OVERRIDE_KEYS:
                 self.add_problem(
                     "NP006",
                     f"unknown key {name!r} in [[override]]",
                     (*path, name),
-                    did_you_mean(name, _OVERRIDE, f"known are {', '.join(_OVERRIDE)}"),
+                    did_you_mean(name, OVERRIDE_KEYS, f"known are {', '.join(OVERRIDE_KEYS)}"),
                 )
             elif name == "append" and not isinstance(value, dict):
                 self.add_problem("NP007", "'append' must be a table", (*path, name), "write append.options = { ... }")

@@ -12,7 +12,7 @@ from npuprof.renderers.stamp import stamp_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.catalog.structures import Structure
+    from npuprof.catalog.shapes import Structure
     from npuprof.resolve.config import Config
 
 

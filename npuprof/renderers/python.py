@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof.document.keys import is_no_number
+
 WIDTH = 88
 #: The folder of the rendered file, where its sidecar files lie.
 SCRIPT_FOLDER = "os.path.dirname(os.path.abspath(__file__))"
@@ -18,7 +20,7 @@ def format_literal(value: Any) -> str:
         return "[" + ", ".join(map(format_literal, value)) + "]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{format_literal(name)}: {format_literal(item)}" for name, item in value.items()) + "}"
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+    if is_no_number(value):
         return f'float("{value}")'
     return repr(value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof.document.keys import is_no_number
 from npuprof.model import Finding
 
 TYPE_CHECKING = False
@@ -112,7 +113,7 @@ def _replace_infinite_numbers(value: Any) -> Any:
         return {name: _replace_infinite_numbers(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_replace_infinite_numbers(item) for item in value]
-    return str(value) if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))) else value
+    return str(value) if is_no_number(value) else value
 
 
 def _format_json_findings(findings: Sequence[Finding]) -> str:

@@ -1,0 +1,96 @@
+"""What structured forms are made of: JSON Schemas, by which editors and the checks judge alike, and the record of one form."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from npuprof.model import Path, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Schema = dict[str, Any]
+
+#: A fault inside a structured value: where below it, what, and what to write.
+Fault = tuple[Path, str, str]
+
+
+class Structure(Record):
+    """One structured form of an option.
+
+    ``shape`` says in words what to write, ``schema`` what an editor lets pass, which is never less than what the checks do.
+    ``parse`` returns the structured value of a text, or None where the text does not fit; ``format`` writes the text of a
+    value without faults; ``faults`` lists what is wrong with a value. ``file`` is the name of the sidecar file that holds
+    the text, or empty when the option itself holds it. ``unordered`` tells where the order of a list means nothing,
+    ``ordered_keys`` where that of a table does.
+    """
+
+    shape: str
+    schema: Schema
+    parse: Callable[[str], Any]
+    format: Callable[[Any], str]
+    faults: Callable[[Any], list[Fault]]
+    file: str = ""
+    unordered: bool = False
+    ordered_keys: bool = False
+
+
+def table_schema(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:
+    """Return the schema of a table with these keys and no others."""
+    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return found | ({"required": required} if required else {}) | ({"description": description} if description else {})
+
+
+def list_schema(items: Schema, low: int = 0) -> Schema:
+    """Return the schema of a list with at least ``low`` elements."""
+    return {"type": "array", "items": items, **({"minItems": low} if low else {})}
+
+
+def map_schema(values: Schema, low: int = 1) -> Schema:
+    """Return the schema of a table whose keys are anyone's names, at least ``low`` of them."""
+    return {"type": "object", "additionalProperties": values, **({"minProperties": low} if low else {})}
+
+
+NAME: Schema = {"type": "string", "minLength": 1}
+WHOLE: Schema = {"type": "integer", "minimum": 0}
+COUNT: Schema = {"type": "integer", "minimum": 1}
+DIMENSION: Schema = {"type": "integer", "minimum": -1}
+SWITCH: Schema = {"enum": ["on", "off"]}
+
+_TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "string": (str,), "array": (list,)}
+
+
+def fits_schema(value: Any, schema: Schema) -> bool:
+    """Return whether a value is what a schema of a number, a text, a choice, or a list of such asks for."""
+    if "anyOf" in schema:
+        return any(fits_schema(value, one) for one in schema["anyOf"])
+    if "enum" in schema:
+        return value in schema["enum"]
+    if type(value) not in _TYPES[schema["type"]]:
+        return False
+    if isinstance(value, list):
+        fits = len(value) >= schema.get("minItems", 0) and len(value) <= schema.get("maxItems", len(value))
+        return fits and all(fits_schema(item, schema["items"]) for item in value)
+    if isinstance(value, str):
+        pattern: str | None = schema.get("pattern")
+        return len(value) >= schema.get("minLength", 0) and (pattern is None or re.fullmatch(pattern, value) is not None)
+    return bool(value >= schema.get("minimum", value))
+
+
+def find_part_faults(value: Any, schema: Schema, whole: tuple[str, str], part: tuple[str, str], names: str = "") -> list[Fault]:
+    """Return the faults of a list or a table whose parts are alike: ``whole`` for what is none or empty, ``part`` for each.
+
+    Both are what is wrong and what to write; ``part`` may speak of ``{item}`` and its ``{name}``. ``names`` is the pattern of
+    a table's keys.
+    """
+    if not isinstance(value, dict if schema["type"] == "object" else list) or not value:
+        return [((), *whole)]
+    inner = schema["additionalProperties"] if schema["type"] == "object" else schema["items"]
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    return [
+        ((name,), part[0].format(item=repr(item), name=name), part[1].format(name=name))
+        for name, item in parts
+        if not fits_schema(item, inner) or (names and not re.fullmatch(names, str(name)))
+    ]
