@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.document import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -177,9 +176,3 @@ def is_equivalent_setting(key: str, left: Any, right: Any) -> bool:
         return not (structure and structure.ordered_keys) or list(left) == list(right)
     either = isinstance(left, (str, dict, list)) and isinstance(right, (str, dict, list))
     return either and is_same_typed_value(build_canonical_value(key, left), build_canonical_value(key, right))
-
-
-def find_option_name(key: str) -> str | None:
-    """Return the option's name for a key of the options section, else None."""
-    section, name = keys.split_section_and_name(key) if "." in key or '"' in key else ("options", key)
-    return name if section == "options" else None

@@ -52,7 +52,7 @@ def _is_still_accepted(view: View, key: str, value: Any) -> bool:
 
 def find_setting_faults(key: str, value: Any) -> list[Fault]:
     """Return what is wrong with a value of a setting, whatever profile it stands in."""
-    section, name = keys.split_section_and_name(key) if "." in key or '"' in key else ("options", key)
+    section, name = keys.split_section_and_name(key)
     if section == "options":
         option = catalog.find_option(name)
         return _find_option_faults(option, value) if option else [_build_unknown_option_fault(name)]
@@ -176,11 +176,17 @@ def _find_range_faults(option: Option, value: Any) -> list[Fault]:
     if (low is None or value >= low) and (high is None or value <= high):
         return []
     doubt = option.doubtful_values.get(str(value))
-    span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
-    unit = f" {option.unit}" if option.unit else ""
     why = _BAD_VALUE.get(option.on_bad_value, "Outside the documented range its effect is unknown.")
     severity, code = ("warning", "NP205") if doubt else ("error", "NP203")
-    return [Fault(code, severity, f"{option.name} = {value} is out of range", doubt or why, f"write {span}{unit}")]
+    return [
+        Fault(code, severity, f"{option.name} = {value} is out of range", doubt or why, f"write {_format_range(low, high, option.unit)}")
+    ]
+
+
+def _format_range(low: float | None, high: float | None, unit: str) -> str:
+    """Return bounds, of which there is at least one, in words."""
+    span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
+    return f"{span} {unit}".rstrip()
 
 
 def _find_text_faults(option: Option, value: str) -> list[Fault]:
@@ -345,8 +351,8 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
         ]
     low, high = variable.minimum, variable.maximum
     if (low is not None and number < low) or (high is not None and number > high):
-        span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
-        return [Fault("NP203", "error", f"env.{name} = {text} is out of range", "", f"write {span} {variable.unit}".rstrip())]
+        hint = f"write {_format_range(low, high, variable.unit)}"
+        return [Fault("NP203", "error", f"env.{name} = {text} is out of range", "", hint)]
     return []
 
 

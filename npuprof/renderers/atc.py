@@ -20,7 +20,7 @@ from npuprof.renderers.common import (
     fits_proto_field,
     translate_surface_value,
 )
-from npuprof.renderers.environment import LONGEST
+from npuprof.renderers.environment import LONGEST_ARGUMENT, build_unstartable_finding
 from npuprof.renderers.quirks import build_render_finding
 from npuprof.renderers.shell import quote_posix
 
@@ -53,7 +53,8 @@ def render_atc(config: Config, inline: bool) -> Rendered:
     files = {name: file for name, (file, _) in collect_sidecars(config).items()}
     refused = [(flag, reason) for flag, value in given.items() if (reason := _explain_flag_refusal(flag, format_flag_value(value)))]
     if refused:
-        raise NpuprofError([_build_refused_flag_finding(config, keys[flag], reason) for flag, reason in refused])
+        hint = "keep long values in a file"
+        raise NpuprofError([build_unstartable_finding(config, keys[flag], f"{keys[flag]} {reason}", hint) for flag, reason in refused])
     words = [f"--{flag}={_format_atc_argument(value, keys[flag], files)}" for flag, value in given.items()]
     line = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
     return Rendered(
@@ -119,12 +120,7 @@ def _build_duplicate_flag_finding(config: Config, flag: str, first: str, second:
 def _explain_flag_refusal(flag: str, value: str) -> str:
     if "\0" in value:
         return "holds a NUL character"
-    return f"is longer than {LONGEST} bytes" if len(f"--{flag}={value}".encode()) > LONGEST else ""
-
-
-def _build_refused_flag_finding(config: Config, key: str, reason: str) -> Finding:
-    why = "No program could be started with it."
-    return Finding("NP903", "error", f"{key} {reason}", why, "keep long values in a file", config.origin(key), key, (config.name,))
+    return f"is longer than {LONGEST_ARGUMENT} bytes" if len(f"--{flag}={value}".encode()) > LONGEST_ARGUMENT else ""
 
 
 def _format_atc_argument(value: Any, key: str, files: dict[str, str]) -> str:

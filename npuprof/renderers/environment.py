@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from npuprof.resolve.config import Config
 
-#: The longest ``NAME=value`` with which Linux still starts a program, in bytes.
-LONGEST = 131_071
+#: The longest ``NAME=value`` or argument with which Linux still starts a program, in bytes.
+LONGEST_ARGUMENT = 131_071
 
 
 def collect_env_variables(config: Config, tell: Callable[[str], str | None] | None, folder: str) -> tuple[dict[str, str], list[str]]:
@@ -87,18 +87,23 @@ def _require_exportable(config: Config, found: dict[str, str]) -> None:
             problems.append(_build_variable_finding(config, name, "is no name of a variable", "use letters, digits and '_'"))
         elif "\0" in text:
             problems.append(_build_variable_finding(config, name, "holds a NUL character", "remove it"))
-        elif len(f"{name}={text}".encode()) > LONGEST:
+        elif len(f"{name}={text}".encode()) > LONGEST_ARGUMENT:
             problems.append(
-                _build_variable_finding(config, name, f"is longer than {LONGEST} bytes", "keep long values in a file and pass its path")
+                _build_variable_finding(
+                    config, name, f"is longer than {LONGEST_ARGUMENT} bytes", "keep long values in a file and pass its path"
+                )
             )
     if problems:
         raise NpuprofError(problems)
 
 
 def _build_variable_finding(config: Config, name: str, what: str, hint: str) -> Finding:
-    key = find_variable_key(config, name)
-    message = f"{ascii(name)[1:-1]} {what}"
-    return Finding("NP903", "error", message, "No program could be started with it.", hint, config.origin(key), key, (config.name,))
+    return build_unstartable_finding(config, find_variable_key(config, name), f"{ascii(name)[1:-1]} {what}", hint)
+
+
+def build_unstartable_finding(config: Config, key: str, what: str, hint: str) -> Finding:
+    """Return the finding on a setting with whose variable or argument no program could be started."""
+    return Finding("NP903", "error", what, "No program could be started with it.", hint, config.origin(key), key, (config.name,))
 
 
 def find_variable_key(config: Config, name: str) -> str:

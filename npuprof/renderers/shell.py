@@ -13,7 +13,7 @@ class Shell(Record):
     """How one shell sets and clears a variable.
 
     ``assign`` takes a name and a quoted value. ``refuses`` returns why a value cannot be written, or an empty
-    text. ``use`` is the line a user types.
+    text. ``use`` is the line a user types. ``endings`` are those of its scripts, ``programs`` its other names after ``#!``.
     """
 
     assign: str
@@ -21,6 +21,8 @@ class Shell(Record):
     quote: Callable[[str], str]
     refuses: Callable[[str], str]
     use: str
+    endings: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
 
 
 def _accept_any_text(text: str) -> str:
@@ -67,16 +69,24 @@ def _explain_pwsh_refusal(text: str) -> str:
     return "" if text else "PowerShell removes a variable that is set to an empty text"
 
 
+_EXPORT, _UNSET = "export {name}={value}", "unset {name}"
 SHELLS: dict[str, Shell] = {
-    "bash": Shell("export {name}={value}", "unset {name}", quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell bash)"'),
-    "zsh": Shell("export {name}={value}", "unset {name}", quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell zsh)"'),
-    "sh": Shell("export {name}={value}", "unset {name}", quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell sh)"'),
-    "fish": Shell("set -gx {name} {value};", "set -e {name};", _quote_fish, _accept_any_text, "npuprof env NAME --shell fish | source"),
-    "tcsh": Shell("setenv {name} {value};", "unsetenv {name};", _quote_tcsh, _explain_tcsh_refusal,
-                  'eval "`npuprof env NAME --shell tcsh`"'),
+    "bash": Shell(
+        _EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell bash)"', (".sh", ".bash"),
+    ),
+    "zsh": Shell(_EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell zsh)"', (".zsh",)),
+    "sh": Shell(_EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell sh)"', (".ksh",), ("dash",)),
+    "fish": Shell(
+        "set -gx {name} {value};", "set -e {name};", _quote_fish, _accept_any_text,
+        "npuprof env NAME --shell fish | source", (".fish",),
+    ),
+    "tcsh": Shell(
+        "setenv {name} {value};", "unsetenv {name};", _quote_tcsh, _explain_tcsh_refusal,
+        'eval "`npuprof env NAME --shell tcsh`"', (".csh", ".tcsh"), ("csh",),
+    ),
     "pwsh": Shell(
         "${{env:{name}}} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}", _quote_pwsh, _explain_pwsh_refusal,
-        "npuprof env NAME --shell pwsh | Out-String | Invoke-Expression",
+        "npuprof env NAME --shell pwsh | Out-String | Invoke-Expression", (".ps1",),
     ),
 }  # fmt: skip
 

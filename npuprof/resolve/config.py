@@ -70,7 +70,7 @@ class Config:
         """Return the settings by section and plain name, all as ``section`` returns one."""
         found: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
         for key, value in self.settings.items():
-            section, name = keys.split_section_and_name(key) if "." in key or '"' in key else ("options", key)
+            section, name = keys.split_section_and_name(key)
             found[section][name] = _copy_value(value) if isinstance(value, (dict, list)) else value
         for section, settings in found.items():
             if len(settings) > 1:

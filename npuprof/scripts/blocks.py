@@ -12,7 +12,7 @@ from typing import Any
 
 from npuprof import renderers
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.renderers.stamp import State, compare_rendered, stamp_text
+from npuprof.renderers.stamp import TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 _BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
-_FACT = re.compile(r"# (target|variable|cann|product|shell): (\S+)")
-_TEXT = "# text: sha256:"
-
-SHELLS = {".fish": "fish", ".csh": "tcsh", ".tcsh": "tcsh", ".zsh": "zsh", ".ps1": "pwsh", ".sh": "bash", ".bash": "bash", ".ksh": "sh"}
+#: What the header of a block tells beside its target.
+_FACTS = ("variable", "cann", "product", "shell")
+_FACT = re.compile(rf"# (target|{'|'.join(_FACTS)}): (\S+)")
 
 
 class Block(Record):
@@ -83,7 +82,7 @@ def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[byte
     newline = b"\r\n" if lines[first].endswith(b"\r\n") else b"\n"
     inner = [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines[first + 1 : last]]
     text = "".join(f"{line.removeprefix(indent).decode(errors='replace')}\n" for line in inner)
-    head = text.partition(_TEXT)[0] if _TEXT in text else ""
+    head = text.partition(TEXT_MARK)[0] if TEXT_MARK in text else ""
     facts = {one[1]: one[2] for one in _FACT.finditer(head)}
     return Block(match[2].decode(errors="replace"), first, last, indent, newline, text, facts)
 
@@ -126,14 +125,14 @@ class Injector:
         else:
             made = renderers.load_target(target).write(config, True)
             rendered, sidecars = made.text, made.sidecars
-        head, mark, rest = rendered.partition(_TEXT)
+        head, mark, rest = rendered.partition(TEXT_MARK)
         if not mark:
             raise NpuprofError([Finding("NP902", "error", f"the target {target} cannot stand in a block", "", "use session")])
         body = rest.partition("\n")[2]
         variable = facts.get("variable", "config")
         if variable != "config" and works_on_config(target):
             body = rename_config_variable(body, variable)
-        more = "".join(f"# {fact}: {facts[fact]}\n" for fact in ("variable", "cann", "product", "shell") if fact in facts)
+        more = "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
         return stamp_text(head + more, body), sidecars
 
     def _render_exports(self, config: Config, shell: str) -> str:
@@ -200,13 +199,14 @@ def replace_blocks(data: bytes, changes: list[RefreshedBlock], names: dict[int, 
 
 def detect_shell(path: str, data: bytes) -> str:
     """Return the shell a file is written for, empty where it is no shell script."""
+    from npuprof.renderers.shell import SHELLS
+
     ending = os.path.splitext(path)[1].lower()
-    if ending in SHELLS:
-        return SHELLS[ending]
-    line = data[:200].partition(b"\n")[0]
-    found = re.search(rb"\b(fish|tcsh|zsh|bash|pwsh|csh|dash|sh)\b", line) if line.startswith(b"#!") else None
-    name = found[1].decode() if found else ""
-    return {"csh": "tcsh", "dash": "sh"}.get(name, name)
+    programs = {program: name for name, shell in SHELLS.items() for program in (name, *shell.programs)}
+    line = data[:200].partition(b"\n")[0].decode(errors="replace")
+    found = re.search(rf"\b({'|'.join(programs)})\b", line, re.ASCII) if line.startswith("#!") else None
+    by_ending = next((name for name, shell in SHELLS.items() if ending in shell.endings), "")
+    return by_ending or (programs[found[1]] if found else "")
 
 
 def build_block_checker(store: str | None) -> Callable[[str, bytes], list[Finding]]:

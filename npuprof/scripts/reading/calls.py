@@ -9,6 +9,7 @@ from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.literals import METHODS, Unknown, fold_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.scopes import Function, Scope
+from npuprof.scripts.reading.terms import name_callee
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,8 +114,7 @@ def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
     found: dict[str, Any] = {}
     twice: set[str] = set()
     for call, scope in find_all_calls(tree):
-        function = call.func
-        name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+        name = name_callee(call)
         if name == "add_argument":
             flag, default = _parse_add_argument(call)
         elif name.startswith("DEFINE_") and len(call.args) > 1 and isinstance(call.args[0], ast.Constant):

@@ -7,7 +7,7 @@ import posixpath
 from typing import Any
 
 from npuprof.scripts.reading.scopes import Scope
-from npuprof.scripts.reading.terms import Unknown, format_expression, refuse_wide_format
+from npuprof.scripts.reading.terms import Unknown, format_expression, name_callee, refuse_wide_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensu
 def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     """Return what a call always gives; ``fold`` folds an expression of the same scope. Raises Unknown."""
     function = node.func
-    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    name = name_callee(node)
     if any(isinstance(arg, ast.Starred) for arg in node.args):
         raise Unknown(f"depends on {format_expression(node)}")
     if name in ("getenv",) or (

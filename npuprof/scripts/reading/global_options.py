@@ -10,6 +10,7 @@ from npuprof import catalog
 from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.run_config import convert_option_value
 from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.reading.walk import Walk
 
 HOT = ("global_options",)
@@ -69,29 +70,17 @@ def _resolve_option_path(walk: Walk, node: ast.expr, scope: Scope) -> str | None
     """Return the dotted path below the options that a node is, empty for the options themselves, None for others."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
-        known = _find_options_alias(walk, ast.unparse(node), scope)
+        known = walk.find_alias(f"options {ast.unparse(node)}", scope)
         if known is not None:
             break
         parts.append(node.attr)
         node = node.value
     if isinstance(node, (ast.Name, ast.Attribute)):
-        known = _find_options_alias(walk, ast.unparse(node), scope)
+        known = walk.find_alias(f"options {ast.unparse(node)}", scope)
         if known is None or len(parts) > 10:
             return None
         before = _resolve_option_path(walk, known, scope)
         return ".".join(filter(None, [before or "", *reversed(parts)]))
-    if isinstance(node, ast.Call) and not node.args and not node.keywords:
-        function = node.func
-        name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
-        if name == "global_options":
-            return ".".join(reversed(parts))
-    return None
-
-
-def _find_options_alias(walk: Walk, name: str, scope: Scope) -> ast.expr | None:
-    where: Scope | None = scope
-    while where is not None:
-        if (where.name, f"options {name}") in walk.aliases:
-            return walk.aliases[where.name, f"options {name}"]
-        where = where.outer
+    if isinstance(node, ast.Call) and not node.args and not node.keywords and name_callee(node) == "global_options":
+        return ".".join(reversed(parts))
     return None

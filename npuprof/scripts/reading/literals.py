@@ -12,7 +12,7 @@ from typing import Any
 
 from npuprof.scripts.reading.functions import METHODS, fold_known_call
 from npuprof.scripts.reading.scopes import Binding, Scope
-from npuprof.scripts.reading.terms import LONGEST, Unknown, format_expression, refuse_large_value, refuse_wide_format
+from npuprof.scripts.reading.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _apply_operator(op: type, left: Any, right: Any) -> Any:
         raise Unknown("the value is too large")
     if op is ast.Mult:
         for one, other in ((left, right), (right, left)):
-            if isinstance(one, (str, bytes, list, tuple)) and isinstance(other, int) and len(one) * other > LONGEST:
+            if isinstance(one, (str, bytes, list, tuple)) and isinstance(other, int) and len(one) * other > LONGEST_VALUE:
                 raise Unknown("the value is too large")
     if op is ast.Mod and isinstance(left, (str, bytes)):
         refuse_wide_format(left)

@@ -12,6 +12,7 @@ from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
 from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.reading.walk import Walk
 
 #: The argument of NPURunConfig (or of another class here) that takes an object of each class, and the order of
@@ -81,7 +82,7 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
 def _find_config_class(call: ast.Call, scope: Scope) -> str:
     """Return the name of the class a call makes an object of, where it is the adapter's own."""
     function = call.func
-    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    name = name_callee(call)
     if name not in CLASSES:
         return ""
     if isinstance(function, ast.Name) and (found := scope.resolve_name(name)):

@@ -162,7 +162,7 @@ def _find_map_entry(walk: Walk, node: ast.expr, scope: Scope) -> Entry | None:
     if isinstance(inner, ast.Subscript) and (root := _find_map_owner(walk, inner.value, scope)):
         return inner, root, node.attr
     if isinstance(inner, ast.Name):
-        known = _find_map_alias(walk, inner.id, scope)
+        known = walk.find_alias(inner.id, scope)
         if isinstance(known, ast.Subscript) and (root := _find_map_owner(walk, known.value, scope)):
             return known, root, node.attr
     return None
@@ -175,21 +175,12 @@ def _find_map_owner(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) ->
     if isinstance(node, ast.Name) and depth < 5:
         if node.id == "parameter_map":
             return node.id
-        known = _find_map_alias(walk, node.id, scope)
+        known = walk.find_alias(node.id, scope)
         if known is not None:
             return _find_map_owner(walk, known, scope, depth + 1)
         if node.id in scope.bound:
             return _find_map_owner(walk, scope.bound[node.id][0], scope.bound[node.id][1], depth + 1)
     return ""
-
-
-def _find_map_alias(walk: Walk, name: str, scope: Scope) -> ast.expr | None:
-    where: Scope | None = scope
-    while where is not None:
-        if (where.name, name) in walk.aliases:
-            return walk.aliases[where.name, name]
-        where = where.outer
-    return None
 
 
 def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding
 from npuprof.scripts.reading import atc, env
@@ -13,7 +12,7 @@ from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 _ATC = re.compile(rb"\batc\b")
-_LARGEST = 4_000_000
+_LARGEST_SCRIPT = 4_000_000
 _PREFIX_WORDS = {
     "nohup",
     "time",
@@ -43,7 +42,7 @@ def mentions_setting(data: bytes) -> bool:
 
 def import_shell_script(path: str, data: bytes) -> ImportedFile:
     """Return what a shell script holds; any bytes will do."""
-    if len(data) > _LARGEST or b"\0" in data:
+    if len(data) > _LARGEST_SCRIPT or b"\0" in data:
         what = "the file holds NUL bytes" if b"\0" in data else f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script"
         return ImportedFile(path, problems=(Finding("NP801", "warning", what, "No shell reads it as it stands.", "", where=(path, 0, 0)),))
     problems: list[Finding] = []
@@ -235,8 +234,3 @@ class _Reading:
 def _format_words(words: list[Word]) -> str:
     text = " ".join(word.text for word in words)
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def known_variable(name: str) -> bool:
-    """Return whether the catalogue has a variable."""
-    return catalog.find_variable(name) is not None

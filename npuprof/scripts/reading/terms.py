@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 #: No text, list or table may grow longer than this.
-LONGEST = 1_000_000
+LONGEST_VALUE = 1_000_000
 _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 
 
@@ -30,9 +30,15 @@ def format_expression(node: ast.AST) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def name_callee(call: ast.Call) -> str:
+    """Return the last name of what is called, empty where it has none."""
+    function = call.func
+    return function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+
+
 def refuse_large_value(value: Any) -> Any:
     """Return a folded value. Raises Unknown where it is longer than any setting."""
-    if (isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > LONGEST) or (
+    if (isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > LONGEST_VALUE) or (
         isinstance(value, int) and value.bit_length() > 4096
     ):
         raise Unknown("the value is too large")

@@ -24,6 +24,7 @@ from npuprof.scripts.reading.literals import Unknown, fold_expression, format_ex
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.scopes import Function, Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.terms import name_callee
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,10 +202,17 @@ class Walk:
         if self._calls is None:
             self._calls = {}
             for call, scope in find_all_calls(self.tree):
-                called = call.func
-                known = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
-                self._calls.setdefault(known, []).append((call, scope))
+                self._calls.setdefault(name_callee(call), []).append((call, scope))
         return self._calls.get(name, [])
+
+    def find_alias(self, name: str, scope: Scope) -> ast.expr | None:
+        """Return what a second name stands for, as seen from a scope."""
+        where: Scope | None = scope
+        while where is not None:
+            if (where.name, name) in self.aliases:
+                return self.aliases[where.name, name]
+            where = where.outer
+        return None
 
     def flag_default(self, flag: str) -> Any:
         """Return the default of a command-line flag that this file declares, or None."""
