@@ -68,7 +68,6 @@ class Option(Record):
     no_effect: bool = False
     no_effect_since: str = ""
     replaced_by: str = ""
-    experimental: bool = False
     per_process: bool = False
     risk: tuple[str, ...] = ()
     spelling: dict[str, str] = {}
@@ -96,15 +95,12 @@ class Variable(Record):
     value_products: dict[str, tuple[str, ...]] = {}
     session_option: str = ""
     twin_values: dict[str, str] = {}
-    twin_direct: bool = False
     freeze: str = "ok"
     advice: str = ""
     launcher: str = ""
     per_process: bool = False
     deprecated: bool = False
     replaced_by: str = ""
-    undocumented: bool = False
-    experimental: bool = False
     pattern: str = ""
     separator: str = ""
 
@@ -117,7 +113,6 @@ class Flag(Record):
 
     name: str
     kind: str
-    role: str = ""
     required: bool = False
     choices: tuple[Any, ...] = ()
     minimum: int | None = None
@@ -125,14 +120,12 @@ class Flag(Record):
     default: Any = None
     pattern: str = ""
     products: tuple[str, ...] = ()
-    products_not: tuple[str, ...] = ()
     value_products: dict[str, tuple[str, ...]] = {}
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     twin: str = ""
     deprecated: bool = False
     replacement: str = ""
-    experimental: bool = False
 
 
 class Argument(Record):

@@ -32,7 +32,7 @@ _PROSE_FIELDS = {
     "summary", "doc", "default_note", "value_docs", "source", "doubt", "confidence", "example", "ge_option",
     "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
-    "conflicts", "requires", "file", "separator",
+    "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
 }  # fmt: skip
 _KEPT_FIELDS = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires"}}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
