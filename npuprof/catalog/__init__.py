@@ -32,6 +32,13 @@ class Option(Record):
     unknown. ``level`` says which part of the engine receives the option (``init``: once per process).
     ``spelling`` is the name on each other surface, ``surface_values`` how values are written on one that
     writes them differently (a value missing there cannot be written there). Sources are in ``Texts``.
+
+    What surfaces do with it: ``not_carried`` says why one has no place for it, ``always`` the value one has whatever is
+    said, ``closed_by`` what has to close a text there, ``engine_choices`` the values the engine knows of those the surface
+    takes. NPUEstimator ``estimator_sends`` it where the argument is left out, with ``estimator_default`` if that is not the
+    default; it may be lost but for another argument that ``needs_argument`` names; ``estimator_bytes`` is stored as it is
+    given. ``field_until`` names fields the adapter read before a release. ``repeated_at_start`` is what the manual wants
+    in the session of initialize_system as well.
     """
 
     name: str
@@ -73,6 +80,20 @@ class Option(Record):
     spelling: dict[str, str] = {}
     surface_values: dict[str, dict[str, Any]] = {}
     env: tuple[str, ...] = ()
+    not_carried: dict[str, str] = {}
+    always: dict[str, Any] = {}
+    closed_by: dict[str, str] = {}
+    engine_choices: dict[str, tuple[Any, ...]] = {}
+    estimator_sends: bool = False
+    estimator_default: Any = None
+    estimator_bytes: bool = False
+    needs_argument: str = ""
+    field_until: dict[str, str] = {}
+    repeated_at_start: bool = False
+
+    def is_always(self, surface: str, value: Any) -> bool:
+        """Return whether a surface has this very value whatever is said."""
+        return surface in self.always and type(value) is type(self.always[surface]) and value == self.always[surface]
 
 
 class Variable(Record):
@@ -80,7 +101,8 @@ class Variable(Record):
 
     ``freeze`` says who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job, ``never``
     only the process itself. ``session_option`` is its documented twin. Where there is a ``separator``, several
-    of the ``choices`` may be joined by it.
+    of the ``choices`` may be joined by it. ``tolerated`` are values that old scripts may set, ``replacement_since`` the
+    release that brought what replaces it.
     """
 
     name: str
@@ -101,6 +123,8 @@ class Variable(Record):
     per_process: bool = False
     deprecated: bool = False
     replaced_by: str = ""
+    replacement_since: str = ""
+    tolerated: tuple[str, ...] = ()
     pattern: str = ""
     separator: str = ""
 
@@ -108,7 +132,8 @@ class Variable(Record):
 class Flag(Record):
     """One flag of the ATC compiler, its name without the dashes.
 
-    ``twin`` is the session option that does the same.
+    ``twin`` is the session option that does the same. ``required`` flags belong to one conversion. Two flags that both are
+    ``stops`` and exclude each other end it; of others one overrules.
     """
 
     name: str
@@ -123,13 +148,17 @@ class Flag(Record):
     value_products: dict[str, tuple[str, ...]] = {}
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    stops: bool = False
     twin: str = ""
     deprecated: bool = False
     replacement: str = ""
 
 
 class Argument(Record):
-    """One argument of NPURunConfig that is no session option. Kind ``object`` is an object of the script."""
+    """One argument of NPURunConfig that is no session option. Kind ``object`` is an object of the script.
+
+    ``run_config`` tells whether tf.estimator.RunConfig has it too.
+    """
 
     name: str
     kind: str
@@ -137,6 +166,7 @@ class Argument(Record):
     maximum: int | None = None
     default: Any = None
     choices: tuple[Any, ...] = ()
+    run_config: bool = False
 
 
 class Rule(Record):
@@ -164,7 +194,7 @@ class Rule(Record):
 
 @cache
 def load_built_part(name: str) -> Any:
-    """Return one part of the built form: a section, ``texts``, ``rules``, ``rule_texts``, ``pages``, ``releases``, ``products``."""
+    """Return one part of the built form: a section, or ``texts``, ``rules``, ``pages``, ``releases``, ..."""
     load_part = _find_checkout_loader()
     return load_part(name) if load_part else import_module(f"npuprof.catalog._built.{name}").DATA
 
@@ -236,6 +266,24 @@ def options_by_spelling(surface: str) -> dict[str, str]:
     return {record.spelling[surface]: name for name, record in found.items() if record and surface in record.spelling}
 
 
+@cache
+def estimator_defaults() -> dict[str, Any]:
+    """Return what NPUEstimator writes on every run where the argument is left out: it wins over the session_config."""
+    found: dict[str, Any] = {}
+    for name in record_names():
+        option = find_option(name)
+        if option and option.estimator_sends:
+            plain = option.default_training if option.default is None else option.default
+            found[name] = plain if option.estimator_default is None else option.estimator_default
+    return found
+
+
+def load_config_classes() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the classes NPURunConfig is made with: the argument that takes an object of each, and its own in their order."""
+    found: dict[str, tuple[str, tuple[str, ...]]] = load_built_part("classes")
+    return found
+
+
 def find_record_texts(section: str, name: str) -> dict[str, Any]:
     """Return the prose and the sources of a record: summary, doc, value_docs, source, ..."""
     texts: dict[str, dict[str, Any]] = load_built_part("texts")[section]
@@ -271,6 +319,13 @@ def rules_by_key() -> dict[str, tuple[Rule, ...]]:
 def load_advice() -> tuple[dict[str, Any], ...]:
     """Return the advice that no check can give: ``options``, ``when``, ``text``, ``source``."""
     return tuple(load_built_part("rule_texts")["advice"])
+
+
+@cache
+def load_deprecation_excuses() -> dict[str, Any]:
+    """Return, for each deprecated option that may be needed, the condition on which it is."""
+    found: dict[str, Any] = load_built_part("rules")["excuses"]
+    return found
 
 
 @cache

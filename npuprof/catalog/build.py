@@ -33,6 +33,7 @@ _PROSE_FIELDS = {
     "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
     "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
+    "deprecated_unless",
 }  # fmt: skip
 _KEPT_FIELDS = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires"}}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
@@ -61,6 +62,7 @@ def build_parts() -> dict[str, Any]:
         for name, record in records.items():
             parts[section][name] = {_RENAMED_FIELDS.get(k, k): _freeze_lists(v) for k, v in record.items() if k not in prose}
             parts["texts"][section][name] = {k: v for k, v in record.items() if k in prose}
+    parts["classes"] = {name: (record["argument"], tuple(record["positional"])) for name, record in _read_toml_file("classes.toml").items()}
     parts["targets"] = _collect_targets()
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["products"] = _read_toml_file("products.toml")
@@ -193,7 +195,9 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
     for name, record in variables.items():
         if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values")):
             twins.setdefault(record["session_option"], []).append(name)
-    return {"rules": tuple(rules), "twins": _freeze_lists(twins)}, {"rules": texts, "advice": advice}
+    unless = {name: record["deprecated_unless"] for name, record in options.items() if "deprecated_unless" in record}
+    excuses = {name: condition.parse_condition(text) for name, text in unless.items()}
+    return {"rules": tuple(rules), "twins": _freeze_lists(twins), "excuses": excuses}, {"rules": texts, "advice": advice}
 
 
 def _find_required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:

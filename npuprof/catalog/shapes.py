@@ -24,7 +24,7 @@ class Structure(Record):
     ``parse`` returns the structured value of a text, or None where the text does not fit; ``format`` writes the text of a
     value without faults; ``faults`` lists what is wrong with a value. ``file`` is the name of the sidecar file that holds
     the text, or empty when the option itself holds it. ``unordered`` tells where the order of a list means nothing,
-    ``ordered_keys`` where that of a table does.
+    ``ordered_keys`` where that of a table does. ``members`` are the names that conditions have for the places of a list.
     """
 
     shape: str
@@ -35,6 +35,7 @@ class Structure(Record):
     file: str = ""
     unordered: bool = False
     ordered_keys: bool = False
+    members: tuple[str, ...] = ()
 
 
 def table_schema(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:

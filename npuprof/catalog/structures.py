@@ -288,7 +288,7 @@ STRUCTURES: dict[str, Structure] = {
     ),
     "acceleration": Structure(
         'kind, trigger and ratio, as ["fast", "step", 0.9]', _ACCELERATION, _parse_acceleration, _build_list_formatter("|"),
-        _find_acceleration_faults,
+        _find_acceleration_faults, members=("kind", "trigger", "ratio"),
     ),
     "shape-ranges": Structure(
         'a table of ranges, as { data = [[1, "3~5"]] }', _SHAPE_RANGES, _parse_shape_ranges, _format_shape_ranges,

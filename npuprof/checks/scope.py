@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 
 from npuprof import catalog
-from npuprof.catalog import Option, products, releases, targets
+from npuprof.catalog import Option, condition, products, releases, targets
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def check_scope(view: View) -> Iterator[Finding]:
     """Yield settings that do nothing, or something else, where the profile is meant to run."""
     late: list[str] = []
+    excuses = catalog.load_deprecation_excuses()
     for key, value in view.settings.items():
-        neighbours = key == "enable_data_pre_proc"  # the one that is judged by what stands beside it
         found = (
             find_scope_faults(view, key, value)
-            if neighbours
+            if key in excuses  # judged by what stands beside it
             else view.recall_faults(("scope", key), value, partial(find_scope_faults, view, key, value))
         )
         for fault in found:
@@ -238,8 +238,8 @@ def _find_deprecation_faults(view: View, option: Option) -> Iterator[Fault]:
         yield Fault(
             "NP502", "warning", f"{option.name} has no effect", why, f"use {option.replaced_by}" if option.replaced_by else "unset it"
         )
-    elif option.name == "enable_data_pre_proc" and view.settings.get("iterations_per_loop", 1) != 1:
-        return  # deprecated, yet what loop offload asks for (NP341), and nothing has taken its place
+    elif _is_deprecation_excused(view, option):
+        return
     elif _is_mark_in_force(view, option.deprecated, option.deprecated_since):
         since = f" since CANN {option.deprecated_since}" if option.deprecated_since else ""
         yield Fault(
@@ -257,6 +257,16 @@ def _find_deprecation_faults(view: View, option: Option) -> Iterator[Fault]:
             "The manuals call such settings reserved; they may change without notice.",
             "use it only on advice",
         )
+
+
+def _is_deprecation_excused(view: View, option: Option) -> bool:
+    """Return whether what is set beside a deprecated option asks for it, and nothing has taken its place."""
+    excuse = catalog.load_deprecation_excuses().get(option.name)
+
+    def lookup_setting(path: tuple[str, ...]) -> tuple[bool, Any]:
+        return path[0] in view.settings, view.settings.get(path[0])
+
+    return excuse is not None and condition.evaluate_condition(excuse, lookup_setting) is True
 
 
 def _is_mark_in_force(view: View, flagged: bool, since: str) -> bool:

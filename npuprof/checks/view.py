@@ -143,8 +143,9 @@ def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | 
     if not tail:
         return True, value
     inner = values.parse_structured_value(key, value)
-    if isinstance(inner, list) and key == "experimental_accelerate_train_mode":
-        inner = dict(zip(("kind", "trigger", "ratio"), inner, strict=False))
+    structure = values.find_structure(key)
+    if isinstance(inner, list) and structure and structure.members:
+        inner = dict(zip(structure.members, inner, strict=False))
     if not isinstance(inner, dict):
         return None, None
     found, member = values.find_value(key, inner, tail)

@@ -32,16 +32,13 @@ _ADVICE = (
     "It is a switch for trying things out: the lists behind it change with the CANN package. What has been found to "
     "work belongs into an ini file per model, copied from the built-in lists below opp/built-in/op_impl/ai_core/tbe/impl_mode."
 )
-#: Which flags a conversion cannot do without, by --mode.
+#: Which flags a conversion cannot do without, by --mode; by default those that the catalogue calls required.
 _REQUIRED = {
-    0: ("model", "framework", "output", "soc_version"),
     1: ("om", "json"),
     3: ("model", "framework", "soc_version"),
     6: ("om",),
     30: ("model", "output", "soc_version"),
 }
-#: Conflicts that end the conversion; the others only overrule one another.
-_FATAL = {"dynamic_batch_size", "dynamic_image_size", "dynamic_dims", "insert_op_conf", "precision_mode", "precision_mode_v2"}
 
 
 def render_atc(config: Config, inline: bool) -> Rendered:
@@ -74,11 +71,11 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
     keys: dict[str, str] = {}
     lost: dict[str, str] = {}
     for name, value in config_section(config, "options").items():
-        if name == "graph_run_mode" and value == 0 and value is not False:
-            continue  # what ATC always does
         option = catalog.find_option(name)
+        if option is not None and option.is_always("atc", value):
+            continue
         if option is None or "atc" not in option.spelling:
-            lost[name] = "ATC always converts for inference." if name == "graph_run_mode" else ""
+            lost[name] = option.not_carried.get("atc", "") if option else ""
             continue
         wired = encode_field_value(name, value)
         if not fits_proto_field(option, wired):
@@ -88,7 +85,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         if not carried:
             lost[name] = f"--{flag} takes {' or '.join(option.surface_values['atc'].values())} there."
             continue
-        if name == "input_shape":
+        if option.structure == "shapes":
             written = ";".join(f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";"))  # a scalar
         found[flag], keys[flag] = written, name
     if lost:
@@ -137,7 +134,7 @@ def format_flag_value(value: Any) -> str:
 def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
     found: list[Finding] = []
     mode = given.get("mode", 0)
-    missing = [flag for flag in _REQUIRED.get(mode, ()) if flag not in given]
+    missing = [flag for flag in (_list_required_flags() if mode == 0 else _REQUIRED.get(mode, ())) if flag not in given]
     if missing:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
@@ -164,6 +161,10 @@ def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]
     return found
 
 
+def _list_required_flags() -> list[str]:
+    return [name for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.required]
+
+
 def _check_flag_conflicts(config: Config, record: Flag, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
     found: list[Finding] = []
     for other in record.conflicts:
@@ -173,7 +174,7 @@ def _check_flag_conflicts(config: Config, record: Flag, given: dict[str, Any], k
         back = catalog.find_flag(name)
         if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
             continue  # said once, by the other
-        severity = "error" if {record.name, name} <= _FATAL else "warning"
+        severity = "error" if record.stops and back is not None and back.stops else "warning"
         why = "ATC stops." if severity == "error" else "One overrules the other."
         what = f"--{record.name} and {other} exclude each other"
         found.append(build_render_finding(config, "NP912", severity, keys[record.name], what, why, "unset one of them"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases
+from npuprof.document.keys import format_toml_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import (
@@ -27,25 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
-_CLASSES = {
-    "profiling_config": "ProfilingConfig",
-    "dump_config": "DumpConfig",
-    "memory_config": "MemoryConfig",
-    "dynamic_input_config": "DynamicInputConfig",
-    "experimental_config": "ExperimentalConfig",
-    "graph_memory_optimize_config": "GraphMemoryOptimizeConfig",
-}
-#: What DynamicInputConfig cannot be made without; only the last, which old releases do not take, has a value that changes nothing.
-_DYNAMIC = ("input_shape", "dynamic_dims", "dynamic_node_type", "compile_hybrid_mode")
-_HYBRID_MODE = _DYNAMIC[-1]
-_ALWAYS = "NPUEstimator writes it by itself in every run"
-_LOST = {
-    "job": f"{_ALWAYS}, from TF_CONFIG.",
-    "task_index": f"{_ALWAYS}, from TF_CONFIG.",
-    "use_off_line": f"{_ALWAYS}, as true.",
-    "compress_weight_conf": "NPUEstimator always writes enable_compress_weight, and the adapter kills a process that has both.",
-}
-_BYTES = ("insert_op_file",)  # stored as it is given: text raises TypeError
 _MODULE = '''\
 
 {os}import tensorflow as tf
@@ -68,12 +50,25 @@ session_config.graph_options.rewrite_options.memory_optimization = RewriterConfi
 """
 
 
+def _class_names() -> dict[str, str]:
+    """Return the class of each argument that takes an object, of the last name of the argument."""
+    found: dict[str, str] = {}
+    for name, (argument, _) in catalog.load_config_classes().items():
+        found.setdefault(argument.rpartition(".")[2], name)
+    return found
+
+
+def _dynamic_arguments() -> tuple[str, ...]:
+    """Return what DynamicInputConfig cannot be made without; only the last, which old releases do not take, may be 0."""
+    return catalog.load_config_classes()["DynamicInputConfig"][1]
+
+
 def render_estimator(config: Config, inline: bool) -> Rendered:
     """Return the module with ``run_config(session_config=None)``, or the bare lines."""
     arguments, beside = _collect_run_arguments(config)
     remarks, findings = find_companion_lines(config)
     indent = "" if inline else "    "
-    used = sorted({_CLASSES[part] for path in arguments for part in path[:-1]})
+    used = sorted({_class_names()[part] for path in arguments for part in path[:-1]})
     given = [
         "session_config=session_config",
         *_build_nested_arguments(config, _build_argument_tree(config, arguments)),
@@ -105,19 +100,21 @@ def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], 
     """
     found: dict[tuple[str, ...], str] = {}
     beside: list[str] = []
-    lost: list[str] = []
+    lost: dict[str, str] = {}
     for name, value in config_section(config, "options").items():
         option = catalog.find_option(name)
-        if option is None or (name in _LOST and not (name == "use_off_line" and value is True)):
-            lost.append(name)
+        if option is None:
+            lost[name] = ""
+        elif "run_config" in option.not_carried and not option.is_always("run_config", value):
+            lost[name] = option.not_carried["run_config"]
         elif "run_config" in option.spelling:
             found[_split_argument_path(option.spelling["run_config"])] = name
         elif option.field is None or option.states.endswith("."):
-            lost.append(name)
+            lost[name] = ""
         else:
             beside.append(name)
     if lost:
-        raise build_not_carried_error(config, lost, "estimator", _LOST)
+        raise build_not_carried_error(config, list(lost), "estimator", lost)
     return found, beside
 
 
@@ -131,20 +128,21 @@ def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) 
         at[path[-1]] = name
     dynamic = tree.get("dynamic_input_config")
     if dynamic is not None:
-        missing = [name for name in _DYNAMIC[:3] if name not in dynamic]
+        taken = _dynamic_arguments()
+        missing = [name for name in taken[:-1] if name not in dynamic]
         if missing:
             key = next(iter(dynamic.values()))
             why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
             what = f"{key} needs {', '.join(missing)} beside it"
             raise NpuprofError([Finding("NP908", "error", what, why, "set them as well", config.origin(key), key, (config.name,))])
-        taken = _DYNAMIC if _HYBRID_MODE in dynamic or not _is_hybrid_mode_absent(config) else _DYNAMIC[:3]
-        tree["dynamic_input_config"] = {name: dynamic.get(name) for name in taken}
+        absent = taken[-1] not in dynamic and _is_hybrid_mode_absent(config)
+        tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
     return tree
 
 
 def _find_hybrid_mode_states(config: Config) -> set[str]:
     """Return whether DynamicInputConfig has its fourth argument in the releases in question: ``Y``, ``.`` or ``?``."""
-    option = catalog.find_option(_HYBRID_MODE)
+    option = catalog.find_option(_dynamic_arguments()[-1])
     asked = config.context.cann
     named = (asked,) if asked else releases.find_releases_in_range(config.cann) or () if config.cann else ()
     return {option.states[releases.release_index(name)] for name in named} if option else set()
@@ -158,7 +156,7 @@ def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:
     """Return the arguments as ``python.format_call`` takes them."""
     options = config_section(config, "options")
     return [
-        (f"{argument}={_CLASSES[argument]}(", _build_nested_arguments(config, inner), ")")
+        (f"{argument}={_class_names()[argument]}(", _build_nested_arguments(config, inner), ")")
         if isinstance(inner, dict)
         else f"{argument}=0"  # the one argument that has to be given although the preset does not
         if inner is None
@@ -177,12 +175,12 @@ def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -
     assert option is not None
     if not (fits_proto_field(option, value) if option.field else isinstance(value, bool)):
         raise NpuprofError([build_unfit_finding(config, name, "estimator")])
-    return _format_run_argument(argument, name, value)
+    return _format_run_argument(argument, option.estimator_bytes, value)
 
 
 @lru_cache(4096, typed=True)
-def _format_run_argument(argument: str, name: str, value: str | int) -> Any:
-    if name in _BYTES:
+def _format_run_argument(argument: str, as_bytes: bool, value: str | int) -> Any:
+    if as_bytes:
         return f"{argument}=tf.compat.as_bytes(", format_literal(value), ")"
     return f"{argument}={format_literal(value)}"
 
@@ -233,31 +231,31 @@ def _check_session_options(config: Config, beside: list[str]) -> tuple[Finding, 
 
 def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
     found: list[Finding] = []
-    if "enable_data_pre_proc" not in config.settings:
-        what = "NPUEstimator sets enable_data_pre_proc = true, which a session leaves off"
-        why = "It writes its own default for every argument that is not given."
-        found.append(
-            build_render_finding(config, "NP909", "info", "enable_data_pre_proc", what, why, "set enable_data_pre_proc if it matters")
-        )
+    records = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
+    for option in records:
+        if option.estimator_default is not None and option.name not in config.settings:
+            what = f"NPUEstimator sets {option.name} = {format_toml_value(option.estimator_default)}, which a session leaves off"
+            why = "It writes its own default for every argument that is not given."
+            found.append(build_render_finding(config, "NP909", "info", option.name, what, why, f"set {option.name} if it matters"))
+    _, dims, _, newest = _dynamic_arguments()
     if (
-        "dynamic_dims" in config.settings
-        and _HYBRID_MODE not in config.settings
+        dims in config.settings
+        and newest not in config.settings
         and not _find_hybrid_mode_states(config) <= {"Y"}
         and not _is_hybrid_mode_absent(config)
     ):
-        what = f"DynamicInputConfig is given {_HYBRID_MODE}=0, which newer releases insist on and older ones do not take"
+        what = f"DynamicInputConfig is given {newest}=0, which newer releases insist on and older ones do not take"
         why = "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a missing one; those between are not known."
         hint = "render with --cann RELEASE; where the release raises TypeError, take the argument out"
-        found.append(build_render_finding(config, "NP909", "info", "dynamic_dims", what, why, hint))
-    if "env.AOE_MODE" in config.settings and "aoe_mode" not in config.settings:
-        for name in ("work_path", "distribute_config"):
-            if name in config.settings:
-                what = f"{name} is lost: NPUEstimator passes it on only beside the argument aoe_mode"
-                found.append(
-                    build_render_finding(
-                        config, "NP910", "warning", name, what, "AOE_MODE in the environment does not count.", "set aoe_mode"
-                    )
-                )
+        found.append(build_render_finding(config, "NP909", "info", dims, what, why, hint))
+    for option in records:
+        needed = option.needs_argument
+        if needed and option.name in config.settings and needed not in config.settings:
+            for twin in catalog.load_env_twins().get(needed, ()):
+                if f"env.{twin}" in config.settings:
+                    what = f"{option.name} is lost: NPUEstimator passes it on only beside the argument {needed}"
+                    why = f"{twin} in the environment does not count."
+                    found.append(build_render_finding(config, "NP910", "warning", option.name, what, why, f"set {needed}"))
     return tuple(found)
 
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog import Option
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import (
@@ -59,7 +60,7 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
     for name, value in config_section(config, "options").items():
         option = catalog.find_option(name)
         if option is None or "global_options" not in option.spelling:
-            lost[name] = _TF2_REPLACEMENTS.get(name, "")
+            lost[name] = option.not_carried.get("global_options", "") if option else ""
             continue
         if name in files:
             target = f"options.{option.spelling['global_options']}"
@@ -74,7 +75,7 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
             lost[name] = f"There the adapter of TF 2 takes {' or '.join(map(format_literal, taken))} only."
             continue
         lines += _format_option_lines(name, written, indent)
-        findings += _check_adapter_value(config, name, written)
+        findings += _check_adapter_value(config, option, written)
     if lost:
         raise build_not_carried_error(config, list(lost), "global-options", lost)
     shape: dict[str, Any] = {"lines": "".join(f"{line}\n" for line in lines), "os": "import os\n\n" if files else ""}
@@ -87,24 +88,20 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
 def _format_option_lines(name: str, value: str | int, indent: str) -> list[str]:
     option = catalog.find_option(name)
     assert option is not None
-    if name == "optimization_switch" and not str(value).endswith(";"):
-        value = f"{value};"  # the adapter appends a switch of its own without a separator
+    end = option.closed_by.get("global_options", "")
+    if not str(value).endswith(end):
+        value = f"{value}{end}"
     return format_assignment(f"options.{option.spelling['global_options']}", format_literal(value), indent)
 
 
-_TF2_REPLACEMENTS = {
-    "iterations_per_loop": "In TF 2 the script calls npu.set_npu_loop_size, or NPU_LOOP_SIZE is set.",
-    "session_device_id": "In TF 2 the device is an argument of npu.open, or ASCEND_DEVICE_ID.",
-    "hccl_timeout": "TF 2 has no such option; HCCL_EXEC_TIMEOUT in the environment does the same.",
-}
-
-
-def _check_adapter_value(config: Config, name: str, value: Any) -> list[Finding]:
+def _check_adapter_value(config: Config, option: Option, value: Any) -> list[Finding]:
     """Return what the adapter of TF 2 makes of a value that its class lets pass."""
-    if name == "oo_level" and value not in ("O1", "O3"):
-        what = f"oo_level = {format_literal(value)} passes the class, and GE refuses it when the NPU is opened"
-        return [build_render_finding(config, "NP910", "warning", name, what, "GE knows O1 and O3 only.", 'write "O1" or "O3"')]
-    return []
+    known = option.engine_choices.get("global_options", (value,))
+    if value in known:
+        return []
+    what = f"{option.name} = {format_literal(value)} passes the class, and GE refuses it when the NPU is opened"
+    why, hint = f"GE knows {' and '.join(known)} only.", f"write {' or '.join(map(format_literal, known))}"
+    return [build_render_finding(config, "NP910", "warning", option.name, what, why, hint)]
 
 
 TARGETS = {

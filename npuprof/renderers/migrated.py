@@ -34,15 +34,6 @@ class Shape(Record):
     loop: str = ""
 
 
-#: What the manual wants repeated in the session of initialize_system, and what its example sets there; options of
-#: level init belong there too.
-REPEATED = (
-    "use_off_line",
-    "profiling_mode", "profiling_options", "fp_point", "bp_point", "enable_dump", "dump_path", "dump_step", "dump_mode",
-    "enable_dump_debug", "dump_debug_mode", "precision_mode", "graph_run_mode", "op_debug_level", "enable_exception_dump",
-    "op_select_implmode", "optypelist_for_implmode",
-)  # fmt: skip
-
 _HOOK_LOOP = 'SetIterationsVarHook({count}) among the hooks, train_op = tf.group(train_op, name="IterationOp")'
 _SHAPES: dict[str, Shape] = {
     "session-migrated": Shape(
@@ -167,7 +158,7 @@ def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
     for name in config_section(config, "options"):
         option = catalog.find_option(name)
         unknown = option is None or option.field is None  # reported, not passed over
-        (early if unknown or name in REPEATED or (option and option.level == "init") else later).append(name)
+        (early if unknown or (option and (option.repeated_at_start or option.level == "init")) else later).append(name)
     return early, later
 
 
@@ -201,8 +192,8 @@ def _check_initial_options(config: Config, target: str) -> tuple[Finding, ...]:
 
 def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
     """Return the target estimator-migrated: tf.estimator.RunConfig through npu_run_config_init."""
-    known = {name: value for name, value in config_section(config, "estimator").items() if name in RUN_CONFIG}
-    lost = [name for name in config_section(config, "estimator") if name not in RUN_CONFIG]
+    known = config_section(config, "estimator")
+    lost = [name for name in known if not ((argument := catalog.find_argument(name)) and argument.run_config)]
     if lost:
         raise NpuprofError([_build_no_argument_finding(config, name) for name in lost])
     given = [f"{name}={format_literal(value)}" for name, value in known.items()]
@@ -224,13 +215,6 @@ def run_config(config=None):
 '''
     shape = Shape(("npu_run_config_init",), tail, tail, loop=_HOOK_LOOP)
     return _render_session_shape(config, "estimator-migrated", shape, None, inline, describe_left_out_sections(config, "env", "atc"))
-
-
-#: The arguments below [estimator] that tf.estimator.RunConfig has too.
-RUN_CONFIG = (
-    "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
-    "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps",
-)  # fmt: skip
 
 
 def _build_no_argument_finding(config: Config, name: str) -> Finding:

@@ -14,7 +14,6 @@ from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import COMMON_RULES, ScriptView, build_script_views
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.found import UNSET
-from npuprof.scripts.reading.run_config import ESTIMATOR_DEFAULTS
 from npuprof.scripts.reading.session import HELPERS
 
 #: What makes a session; the config of one that another file makes may be changed there.
@@ -103,8 +102,9 @@ def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> 
                 flag = catalog.find_flag(one.name.removeprefix("--"))
                 if flag is None or not flag.deprecated:
                     continue  # the adapter's releases say nothing of ATC
-            if fault.code == "NP501" and one.name == "ASCEND_SLOG_PRINT_TO_STDOUT" and not asked.cann:
-                severity = "info"  # the new name works from 9.2.0 on only
+            variable = catalog.find_variable(one.name)
+            if fault.code == "NP501" and not asked.cann and variable and variable.replacement_since:
+                severity = "info"  # the release may be one that does not know the new name yet
             result.append(_build_setting_finding(one, fault._replace(severity=severity)))
     return result
 
@@ -191,6 +191,7 @@ def _drop_comment_lines(text: str) -> str:
 def _check_estimator_session(imported: ImportedFile, live: list[FoundSetting]) -> list[Finding]:
     """Return the settings of a session_config that NPUEstimator overwrites with its own."""
     result: list[Finding] = []
+    defaults = catalog.estimator_defaults()
     for variable, line, scope_name in imported.facts.get("estimator", ()):
         sites = [site for site in imported.sites if site.surface == "session" and site.scope.startswith(f"{scope_name or '<module>'}:")]
         if len(sites) != 1 or not re.search(rf"\b{re.escape(variable)}\b.*custom_optimizers", imported.facts["text"]):
@@ -201,16 +202,11 @@ def _check_estimator_session(imported: ImportedFile, live: list[FoundSetting]) -
             continue
         given = {one.key: one for one in calls}
         for one in live:
-            if (
-                one.scope != sites[0].scope
-                or one.key not in ESTIMATOR_DEFAULTS
-                or one.key in given
-                or one.reason
-                or one.key == "use_off_line"
-            ):
+            option = catalog.find_option(one.key)
+            if one.scope != sites[0].scope or one.key not in defaults or one.key in given or one.reason:
                 continue
-            if one.value != ESTIMATOR_DEFAULTS[one.key]:
-                sent = format_short_value(ESTIMATOR_DEFAULTS[one.key])
+            if one.value != defaults[one.key] and option and "run_config" not in option.always:
+                sent = format_short_value(defaults[one.key])
                 what = f"{one.key} = {format_short_value(one.value)} is lost: NPURunConfig at line {line} sends {sent}"
                 why = "NPUEstimator adds an entry of its own after the one in session_config, with its defaults, and the later one wins."
                 hint = f"give {one.key} to NPURunConfig"

@@ -107,8 +107,8 @@ def _suggest_field_value(found: FoundSetting, option: Option) -> str:
 
 def _was_field_right(found: FoundSetting, option: Option, asked: Context) -> bool:
     """Return whether the field was the right one in the release that was asked for."""
-    early = option.name == "jit_compile" and found.field == "b" and asked.cann is not None
-    return early and releases.release_index(asked.cann or "") < releases.release_index("6.3.RC1")
+    until = option.field_until.get(found.field or "")
+    return bool(until and asked.cann) and releases.release_index(asked.cann or "") < releases.release_index(until or "")
 
 
 def _find_script_value_faults(found: FoundSetting) -> list[Fault]:
@@ -148,12 +148,13 @@ def _find_script_variable_faults(found: FoundSetting) -> list[Fault]:
         return [
             Fault("NP206", "warning" if newer else "info", f"nothing reads {name}", why, f"use {newer}" if newer else "remove the line")
         ]
-    if catalog.find_variable(name) is None:
+    variable = catalog.find_variable(name)
+    if variable is None:
         return _find_misspelt_variable(name)
     if found.reason.startswith("os.environ takes text"):
         why = "The script stops there with TypeError: an environment holds text only."
         return [Fault("NP814", "error", f"{name}: {found.reason}", why, "write the value in quotes")]
-    if found.reason or (name == "GE_USE_STATIC_MEMORY" and found.value == "1") or found.value == "":
+    if found.reason or found.value in variable.tolerated or found.value == "":
         return []
     return [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
 
@@ -186,11 +187,10 @@ def _find_script_argument_faults(found: FoundSetting) -> list[Fault]:
         return [Fault("NP812", severity, f"{cls} of the current adapter takes no argument {found.name!r}", why, hint)]
     if found.reason:
         return []
-    if found.key in ("compress_weight_conf", "insert_op_file"):
-        why = {
-            "compress_weight_conf": "NPUEstimator writes enable_compress_weight too, and the adapter aborts when it finds both.",
-            "insert_op_file": "NPUEstimator stores the text without turning it into bytes, which raises TypeError.",
-        }[found.key]
+    why = option.not_carried.get("run_config", "")
+    if option.estimator_bytes:
+        why = "NPUEstimator stores the text without turning it into bytes, which raises TypeError."
+    if why:
         return [Fault("NP809", "error", f"{found.key} cannot be given to NPURunConfig", why, "set it in the session_config")]
     return _find_script_value_faults(found)
 

@@ -15,7 +15,6 @@ from npuprof.catalog import products
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.model import Context, Finding, Origin
 from npuprof.scripts.reading.found import UNSET, Branch, FoundSetting, Site
-from npuprof.scripts.reading.run_config import ESTIMATOR_DEFAULTS
 
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
 UNDECIDED = object()
@@ -68,8 +67,8 @@ class ScriptView(View):
             return super().lookup_operand(path, family)
         if head in ("env", "estimator", "atc") or not self.closed:
             return None, None
-        if self.surface == "run_config" and head in ESTIMATOR_DEFAULTS:
-            return True, ESTIMATOR_DEFAULTS[head]
+        if self.surface == "run_config" and head in catalog.estimator_defaults():
+            return True, catalog.estimator_defaults()[head]
         if self.surface == "run_config" and (option := catalog.find_option(head)) is not None and "run_config" not in option.spelling:
             return None, None
         return super().lookup_operand(path, family)

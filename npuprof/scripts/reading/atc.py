@@ -14,8 +14,9 @@ def build_flag_setting(path: str, word: Word, name: str, value: Word | None, sco
     """Return one flag of a command line as a setting."""
     plain = name.removeprefix("--")
     option = catalog.options_by_spelling("atc").get(name)
-    if plain == "soc_version":
-        option = None
+    flag = catalog.find_flag(plain)
+    if flag is not None and flag.required:
+        option = None  # it belongs to the conversion
     key = option or format_full_key("atc", plain)
     reason = "the flag has no value" if value is None else f"depends on {value.open_part}" if value.open_part else ""
     got = None if reason or value is None else convert_flag_text(option, plain, value.text)

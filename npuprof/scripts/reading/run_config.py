@@ -15,46 +15,19 @@ from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.reading.walk import Walk
 
-#: The argument of NPURunConfig (or of another class here) that takes an object of each class, and the order of
-#: the class's own arguments.
-CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "NPURunConfig": ("", ()),
-    "ProfilingConfig": ("profiling_config", ("enable_profiling", "profiling_options")),
-    "DumpConfig": (
-        "dump_config",
-        ("enable_dump", "dump_path", "dump_step", "dump_mode", "enable_dump_debug", "dump_debug_mode", "dump_data", "dump_layer"),
-    ),
-    "MemoryConfig": (
-        "memory_config",
-        ("atomic_clean_policy", "static_memory_policy", "memory_optimization_policy", "variable_use_1g_huge_page"),
-    ),
-    "ExperimentalConfig": ("experimental_config", ("logical_device_cluster_deploy_mode", "logical_device_id", "model_deploy_mode")),
-    "GraphMemoryOptimizeConfig": ("experimental_config.graph_memory_optimize_config", ("recompute", "graph_slice")),
-    "GraphParallelConfig": ("experimental_config", ("enable_graph_parallel", "graph_parallel_option_path")),
-    "DynamicInputConfig": ("dynamic_input_config", ("input_shape", "dynamic_dims", "dynamic_node_type", "compile_hybrid_mode")),
-}
+CLASSES = catalog.load_config_classes()
 HOT = tuple(CLASSES)
 
-#: Arguments that take an object of the script, or that RunConfig has and NPURunConfig refuses to use.
-OBJECTS = {
-    "profiling_config", "dump_config", "memory_config", "experimental_config", "dynamic_input_config",
-    "graph_memory_optimize_config", "graph_parallel_config", "session_config", "distribute",
-    "train_distribute", "eval_distribute", "recompute",
-}  # fmt: skip
+#: Arguments that take an object of the script beside those of the catalogue, or that RunConfig has and NPURunConfig refuses to use.
+_MORE_OBJECTS = ("graph_parallel_config", "train_distribute", "eval_distribute", "recompute")
 
-#: What NPUEstimator writes on every run where the argument is left out: it wins over the session_config.
-ESTIMATOR_DEFAULTS: dict[str, Any] = {
-    "iterations_per_loop": 1, "enable_data_pre_proc": True, "mix_compile_mode": False, "hcom_parallel": True,
-    "is_tailing_optimization": False, "graph_run_mode": 1, "enable_exception_dump": 2, "enable_small_channel": 0,
-    "enable_compress_weight": False, "hcom_multi_mode": False, "device_type": "default_device_type",
-    "stream_sync_timeout": -1, "event_sync_timeout": -1, "external_weight": False, "deterministic": 0,
-    "frozen_variable": False, "variable_placement": "Device", "jit_compile": "auto", "input_fusion_size": 131072,
-    "buffer_optimize": "l2_optimize", "dynamic_graph_execute_mode": "dynamic_execute", "export_compile_stat": 1,
-    "graph_max_parallel_model_num": 1, "oo_constant_folding": True, "input_batch_cpy": False,
-    "shape_generalization_mode": "STRICT", "all_tensor_not_empty": False, "oo_level": "O3",
-    "enable_dump": False, "enable_dump_debug": False, "experimental_logical_device_cluster_deploy_mode": "LB",
-    "use_off_line": True,
-}  # fmt: skip
+
+@cache
+def object_arguments() -> frozenset[str]:
+    """Return the arguments that a preset cannot hold: they take an object that the script makes."""
+    made = {prefix.rpartition(".")[2] for prefix, _ in CLASSES.values() if prefix}
+    plain = {name for name in catalog.record_names("estimator") if (record := catalog.find_argument(name)) and record.kind == "object"}
+    return frozenset({*made, *plain, *_MORE_OBJECTS})
 
 
 @cache
@@ -63,9 +36,13 @@ def class_arguments(cls: str) -> tuple[str, ...]:
     prefix = CLASSES[cls][0]
     if not prefix:
         plain = [name for name in catalog.options_by_spelling("run_config") if "." not in name]
-        return (*plain, *catalog.record_names("estimator"), *OBJECTS)
+        return (*plain, *catalog.record_names("estimator"), *sorted(object_arguments()))
     inner = [name.removeprefix(f"{prefix}.") for name in catalog.options_by_spelling("run_config") if name.startswith(f"{prefix}.")]
-    return tuple(dict.fromkeys((*CLASSES[cls][1], *(name for name in inner if "." not in name), *(OBJECTS if "." not in prefix else ()))))
+    return tuple(
+        dict.fromkeys(
+            (*CLASSES[cls][1], *(name for name in inner if "." not in name), *(sorted(object_arguments()) if "." not in prefix else ()))
+        )
+    )
 
 
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -153,7 +130,7 @@ def _find_config_parts(walk: Walk, call: ast.Call, scope: Scope) -> list[tuple[t
         name, value = waiting.pop()
         if name == "session_config":
             walk.add_fact("estimator", (format_expression(value), call.lineno, scope.name))
-        if name not in OBJECTS:
+        if name not in object_arguments():
             continue
         if isinstance(value, ast.Name) and (bound := scope.resolve_name(value.id)) and len(bound[1]) == 1 and bound[1][0].kind == "assign":
             value = bound[1][0].node  # type: ignore[assignment]
@@ -166,7 +143,7 @@ def _find_config_parts(walk: Walk, call: ast.Call, scope: Scope) -> list[tuple[t
 def _report_argument(
     walk: Walk, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...], owner: str
 ) -> None:
-    if name in OBJECTS:
+    if name in object_arguments():
         if not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
             return
         if isinstance(value, ast.Constant) and value.value is None:
