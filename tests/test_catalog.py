@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from collections import Counter
@@ -55,6 +56,34 @@ def test_what_a_release_did_to_an_option_is_told_by_the_release_alone() -> None:
     for page in build.PAGES:
         for name, record in toml(f"options/{page}.toml").items():
             assert not dated & record.keys(), f"{name}: it belongs into releases.toml"
+
+
+#: The settings that code is about, room by room: they are counted, read as what they are, or change the text around them.
+NAMED = {
+    "catalog": {*(name for names in FACTS.values() for name in names), "POD_NAME", "job", "op_debug_config"},
+    "checks": {"dynamic_dims", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps", "enable_data_pre_proc"},
+    "commands": {"modify_mixlist"},
+    "edit": {"optypelist_for_implmode", "iterations_per_loop"},
+    "renderers": {
+        "experimental_accelerate_train_mode", "iterations_per_loop", "op_select_implmode", "optypelist_for_implmode", "soc_version",
+        "RANK_TABLE_FILE",
+    },
+    "scripts": {
+        "graph_run_mode", "session_config", "dump_path", "dump_mode", "modify_mixlist", "DEVICE_ID", "ASCEND_DEVICE_ID",
+        "ASCEND_SLOG_PRINT_TO_STDOUT",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("room", sorted(path.name for path in SOURCE.parent.iterdir() if path.suffix != ".py"))
+def test_code_names_no_option_for_which_a_field_would_do(room: str) -> None:
+    known = {name if section == "options" else f"{section}.{name}" for section, name in ROWS}
+    known |= {name for _, name in ROWS if re.search("[A-Z]|_", name)}
+    for path in (SOURCE.parent / room).rglob("*.py"):
+        if "_built" not in path.parts:
+            tree = ast.parse(path.read_text())
+            words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+            assert words & known <= NAMED.get(room, set()), path
 
 
 @pytest.mark.parametrize(("section", "name"), ROWS)
