@@ -90,13 +90,17 @@ class Checkout:
 
     def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
         """Return what the copy's command prints, errors included."""
-        environment = {**os.environ, "PYTHONPATH": str(self.folder)}
-        done = subprocess.run(
-            [sys.executable, "-m", "npuprof", *words],
-            cwd=self.folder, env=environment, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        )  # fmt: skip
+        done = self.start(*words, stdin=stdin)
         assert done.returncode == code, done.stdout
         return done.stdout
+
+    def start(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """Run the copy's command; errors go where the answer goes."""
+        return subprocess.run(
+            [sys.executable, "-m", "npuprof", *words],
+            cwd=self.folder, env={**os.environ, "PYTHONPATH": str(self.folder)}, input=stdin,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        )  # fmt: skip
 
 
 # -- hypothesis: what TOML can hold ------------------------------------------------------------------------------
