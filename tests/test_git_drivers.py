@@ -281,6 +281,13 @@ def test_a_file_that_cannot_be_read_is_merged_as_text(repo: Repo) -> None:
     assert now(repo) == broken.replace("base", "ours")
 
 
+def test_where_git_merges_the_lines_to_the_same_settings_its_text_is_kept(repo: Repo) -> None:
+    theirs = BASE + "\n# A paragraph of theirs,\n# which belongs to no key.\n"
+    branches(repo, BASE.replace("1836", "1904"), theirs)
+    assert git(repo, "merge", "-q", "side").returncode == 0
+    assert now(repo) == theirs.replace("1836", "1904")
+
+
 def test_line_endings_and_mark_of_ours_stay(repo: Repo) -> None:
     repo.git("config", "core.autocrlf", "false")
     mark = "\ufeff"
