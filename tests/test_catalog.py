@@ -15,6 +15,7 @@ from npuprof import catalog
 from npuprof.catalog import build, condition, products, releases
 from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.structures import STRUCTURES
+from npuprof.catalog.versions import parse_release_version
 from npuprof.checks.settings import find_setting_faults
 from npuprof.model import SCENARIOS
 
@@ -243,7 +244,7 @@ def test_releases_are_in_their_order() -> None:
     assert dates == sorted(dates) or len(dates) < len(rows)
     assert len(set(RELEASES)) == len(RELEASES)
     assert all(row["source"] and row["confidence"] for row in rows)
-    assert all(releases.parse_release_version(name) for name in RELEASES)
+    assert all(parse_release_version(name) for name in RELEASES)
     assert [name for name in RELEASES if releases.find_release(name) != name] == []
 
 

@@ -168,7 +168,7 @@ def test_the_help_cuts_nothing_short_and_names_every_value(run: Any, names: tupl
         assert "<str>" not in shown
 
 
-@pytest.mark.parametrize("flag, values", [("--product", ("atlas-a2", "atlas-a3")), ("--cann", ("8.0.0", "9.0.0"))])
+@pytest.mark.parametrize(("flag", "values"), [("--product", ("atlas-a2", "atlas-a3")), ("--cann", ("8.0.0", "9.0.0"))])
 def test_one_platform_is_checked_and_several_make_a_table(run: Any, flag: str, values: tuple[str, str]) -> None:
     one = run("check", "leaf", flag, values[0])
     assert one.err.startswith("npuprof: 1 preset checked: ")
