@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta, timezone
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,8 @@ from hypothesis import strategies as st
 from repositories import Repo
 
 import npuprof
+from npuprof.catalog.values import is_equivalent_setting, parse_structured_value
+from npuprof.compare.changes import Change
 
 
 def changes(before: dict[str, Any], after: dict[str, Any], section: str = "options") -> list[tuple[Any, ...]]:
@@ -53,6 +59,7 @@ def changes(before: dict[str, Any], after: dict[str, Any], section: str = "optio
             [("removed", "modify_mixlist.black-list.to-add", "A", None), ("added", "modify_mixlist.black-list.to-add", None, "C")],
         ),
         ({"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}}, {"modify_mixlist": {"black-list": {"to-add": ["B", "A", "B"]}}}, []),
+        ({"dump_step": "0|1"}, {"dump_step": [1, 2]}, [("removed", "dump_step", 0, None), ("added", "dump_step", None, 2)]),
         # a path is not what stands in the file
         (
             {"modify_mixlist": "/a"},
@@ -79,31 +86,224 @@ def test_changes_come_in_the_catalogues_order_and_name_unit_and_risk() -> None:
     assert found[1].unit == "s"
 
 
-plain = st.recursive(
-    st.one_of(st.booleans(), st.integers(-3, 3), st.floats(-2, 2), st.text("ab", max_size=2)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
-    max_leaves=6,
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"a": True}, {"a": 1}, [("changed", "x.a", True, 1)]),
+        ({"a": 1}, {"a": 1.0}, [("changed", "x.a", 1, 1.0)]),
+        ({"a": "1"}, {"a": 1}, [("changed", "x.a", "1", 1)]),
+        ({"a": [True]}, {"a": [1]}, [("changed", "x.a", [True], [1])]),
+        ({"a": [[1]]}, {"a": [[1.0]]}, [("changed", "x.a", [[1]], [[1.0]])]),
+        ({"a": [{"b": True}]}, {"a": [{"b": 1}]}, [("changed", "x.a", [{"b": True}], [{"b": 1}])]),
+        ({"a": {}}, {"a": []}, [("changed", "x.a", {}, [])]),
+        ({"a": "x\ny"}, {"a": "x\nz"}, [("changed", "x.a", "x\ny", "x\nz")]),
+        # what is the same, however it is written
+        ({"a": 0.0}, {"a": -0.0}, []),
+        ({"a": float("nan")}, {"a": float("nan")}, []),
+        ({"a": NOON}, {"a": NOON.astimezone(timezone(timedelta(hours=2)))}, []),
+        ({"a": datetime.min.replace(tzinfo=timezone(timedelta(hours=2)))}, {"a": NOON},
+         [("changed", "x.a", datetime.min.replace(tzinfo=timezone(timedelta(hours=2))), NOON)]),
+        ({"a": [{"b": 1, "c": -0.0}]}, {"a": [{"c": 0.0, "b": 1}]}, []),
+        # what is not the same, though it looks so
+        ({"a": NOON.replace(tzinfo=None)}, {"a": NOON}, [("changed", "x.a", NOON.replace(tzinfo=None), NOON)]),
+        ({"a": NOON.date()}, {"a": NOON}, [("changed", "x.a", NOON.date(), NOON)]),
+        ({"a": [NOON]}, {"a": [str(NOON)]}, [("changed", "x.a", [NOON], [str(NOON)])]),
+        # keys of any kind
+        ({"__a": 1}, {"__a": 2}, [("changed", "x.__a", 1, 2)]),
+        ({"__a": {"__b": 1}}, {"__a": {}}, [("removed", "x.__a.__b", 1, None)]),
+        ({"a']['b": 1, "a": {"b": 1}}, {"a']['b": 2, "a": {"b": 1}}, [("changed", """x."a']['b\"""", 1, 2)]),
+        ({"a'\"b": 1}, {"a'\"b": 2}, [("changed", """x."a'\\"b\"""", 1, 2)]),
+        ({"a.b": 1, "[0]": 1, "": 1}, {"a.b": 2, "[0]": 2, "": 2},
+         [("changed", 'x."a.b"', 1, 2), ("changed", 'x."[0]"', 1, 2), ("changed", 'x.""', 1, 2)]),
+        # tables that share few keys
+        ({"a": 1, "b": 1, "c": 1, "d": 1}, {"e": 2, "f": 2, "a": 2},
+         [("changed", "x.a", 1, 2), *(("removed", f"x.{name}", 1, None) for name in "bcd"), ("added", "x.e", None, 2),
+          ("added", "x.f", None, 2)]),
+    ],
+)  # fmt: skip
+def test_what_deepdiff_does_not_see_by_itself_is_told(before: dict[str, Any], after: dict[str, Any], expected: list[Any]) -> None:
+    rest = {"same": 1, "other": 0}
+    found = changes({"x": {**before, **rest}}, {"x": {**after, **rest, "other": 1}})
+    assert repr([change for change in found if change[1] != "x.other"]) == repr(expected)
+    assert ("changed", "x.other", 0, 1) in found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (["A", "A", "B"], ["B", "A"], []),
+        (["A"], ["A", "A", "C"], [("added", None, "C", True)]),
+        ([True, 1, "1"], ["1", True], [("removed", 1, None, True)]),
+        ([], ["A"], [("added", None, "A", True)]),
+        (["B", "A"], ["D", "A", "C"], [("removed", "B", None, True), ("added", None, "D", True), ("added", None, "C", True)]),
+        # what is no list of names on both sides is one value
+        ([], [1.5], [("changed", [], [1.5], False)]),
+        ([1.5, "A"], ["A", 1.5], [("changed", [1.5, "A"], ["A", 1.5], False)]),
+        ([], {}, [("changed", [], {}, False)]),
+        (["A"], {"A": 1}, [("changed", ["A"], {"A": 1}, False)]),
+    ],
+)  # fmt: skip
+def test_of_a_list_without_order_the_elements_are_told(before: Any, after: Any, expected: list[Any]) -> None:
+    left, right = (npuprof.loads(toml({"options": {"modify_mixlist": {"black-list": {"to-add": side}}}})) for side in (before, after))
+    found = npuprof.diff(left, right)
+    assert [(change.kind, change.before, change.after, change.element) for change in found] == expected
+    assert {change.key for change in found} <= {"modify_mixlist.black-list.to-add"}
+
+
+LONG = list(range(2000))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ([1, 2, 3], [0, 1, 2, 3], [("added", "[0]", None, 0)]),
+        ([1, 2, 3], [1, 3], [("removed", "[1]", 2, None)]),
+        ([True, 2], [1, 3], [("changed", "[0]", True, 1), ("changed", "[1]", 2, 3)]),
+        ([2, 2], [2.5, 3, 2, 2.5], [("added", "[0]", None, 2.5), ("added", "[1]", None, 3), ("changed", "[1]", 2, 2.5)]),
+        ([[1, 2], [3]], [[0, 1, 2], [4]], [("added", "[0][0]", None, 0), ("changed", "[1][0]", 3, 4)]),
+        ([{"__a": 1, "b": 1}, 2], [{"__a": 2, "c": 1}, 3, 4],
+         [("changed", "[0].__a", 1, 2), ("removed", "[0].b", 1, None), ("added", "[0].c", None, 1), ("changed", "[1]", 2, 3),
+          ("added", "[2]", None, 4)]),
+        ([{"a": 1, "b": 1, "c": 1}, 0], [{"c": 1, "b": 1, "a": 1}, 0.5], [("changed", "[1]", 0, 0.5)]),
+        # long lists too, as far as it takes no longer than they are long
+        (LONG, [-1, *LONG], [("added", "[0]", None, -1)]),
+        (LONG, [*LONG[:500], *LONG[501:]], [("removed", "[500]", 500, None)]),
+        (LONG, [*LONG[:500], -1, -2, *LONG[501:]], [("changed", "[500]", 500, -1), ("added", "[501]", None, -2)]),
+        ([0] * 1500, [0] * 1501, [("added", "[1500]", None, 0)]),
+        ([LONG, 0], [LONG[1:], 0], [*(("changed", f"[0][{n}]", n, n + 1) for n in LONG[:-1]), ("removed", "[0][1999]", 1999, None)]),
+    ],
+)  # fmt: skip
+def test_of_a_list_in_order_the_elements_are_told_by_position(before: list[Any], after: list[Any], expected: list[Any]) -> None:
+    (change,) = npuprof.diff(*(npuprof.loads(toml({"options": {"x": side}})) for side in (before, after)))
+    assert (change.kind, change.key) == ("changed", "x")
+    assert repr(change.compare_elements()) == repr(expected)
+
+
+leaves_of_any_type = st.one_of(
+    st.booleans(),
+    st.integers(-2, 2),
+    st.sampled_from([0.0, -0.0, 1.0, -1.5, float("nan"), float("inf")]),
+    st.sampled_from(["", "1", "True", "a\nb", "c\nd"]),
+    st.sampled_from([NOON, NOON.astimezone(timezone(timedelta(hours=2))), NOON.replace(tzinfo=None), NOON.date(), NOON.time()]),
 )
-tables = st.dictionaries(st.sampled_from(["p", "q", "r"]), plain, max_size=3)
+hostile_names = st.sampled_from(["a", "b", "c", "__a", "a.b", "a']['b", '"', "a'\"b", "[0]", ""])
+nested = st.recursive(
+    leaves_of_any_type, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(hostile_names, inner, max_size=4), max_leaves=8
+)
+mixlists = st.dictionaries(
+    st.sampled_from(["black-list", "white-list"]),
+    st.dictionaries(st.sampled_from(["to-add", "to-remove"]), st.lists(st.sampled_from(["A", "B", 1, True, 1.5]), max_size=4), max_size=2),
+)
+settings_of_any_kind = st.fixed_dictionaries(
+    {},
+    optional={
+        "x": nested,
+        "a.b": nested,
+        "modify_mixlist": mixlists | nested,
+        "dump_step": nested | st.sampled_from(["0|1|3-5", "1|0", "0|0", "text"]) | st.lists(st.sampled_from([0, 1, "3-5", True])),
+        "dynamic_dims": nested | st.sampled_from(["20,20;40,40", "20,20", "text"]) | st.lists(st.lists(st.integers(1, 3))),
+    },
+)  # fmt: skip
 
 
-@given(tables, tables)
-def test_applying_the_changes_to_the_first_gives_the_second(before: dict[str, Any], after: dict[str, Any]) -> None:
-    left, right = npuprof.loads(toml({"options": before})), npuprof.loads(toml({"options": after}))
-    made = json.loads(json.dumps(before))
-    for change in npuprof.diff(left, right):
-        at, path = made, (change.setting, *change.tail)
-        for part in path[:-1]:
+def patch_settings(settings: dict[str, Any], found: list[Change]) -> dict[str, Any]:
+    """Return settings with changes made to them."""
+    made = {key: deepcopy(value) for key, value in settings.items()}
+    for change in found:
+        at: Any = made
+        path = (change.setting, *change.tail)
+        if change.tail or change.element:
+            made[change.setting] = parse_structured_value(change.setting, made[change.setting])
+        for part in path if change.element else path[:-1]:
             at = at[part]
-        if change.kind == "removed":
-            assert repr(at.pop(path[-1])) == repr(change.before)
+        if change.element and change.kind == "added":
+            at.append(change.after)
+        elif change.element:
+            assert repr(change.before) in map(repr, at)
+            at[:] = [item for item in at if repr(item) != repr(change.before)]
+        elif change.kind == "removed":
+            assert is_equivalent_setting(change.key, at.pop(path[-1]), change.before)
         else:
             at[path[-1]] = change.after
-    assert repr(_sorted(made)) == repr(_sorted(right.options))
+    return made
 
 
-def _sorted(value: Any) -> Any:
-    return {name: _sorted(value[name]) for name in sorted(value)} if isinstance(value, dict) else value
+def are_equivalent(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    return left.keys() == right.keys() and all(is_equivalent_setting(key, value, right[key]) for key, value in left.items())
+
+
+@given(settings_of_any_kind, settings_of_any_kind, st.booleans())
+def test_changes_lead_from_one_side_to_the_other_and_back(before: dict[str, Any], after: dict[str, Any], like: bool) -> None:
+    for key in before.keys() & after.keys() if like else ():
+        if isinstance(before[key], dict) and isinstance(after[key], dict):
+            after[key] = {**before[key], **after[key]}
+    left, right = npuprof.loads(toml({"options": before})), npuprof.loads(toml({"options": after}))
+    found, back = npuprof.diff(left, right), npuprof.diff(right, left)
+    assert are_equivalent(patch_settings(left.settings, found), right.settings)
+    assert (found == []) == are_equivalent(left.settings, right.settings)
+    assert found == [] or left.digest != right.digest
+    swapped = {"added": "removed", "removed": "added", "changed": "changed"}
+    assert sorted(repr((change.key, change.kind, change.before, change.after, change.element)) for change in found) == sorted(
+        repr((change.key, swapped[change.kind], change.after, change.before, change.element)) for change in back
+    )
+
+
+@given(st.none() | nested, st.none() | nested)
+def test_a_setting_changes_as_the_same_value_in_a_table_does(before: Any, after: Any) -> None:
+    outside, inside = (
+        [
+            npuprof.loads(toml({"options": {key: value for key, value in (("x", table(side)), ("y", number)) if value is not None}}))
+            for number, side in enumerate((before, after))
+        ]
+        for table in (lambda side: side, lambda side: {"k": side} if side is not None else {})
+    )
+    found = [(change.kind, change.key, change.before, change.after) for change in npuprof.diff(*outside)]
+    assert repr([(kind, "x.k" + key[1:] if key[0] == "x" else key, *sides) for kind, key, *sides in found]) == repr(
+        [(change.kind, change.key, change.before, change.after) for change in npuprof.diff(*inside)]
+    )
+
+
+def count_calls(work: Callable[[], object]) -> int:
+    """Return how many functions are called, those of the interpreter included: what time takes its measure from."""
+    calls = 0
+
+    def count(_frame: object, event: str, _arg: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("key", "build"),
+    [
+        ("x", list),
+        ("x", lambda numbers: [[number, number] for number in numbers]),
+        ("x", lambda numbers: {f"k{index}": number for index, number in enumerate(numbers)}),
+        ("x", lambda numbers: {f"k{number}": 1 for number in numbers}),
+        ("modify_mixlist", lambda numbers: {"black-list": {"to-add": [f"Op{number}" for number in numbers]}}),
+        ("dump_step", lambda numbers: "|".join(map(str, numbers))),
+        ("input_shape", lambda numbers: ";".join(f"i{index}:{number}" for index, number in enumerate(numbers))),
+    ],
+    ids=["list", "list of lists", "table", "table of other keys", "list without order", "its text", "text of a table"],
+)  # fmt: skip
+def test_twice_as_much_takes_twice_as_long(key: str, build: Callable[[list[int]], Any]) -> None:
+    def count_for(size: int) -> int:
+        half = [number + 10**6 * (number % 2) for number in range(size)]
+        left, right = (npuprof.loads(toml({"options": {key: build(numbers)}})) for numbers in (list(range(size)), half))
+        return count_calls(lambda: [change.compare_elements() for change in npuprof.diff(left, right)])
+
+    count_for(10)
+    assert count_for(2400) < 2.5 * count_for(1200)
 
 
 def test_each_side_of_a_change_has_its_own_cause(store) -> None:

@@ -6,6 +6,7 @@ serve both, so that there is one meaning of merge, append and unset.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
@@ -127,8 +128,11 @@ def remove_path(key: str, old: Any, tail: tuple[str, ...]) -> Any:
 
 def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
     """Return whether something stands at ``tail`` below a setting, and what."""
-    if tail and isinstance(value, (str, Leaf)):
-        value = parse_structured_value(key, value)
+    if tail and isinstance(value, Leaf):
+        found, inner = find_value(key, value.value, tail)
+        return found, wrap_in_leaves(inner, value.origin) if found else None
+    if tail and isinstance(value, str):
+        value = _parse_text_once(key, value)
     for part in tail:
         if (isinstance(value, dict) and part in value) or (
             isinstance(value, list) and isinstance(part, int) and -len(value) <= part < len(value)
@@ -137,6 +141,12 @@ def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
         else:
             return False, None
     return True, value
+
+
+@lru_cache(maxsize=8)
+def _parse_text_once(key: str, text: str) -> Any:
+    """Return the structured form of a text for looking into it: many places of one text are asked for in a row."""
+    return parse_structured_value(key, text)
 
 
 def build_canonical_value(key: str, value: Any) -> Any:

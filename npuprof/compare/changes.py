@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
+from npuprof.compare.differences import compare_lists, compare_pairs
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Origin, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from npuprof.document import Document
     from npuprof.resolve.config import Config
@@ -57,7 +59,8 @@ class Change(Record):
         """Return what changed inside a list: kind, place (``[2]``), element before, element after."""
         if not (isinstance(self.before, list) and isinstance(self.after, list)):
             return []
-        return _compare_list_elements(self.before, self.after)
+        found = compare_lists(self.before, self.after)
+        return [(difference.kind, keys.format_key_path("", difference.tail), difference.before, difference.after) for difference in found]
 
 
 def compare_configs(before: Config, after: Config, trace: bool = True) -> list[Change]:
@@ -66,21 +69,37 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     Values that mean the same are equal whatever form they are written in; ``true`` and ``1``, ``2`` and ``2.0``
     differ.
     """
+    pairs = {(key,): _read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
+    unordered = {(key,) for (key,) in pairs if (structure := values.find_structure(key)) and structure.unordered}
     found = [
-        change._replace(origins=_find_change_origins(before, after, change)) if trace else change
-        for key in _find_differing_keys(before.settings, after.settings)
-        for change in _compare_setting(key, before.settings, after.settings)
+        Change(keys.format_key_path(key, tail), kind, was, now, key, tail, element, *find_unit_and_risk(key))
+        for (key,), (kind, tail, was, now, element) in compare_pairs(pairs, unordered)
     ]
-    return [*_compare_profile_tables(before, after), *found]
+    return [*_compare_profile_tables(before, after), *(trace_changes(before, after, found) if trace else found)]
+
+
+def trace_changes(before: Config, after: Config, changes: Iterable[Change]) -> list[Change]:
+    """Return changes between two configs with their origins; those that have them are as they were."""
+    elements = cache(_map_element_origins)
+
+    def find_value_origin(config: Config, change: Change, value: Any) -> Origin | None:
+        origin = elements(config, change.setting, change.tail).get(repr(value)) if change.element else None
+        return origin or config.origin(change.setting, change.tail)
+
+    def trace_change(change: Change) -> Change:
+        was = None if change.kind == "added" else find_value_origin(before, change, change.before)
+        now = _find_unset_origin(after, change) if change.kind == "removed" else find_value_origin(after, change, change.after)
+        return change._replace(origins=(was, now))
+
+    return [change if any(change.origins) else trace_change(change) for change in changes]
 
 
 def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
     """Return what differs between two files as they are written, inheritance aside."""
-    old, new = before.data if before else {}, after.data if after else {}
     found = []
-    for kind, tail, was, now in _walk_differences((), old, new, False):
-        section, name = (str(tail[0]), str(tail[1])) if len(tail) > 1 else ("", "")
-        setting = keys.format_full_key(section, name) if section in SECTIONS else ""
+    for place, (kind, below, was, now, _) in compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
+        tail = (*place, *below)
+        setting = keys.format_full_key(*tail[:2]) if tail[0] in SECTIONS and len(tail) > 1 else ""
         unit, risk = find_unit_and_risk(setting) if setting else ("", ())
         origins = (
             Origin(before, tail) if before and kind != "added" else None,
@@ -123,52 +142,23 @@ def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[
     return sorted(found, key=catalogue_position) if len(found) > 1 else found
 
 
-def _compare_setting(key: str, before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
-    unit, risk = find_unit_and_risk(key)
-    if key not in before or key not in after:
-        kind = "added" if key in after else "removed"
-        return [Change(key, kind, before.get(key), after.get(key), key, (), False, unit, risk)]
-    structure = values.find_structure(key)
-    old, new = values.parse_structured_value(key, before[key]), values.parse_structured_value(key, after[key])
-    if type(old) is not type(new):
-        old, new = before[key], after[key]
-    unordered = bool(structure and structure.unordered)
-    found = [
-        Change(keys.format_key_path(key, tail), kind, was, now, key, tail, unordered and _is_list_on_both_sides(old, new, tail), unit, risk)
-        for kind, tail, was, now in _walk_differences((), old, new, unordered)
-    ]
-    # Only the order of a table's keys can be left, where it means something.
-    return found or [Change(key, "changed", before[key], after[key], key, (), False, unit, risk)]
+def _read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
+    """Return the values of a setting, None where it is not set: structured, unless that says less than what is written."""
+    written = before.settings.get(key), after.settings.get(key)
+    old, new = (values.parse_structured_value(key, side) for side in written)
+    return written if type(old) is not type(new) or values.is_same_typed_value(old, new) else (old, new)
 
 
-def _walk_differences(tail: Path, old: Any, new: Any, unordered: bool) -> Iterator[tuple[str, Path, Any, Any]]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in {**old, **new}:
-            if name not in old:
-                yield "added", (*tail, name), None, new[name]
-            elif name not in new:
-                yield "removed", (*tail, name), old[name], None
-            else:
-                yield from _walk_differences((*tail, name), old[name], new[name], unordered)
-    elif unordered and _is_plain_list(old) and _is_plain_list(new):
-        was, now = ({(type(item), item): item for item in side} for side in (old, new))
-        yield from (("removed", tail, item, None) for mark, item in was.items() if mark not in now)
-        yield from (("added", tail, None, item) for mark, item in now.items() if mark not in was)
-    elif not values.is_same_typed_value(old, new):
-        yield "changed", tail, old, new
-
-
-def _is_plain_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, (str, int)) for item in value)
-
-
-def _is_list_on_both_sides(old: Any, new: Any, tail: Path) -> bool:
-    """Return whether both sides have a list at a place, so that a change there is one of an element."""
-    for part in tail:
-        if not (isinstance(old, dict) and isinstance(new, dict) and part in old and part in new):
-            return False
-        old, new = old[part], new[part]
-    return _is_plain_list(old) and _is_plain_list(new)
+def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[Any, Any]]:
+    """Return what differs between two documents by place: entries of the tables that both have, else what stands at the top."""
+    found: dict[Path, tuple[Any, Any]] = {}
+    for name in {**old, **new}:
+        was, now = old.get(name), new.get(name)
+        if isinstance(was, dict) and isinstance(now, dict):
+            found |= {(name, entry): (was.get(entry), now.get(entry)) for entry in {**was, **now}}
+        else:
+            found[name,] = was, now
+    return {place: pair for place, pair in found.items() if not values.is_same_typed_value(*pair)}
 
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
@@ -189,21 +179,14 @@ def _find_meta_origin(config: Config, name: str) -> Origin | None:
     return next((profile.origin("profile", name) for profile in reversed(config.lineage) if name in profile.table), None)
 
 
-def _find_change_origins(before: Config, after: Config, change: Change) -> tuple[Origin | None, Origin | None]:
-    was = None if change.kind == "added" else _find_value_origin(before, change, change.before)
-    now = _find_unset_origin(after, change) if change.kind == "removed" else _find_value_origin(after, change, change.after)
-    return was, now
-
-
-def _find_value_origin(config: Config, change: Change, value: Any) -> Origin | None:
-    if change.element:
-        found, leaves = values.find_value(change.setting, config.traced_value(change.setting), change.tail)
-        leaves = values.parse_structured_value(change.setting, leaves)
-        if found and isinstance(leaves, list):
-            leaf = next((leaf for leaf in leaves if isinstance(leaf, values.Leaf) and values.is_same_typed_value(leaf.value, value)), None)
-            if leaf is not None:
-                return leaf.origin
-    return config.origin(change.setting, change.tail)
+def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, Origin]:
+    """Return who wrote each element of a list, by the element as ``repr`` has it; the first where it stands twice."""
+    leaves = values.parse_structured_value(setting, values.find_value(setting, config.traced_value(setting), tail)[1])
+    found: dict[str, Origin] = {}
+    for leaf in leaves if isinstance(leaves, list) else ():
+        if isinstance(leaf, values.Leaf):
+            found.setdefault(repr(leaf.value), leaf.origin)
+    return found
 
 
 def _find_unset_origin(config: Config, change: Change) -> Origin | None:
@@ -215,18 +198,3 @@ def _find_unset_origin(config: Config, change: Change) -> Origin | None:
         if change.element and step.op == "set":
             return config.origin(change.setting, change.tail)
     return None
-
-
-def _compare_list_elements(before: list[Any], after: list[Any]) -> list[tuple[str, str, Any, Any]]:
-    from deepdiff import DeepDiff
-
-    kinds = {"iterable_item_added": "added", "iterable_item_removed": "removed", "dictionary_item_added": "added",
-             "dictionary_item_removed": "removed", "values_changed": "changed", "type_changes": "changed"}  # fmt: skip
-    found = []
-    for name, levels in DeepDiff(before, after, view="tree").items():
-        for level in levels if name in kinds else ():
-            kind = kinds[name]
-            path = level.path(output_format="list", force="fake")
-            old, new = None if kind == "added" else level.t1, None if kind == "removed" else level.t2
-            found.append((kind, keys.format_key_path("", tuple(path)), old, new))
-    return sorted(found, key=lambda item: ([int(n) if n.isdigit() else n for n in item[1].strip("[]").split("][")], item[0] != "removed"))

@@ -1,0 +1,157 @@
+"""Two values to what differs between them, place by place: DeepDiff, over a form in which it sees all that counts.
+
+Left to itself it takes ``true`` for ``1`` and ``1`` for ``1.0``, passes over keys that begin with ``__``, does not look
+into tables that share few keys, and needs the square of their length for long lists. So leaves are texts that tell the
+type, and a list whose order means nothing is a table of its elements.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from npuprof.catalog import values
+from npuprof.model import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+
+    from deepdiff.model import DiffLevel
+
+    #: What DeepDiff is given for a value: a text, or a table or list of such forms.
+    Form = str | dict[Any, "Form"] | list["Form"]
+
+_KINDS = {"dictionary_item_added": "added", "iterable_item_added": "added", "dictionary_item_removed": "removed",
+          "iterable_item_removed": "removed", "values_changed": "changed", "type_changes": "changed"}  # fmt: skip
+_LONG = 1000  # leaves in a list, from which elements are compared by position: aligning them takes the square of the time
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Difference(NamedTuple):
+    """One difference below a place: ``kind`` is ``added``, ``removed`` or ``changed``.
+
+    Where ``element`` is true, it is an element that came to or left the list at ``tail``, whose order means nothing.
+    """
+
+    kind: str
+    tail: Path
+    before: Any
+    after: Any
+    element: bool = False
+
+
+class _Elements(dict[str, Any]):
+    """A list whose order means nothing, as a table of its elements by their texts; never of the type of a table."""
+
+
+def compare_pairs(pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path] = ()) -> Iterator[tuple[Path, Difference]]:
+    """Yield what differs in each pair of values, with its place: pair by pair, in the order of the sides.
+
+    The two values of a pair differ; None stands for a side that has none. At the places in ``unordered`` the order of
+    a list means nothing; any other list is one value. One value that takes the place of another is a difference as
+    it stands: DeepDiff is asked only where both sides have something inside.
+    """
+    deep = {
+        place: pair for place, pair in pairs.items() if all(isinstance(side, (dict, list) if place in unordered else dict) for side in pair)
+    }
+    found: dict[Path, list[Difference]] = {place: [] for place in deep}
+    forms = [{place: _build_form(pair[index], place in unordered) for place, pair in deep.items()} for index in (0, 1)]
+    for kind, level in _find_levels(forms) if deep else ():
+        place, *tail = level.path(output_format="list")
+        if isinstance(_list_parents(level)[-1].t1, _Elements):
+            found[place].append(_build_difference(kind, tail[:-1], level.t1, level.t2, True))
+        else:
+            found[place].append(_build_difference(kind, tail, *(values.find_value("", side, tail)[1] for side in deep[place])))
+    for place, (was, now) in pairs.items():
+        # Where DeepDiff finds nothing, the values are tables that differ in the order of their keys.
+        whole = "added" if was is None else "removed" if now is None else "changed"
+        yield from ((place, difference) for difference in found.get(place) or [Difference(whole, (), was, now)])
+
+
+def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
+    """Return what differs between two lists whose order means something, by position; tables inside are looked into."""
+    forms = [[_build_form(item, opened=True) for item in side] for side in (before, after)]
+    start, aligned = 0, True
+    if max(map(_count_leaves, forms)) > _LONG:
+        start = _count_common(*forms)
+        end = _count_common(*(side[start:][::-1] for side in forms))
+        forms = [side[start : len(side) - end] for side in forms]
+        aligned = max(map(_count_leaves, forms)) <= _LONG
+    found = []
+    for kind, level in _find_levels(forms, aligned):
+        left, right = ((path[0] + start, *path[1:]) for path in (level.path(output_format="list", use_t2=use) for use in (False, True)))
+        was, now = values.find_value("", before, left)[1], values.find_value("", after, right)[1]
+        found.append(_build_difference(kind, left, was, now))
+    return found
+
+
+def _build_difference(kind: str, tail: Sequence[Any], before: Any, after: Any, element: bool = False) -> Difference:
+    return Difference(kind, tuple(tail), None if kind == "added" else before, None if kind == "removed" else after, element)
+
+
+def _build_form(value: Any, unordered: bool = False, opened: bool = False) -> Form:
+    """Return what DeepDiff is given for a value; ``opened`` lets it look into lists whose order means something."""
+    if isinstance(value, dict):
+        return {name: _build_form(item, unordered, opened) for name, item in value.items()}
+    if unordered and isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
+        return _Elements((repr(item), item) for item in value)
+    if opened and isinstance(value, list):
+        return [_build_form(item, unordered, opened) for item in value]
+    return _write_typed_text(value)
+
+
+def _write_typed_text(value: Any) -> str:
+    """Return a text that two values share exactly when ``values.is_same_typed_value`` says so."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{name!r}:{_write_typed_text(value[name])}' for name in sorted(value))}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_write_typed_text, value))}]"
+    if isinstance(value, float):
+        return repr(value + 0.0)  # -0.0 is 0.0
+    if isinstance(value, datetime) and value.tzinfo:
+        return f"instant {value - _EPOCH}"  # in whatever offset it is written
+    return repr(value)
+
+
+def _count_leaves(form: Form) -> int:
+    return 1 if isinstance(form, str) else sum(map(_count_leaves, form.values() if isinstance(form, dict) else form))
+
+
+def _count_common(left: list[Form], right: list[Form]) -> int:
+    """Return how many elements two lists have in common before the first that differs."""
+    return next((index for index, (was, now) in enumerate(zip(left, right, strict=False)) if was != now), min(len(left), len(right)))
+
+
+def _find_levels(forms: Sequence[Form], aligned: bool = True) -> list[tuple[str, DiffLevel]]:
+    """Return what DeepDiff finds with the kind of each: in the order of the first side, then of what the second has besides.
+
+    ``aligned`` lets elements of a list move up where one is taken out; else the second is compared with the second.
+    """
+    from deepdiff import DeepDiff  # its import takes longer than all else where no table or list differs
+
+    before, after = forms
+    tree = DeepDiff(
+        before, after, view="tree", threshold_to_diff_deeper=0, ignore_private_variables=False, zip_ordered_iterables=not aligned
+    )  # fmt: skip
+    ranks: dict[int, dict[Any, int]] = {}
+    levels = [(_KINDS[name], level) for name, found in tree.items() for level in found]
+    return sorted(levels, key=lambda found: (_find_position(found[1], ranks), found[0]))
+
+
+def _find_position(level: DiffLevel, ranks: dict[int, dict[Any, int]]) -> list[int]:
+    """Return where a level stands, from the top: indices, and for keys their rank among those of both sides."""
+    position = []
+    for part, parent in zip(level.path(output_format="list"), _list_parents(level), strict=True):
+        if isinstance(parent.t1, dict) and id(parent.t1) not in ranks:
+            ranks[id(parent.t1)] = {name: rank for rank, name in enumerate({**parent.t1, **parent.t2})}
+        position.append(ranks[id(parent.t1)][part] if isinstance(parent.t1, dict) else part)
+    return position
+
+
+def _list_parents(level: DiffLevel) -> list[DiffLevel]:
+    found = []
+    while level.up is not None:
+        level = level.up
+        found.append(level)
+    return found[::-1]
