@@ -13,14 +13,14 @@ from npuprof.model import SECTIONS, Origin, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from npuprof.document import Document
     from npuprof.resolve.config import Config
 
 #: Keys of ``[profile]`` that decide what a preset is for; the others are text for people.
 META = ("scenario", "cann", "products")
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 class Change(Record):
@@ -48,12 +48,7 @@ class Change(Record):
     @property
     def sign(self) -> str:
         """``+``, ``-`` or ``~``."""
-        return _SIGNS[self.kind]
-
-    @property
-    def cause(self) -> Origin | None:
-        """Who brought the change about: whoever set or unset the value now, else who had set it before."""
-        return self.origins[1] or self.origins[0]
+        return SIGNS[self.kind]
 
     def compare_elements(self) -> list[tuple[str, str, Any, Any]]:
         """Return what changed inside a list: kind, place (``[2]``), element before, element after."""
@@ -109,6 +104,19 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
     return found
 
 
+def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
+    """Return the change of a setting as a whole: None is the value where it is not set; ``was`` and ``now`` are the origins."""
+    kind = "added" if before is None else "removed" if after is None else "changed"
+    return Change(key, kind, before, after, key, (), False, *find_unit_and_risk(key), (was, now))
+
+
+def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]) -> list[Change]:
+    """Return the settings of a config that the other side has nothing of: all ``added``, or all ``removed``."""
+    if kind == "added":
+        return [build_setting_change(key, None, value, None, find_origin(key)) for key, value in settings.items()]
+    return [build_setting_change(key, value, None, find_origin(key), None) for key, value in settings.items()]
+
+
 def find_unit_and_risk(setting: str) -> tuple[str, tuple[str, ...]]:
     """Return the unit of a setting and what a change of it puts at risk, as far as the catalogue knows."""
     section, name = keys.split_section_and_name(setting)
@@ -125,6 +133,19 @@ def find_unit_and_risk(setting: str) -> tuple[str, tuple[str, ...]]:
     return unit, tuple(option.risk) if option else ()
 
 
+def find_catalogue_position(key: str) -> tuple[int, int, str]:
+    """Return where a setting stands in the catalogue's order; what it does not know comes last in its section, by name."""
+    section, name = keys.split_section_and_name(key)
+    known = catalog.record_positions(section)
+    return SECTIONS.index(section), known.get(name, len(known)), name
+
+
+def find_meta_value(config: Config, name: str) -> Any:
+    """Return a key of ``[profile]`` that is inherited; lists sorted, as their order means nothing."""
+    found = config.find_profile_value(name)
+    return sorted(found) if isinstance(found, list) else found
+
+
 def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return the keys whose values differ, in the catalogue's order."""
     absent = object()
@@ -133,13 +154,7 @@ def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[
         old, new = before.get(key, absent), after.get(key, absent)
         if old is not new and not values.is_equivalent_setting(key, old, new):
             found.append(key)
-
-    def catalogue_position(key: str) -> tuple[Any, ...]:
-        section, name = keys.split_section_and_name(key)
-        known = catalog.record_positions(section)
-        return SECTIONS.index(section), known.get(name, len(known)), name
-
-    return sorted(found, key=catalogue_position) if len(found) > 1 else found
+    return sorted(found, key=find_catalogue_position) if len(found) > 1 else found
 
 
 def _read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
@@ -164,9 +179,7 @@ def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
     found = []
     for name in META:
-        old, new = before.find_profile_value(name), after.find_profile_value(name)
-        if name == "products":
-            old, new = sorted(old or ()) or None, sorted(new or ()) or None
+        old, new = (None if found == [] else found for found in (find_meta_value(before, name), find_meta_value(after, name)))
         if old == new:
             continue
         kind = "added" if old is None else "removed" if new is None else "changed"

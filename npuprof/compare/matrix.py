@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.compare import changes as diff
+from npuprof.compare.changes import META, find_catalogue_position, find_meta_value
 from npuprof.document import keys
 from npuprof.report import escape_controls, format_json_answer
 
@@ -21,34 +21,19 @@ Row = tuple[str, dict[int, Any], bool]
 
 def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
     """Return the settings that differ between any two configs, in the catalogue's order; all if asked."""
-    from npuprof import catalog
-    from npuprof.model import SECTIONS
-
     found: list[Row] = []
-    for name in diff.META:
-        held = {
-            place: _sorted_meta_value(config, name) for place, config in enumerate(configs) if _sorted_meta_value(config, name) is not None
-        }
+    for name in META:
+        held = {place: value for place, config in enumerate(configs) if (value := find_meta_value(config, name)) is not None}
         equal = len(held) in (0, len(configs)) and all(item == held[0] for item in held.values())
         if held and (everything or not equal):
             found.append((f"profile.{name}", held, equal))
 
-    def matrix_row_position(key: str) -> tuple[Any, ...]:
-        section, name = keys.split_section_and_name(key)
-        known = catalog.record_positions(section)
-        return SECTIONS.index(section), known.get(name, len(known)), name
-
-    for key in sorted({key for config in configs for key in config.settings}, key=matrix_row_position):
+    for key in sorted({key for config in configs for key in config.settings}, key=find_catalogue_position):
         held = {place: config.settings[key] for place, config in enumerate(configs) if key in config.settings}
         equal = len(held) == len(configs) and all(values.is_equivalent_setting(key, held[0], item) for item in held.values())
         if everything or not equal:
             found.append((key, held, equal))
     return found
-
-
-def _sorted_meta_value(config: Config, name: str) -> Any:
-    found = config.find_profile_value(name)
-    return sorted(found) if isinstance(found, list) else found
 
 
 def format_matrix_text(configs: Sequence[Config], table: list[Row]) -> str:

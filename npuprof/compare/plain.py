@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from npuprof.compare.changes import SIGNS, Change
 from npuprof.compare.folds import (
     fold_changes,
     format_change_cause,
@@ -18,11 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuprof.compare.changes import Change
     from npuprof.compare.survey import Pair, Survey
 
 _COLOURS = {"+": "32", "-": "31", "~": "33"}
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
@@ -105,5 +104,5 @@ def format_change_lines(change: Change, indent: str, coloured: bool = False, pre
                 if kind != "changed"
                 else f"{keys.format_toml_value(old)} → {keys.format_toml_value(new)}"
             )
-            found.append(f"{indent}    {_SIGNS[kind]} {escape_controls(place)} {escape_controls(shown)}")
+            found.append(f"{indent}    {SIGNS[kind]} {escape_controls(place)} {escape_controls(shown)}")
     return found

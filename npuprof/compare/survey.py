@@ -285,27 +285,13 @@ def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: s
         status = "added" if before is None else "removed"
         only = right or left
         if only:
-            kind = "added" if before is None else "removed"
-            changes = tuple(_build_one_sided_changes(only, kind))
+            changes = tuple(diff.build_one_sided_changes(only.ordered_settings(), status, only.origin))
     else:
         status = "changed" if changes or left is None or right is None else "unchanged"
         if left is None and right is None:
             status = "unchanged"
     made = Pair(name, status, changes, was if was != name else "", left, right)
     return _add_error_changes(made, before, after, faults[0], faults[1])
-
-
-def _build_one_sided_changes(config: Config, kind: str) -> list[Change]:
-    from npuprof.compare.changes import Change, find_unit_and_risk
-
-    found = []
-    for key, value in config.ordered_settings().items():
-        unit, risk = find_unit_and_risk(key)
-        origin = config.origin(key)
-        sides = (None, value) if kind == "added" else (value, None)
-        origins = (None, origin) if kind == "added" else (origin, None)
-        found.append(Change(key, kind, sides[0], sides[1], key, (), False, unit, risk, origins))
-    return found
 
 
 def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
@@ -332,12 +318,8 @@ def _add_error_changes(made: Pair, before: Any, after: Any, old: Sequence[Findin
         found or tuple(finding for finding in checks.check_config(side) if finding.severity == "error") if side is not None else ()
         for side, found in sides
     ]
-    marks = [{_identify_finding(finding) for finding in found} for found in errors]
-    broken = tuple(finding for finding in errors[1] if _identify_finding(finding) not in marks[0])
-    mended = tuple(finding for finding in errors[0] if _identify_finding(finding) not in marks[1]) if after is not None else ()
+    marks = [{checks.identify_finding(finding) for finding in found} for found in errors]
+    broken = tuple(finding for finding in errors[1] if checks.identify_finding(finding) not in marks[0])
+    mended = tuple(finding for finding in errors[0] if checks.identify_finding(finding) not in marks[1]) if after is not None else ()
     valid = tuple(None if side is None else not found for (side, _), found in zip(sides, errors, strict=True))
     return made._replace(broken=broken, mended=mended, valid=valid)
-
-
-def _identify_finding(finding: Finding) -> tuple[str, str, str]:
-    return finding.code, finding.key, finding.message

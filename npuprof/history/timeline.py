@@ -255,7 +255,7 @@ def _build_history_step(commit: Commit, name: str, before: list[Any], now: Any, 
         kind = "created" if None in before else "mended"
         if key and not _has_setting(now, key, tail) and not _was_key_reported(before, key, tail):
             return None
-        return HistoryStep(commit, kind, name, tuple(_build_added_changes(now, key, tail)))
+        return HistoryStep(commit, kind, name, tuple(_build_added_changes(now, key)))
     if any(isinstance(side, KnownSetting) for side in (now, *resolved)):
         if any(_is_same_setting(then, now, key, tail) for then in resolved):
             return None
@@ -265,16 +265,13 @@ def _build_history_step(commit: Commit, name: str, before: list[Any], now: Any, 
         return None
     common = set.intersection(*({change.key for change in changes} for changes in found))
     # A merge may differ from each parent only in what it took from the others: then it is told against the first.
-    changes = [
-        change for change in _select_changes_below(diff.compare_configs(resolved[0], now), key, tail) if not common or change.key in common
-    ]
-    return HistoryStep(commit, "changed", name, tuple(changes))
+    changes = [change for change in found[0] if not common or change.key in common]
+    return HistoryStep(commit, "changed", name, tuple(diff.trace_changes(resolved[0], now, changes)))
 
 
 def _build_known_change(then: Any, now: Any, key: str) -> Change:
-    kind = "added" if key not in then.settings else "removed" if key not in now.settings else "changed"
-    origins = (then.origin(key) if kind != "added" else None, now.origin(key) if kind != "removed" else None)
-    return diff.Change(key, kind, then.settings.get(key), now.settings.get(key), key, (), False, *diff.find_unit_and_risk(key), origins)
+    old, new = (side.origin(key) if key in side.settings else None for side in (then, now))
+    return diff.build_setting_change(key, then.settings.get(key), now.settings.get(key), old, new)
 
 
 def _split_into_batches(found: Iterator[Commit]) -> Iterator[list[Commit]]:
@@ -351,9 +348,7 @@ def _select_changes_below(changes: list[Change], key: str, tail: Path) -> list[C
     return [change for change in changes if change.setting == key and change.tail[: len(tail)] == tail[: len(change.tail)]]
 
 
-def _build_added_changes(config: Config | KnownSetting, key: str, tail: Path) -> list[Change]:
-    return [
-        diff.Change(name, "added", None, value, name, (), False, *diff.find_unit_and_risk(name), (None, config.origin(name)))
-        for name, value in (config.settings if isinstance(config, KnownSetting) else config.ordered_settings()).items()
-        if not key or name == key
-    ]
+def _build_added_changes(config: Config | KnownSetting, key: str) -> list[Change]:
+    settings = config.settings if isinstance(config, KnownSetting) else config.ordered_settings()
+    asked = {name: value for name, value in settings.items() if not key or name == key}
+    return diff.build_one_sided_changes(asked, "added", config.origin)
