@@ -32,6 +32,10 @@ __version__ = "0.1.0"
 #: A key below a document or a setting: table keys as ``str``, list positions as ``int``.
 Path = tuple[Any, ...]
 
+#: A value as TOML holds it: text, a number, a truth value, a date, a list or a table; and a table of such values.
+TomlValue = Any
+TomlTable = dict[str, TomlValue]
+
 SECTIONS = ("options", "env", "estimator", "atc")
 SCENARIOS = ("training", "online-inference", "offline-inference")
 SEVERITIES = ("error", "warning", "info")

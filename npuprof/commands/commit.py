@@ -43,7 +43,7 @@ class Commit(Verb):
             return Answer(None, ("no profile file differs from the last commit",), 1)
         _refuse_errors(workspace)
         head = repository.git.read_objects(["HEAD"])[0]
-        before = revisions.load_revision(workspace.store, head[0]) if head else Revision(repository, "", {})
+        before = revisions.load_revision(workspace.store, head.oid) if head else Revision(repository, "", {})
         found = survey.compare_store_states(before, workspace.store, ("HEAD", "work tree"), Context())
         if self.names:
             found = found._replace(pairs=tuple(pair for pair in found.pairs if pair.is_touched))
@@ -59,7 +59,7 @@ def _find_name(workspace: spec.Workspace, repository: revisions.Repository, name
     """Return the name of a preset that is there, or was at the last commit. Raises NpuprofError."""
     plain_name = workspace.profile(name).name if name.endswith(".toml") else name
     head = repository.git.read_objects(["HEAD"])[0]
-    if plain_name not in workspace.store.names() and not (head and plain_name in repository.list_profile_files(head[0])):
+    if plain_name not in workspace.store.names() and not (head and plain_name in repository.list_profile_files(head.oid)):
         workspace.store.profile(plain_name)  # says that there is none, and which are near
     return plain_name
 

@@ -54,7 +54,7 @@ class Log(Verb):
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         name, revision = workspace.split_single_spec(self.spec, "log")
         repository = revisions.find_repository(workspace.store)
-        tip = repository.resolve_revision(name, revision)[0] if revision else repository.resolve_commit("HEAD")
+        tip = repository.resolve_revision(name, revision).commit if revision else repository.resolve_commit("HEAD")
         repository = revisions.load_repository_revision(repository, tip).repository  # the store may have been another folder then
         walk = Timeline(repository, tip, name, workspace.resolver.context).walk_steps(key, tail)
         first = next(walk, None)

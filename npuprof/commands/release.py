@@ -13,11 +13,12 @@ from npuprof.history.proposal import Proposal, propose_version
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.store import revisions, spec
+from npuprof.store.repository import format_version_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
-    from npuprof.store.revisions import Version
+    from npuprof.store.repository import Version, VersionNumber
 
 _NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 
@@ -55,38 +56,34 @@ class Release(Verb):
         last = versions[-1] if versions else None
         pair, proposal = propose_version(workspace, repository, config, head, last)
         number = _choose_number(name, wanted, proposal, last)
-        tag = f"{name}/v{_format_number(number)}"
+        tag = f"{name}/v{format_version_number(number)}"
         changes = plain.format_pair_text(pair) if pair else ""
         if self.dry_run:
             why = "".join(f"  {reason}\n" for reason in proposal.reasons)
-            said = f"{proposal.step}: {_format_number(proposal.number)} is next\n{why}{changes}digest {config.digest}\n"
+            said = f"{proposal.step}: {format_version_number(proposal.number)} is next\n{why}{changes}digest {config.digest}\n"
             return Answer(f"{tag} at {head[:7]}\n{said}")
         body = f"{changes or proposal.reasons[0] + chr(10)}\nDigest: {config.digest}\n"
-        writing.create_tag(repository, tag, head, f"{name} {_format_number(number)}\n\n{body}")
+        writing.create_tag(repository, tag, head, f"{name} {format_version_number(number)}\n\n{body}")
         notes = []
         if wanted and proposal.step in ("major", "minor") and wanted < proposal.number:
-            notes.append(f"the changes ask for {_format_number(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
+            notes.append(f"the changes ask for {format_version_number(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
         return Answer(f"{tag}\n", (f"share it with git push origin {tag}",), notes=tuple(notes))
 
 
-def _format_number(number: tuple[int, int, int]) -> str:
-    return ".".join(map(str, number))
-
-
-def _parse_number(version: str) -> tuple[int, int, int]:
+def _parse_number(version: str) -> VersionNumber:
     match = _NUMBER.fullmatch(version)
     if match is None:
         raise NpuprofError([Finding("NP026", "error", f"{version!r} is not a version", "", "write three numbers: 1.2.0")])
     return int(match[1]), int(match[2]), int(match[3])
 
 
-def _choose_number(name: str, wanted: tuple[int, int, int] | None, proposal: Proposal, last: Version | None) -> tuple[int, int, int]:
+def _choose_number(name: str, wanted: VersionNumber | None, proposal: Proposal, last: Version | None) -> VersionNumber:
     """Return the number of the new version. Raises NpuprofError where it goes back, or nothing asks for one."""
     number = wanted or proposal.number
     if last and number <= last.number:
-        shown = _format_number(number)
+        shown = format_version_number(number)
         what = f"{name} {shown} is released already" if number == last.number else f"{shown} would go back: {name} is at {last.number_text}"
-        hint = f"the next is {_format_number(proposal.number)}"
+        hint = f"the next is {format_version_number(proposal.number)}"
         raise NpuprofError([Finding("NP026", "error", what, "Version numbers only rise.", hint)])
     if proposal.step == "none" and wanted is None:
         what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
@@ -108,7 +105,7 @@ def _refuse_uncommitted(workspace: spec.Workspace, config: Config, head: str) ->
     dirty = [
         profile.name
         for profile in config.lineage
-        if profile.document.revision is None and not (profile.name in files and tree.is_same_blob(profile.name, files[profile.name][1]))
+        if profile.document.revision is None and not (profile.name in files and tree.is_same_blob(profile.name, files[profile.name].oid))
     ]
     if dirty:
         what = f"{config.name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"

@@ -101,10 +101,10 @@ def format_flat_preset(config: Config) -> str:
 
 def _read_checked_out(repository: revisions.Repository, commit: str, name: str, raw: bytes) -> bytes:
     """Return a file as git would check it out: with the line endings of this work tree."""
-    if repository.list_profile_files(commit)[name][0] == "120000":
+    if repository.list_profile_files(commit)[name].is_link:
         return raw
-    code, out, _ = repository.git.try_command("cat-file", "--filters", f"{commit}:{repository.source_path(name)}")
-    return raw if code else out
+    result = repository.git.try_command("cat-file", "--filters", f"{commit}:{repository.source_path(name)}")
+    return raw if result.code else result.output
 
 
 def _resolve_now(workspace: spec.Workspace, name: str) -> Config | None:

@@ -200,7 +200,7 @@ def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -
         return set()
     old.load_texts(old.names if new.tree is None else changed)
     if isinstance(new.store, Revision) and isinstance(old.store, Revision):
-        new.store.adopt_contents(old.store._contents)
+        new.store.adopt_texts(old.store)
         new.load_texts(changed)
     heirs: dict[str, set[str]] = {}
     reached = set(changed)

@@ -12,7 +12,15 @@ from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Record, St
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from npuprof.document import Document
+
+    class ProfileSource(Protocol):
+        """What finds profiles by name: a folder, a git revision, profiles put together in memory."""
+
+        def profile(self, name: str, asked: Origin | None = None) -> Profile:
+            """Return one profile; ``asked`` is the reference that named it. Raises NpuprofError."""
 
 
 class ProfileKey(Record):
@@ -73,7 +81,7 @@ class Profile:
 
     __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table")
 
-    def __init__(self, document: Document, key: str | None = None, home: Any = None) -> None:
+    def __init__(self, document: Document, key: str | None = None, home: ProfileSource | None = None) -> None:
         self.document = document
         self.name = document.name
         self.key = key or document.name

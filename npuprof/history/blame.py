@@ -104,7 +104,7 @@ class _BlameWalk:
                 if not waiting:
                     break
         finally:
-            walk.close()  # type: ignore[attr-defined]
+            walk.close()
         return found
 
     def _find_parent_value(self, commit: Commit, name: str, item: Pending) -> tuple[str, str, Pending] | None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from npuprof.catalog import values
 from npuprof.history.timeline import Timeline
-from npuprof.model import NpuprofError, Path
-from npuprof.store import revisions, spec
-from npuprof.store.git import find_repository_top
+from npuprof.model import NpuprofError, Path, TomlValue
+from npuprof.store import find_repository_top, revisions, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from npuprof.store.commits import Commit
 
 
-def build_commit_fields(commit: Commit | None) -> dict[str, Any]:
+def build_commit_fields(commit: Commit | None) -> dict[str, str | None]:
     """Return a commit as the fields of JSON answers, each None for what is not committed yet."""
     return {name: getattr(commit, field, None) for name, field in _FIELDS.items()}
 
@@ -25,7 +23,7 @@ def build_commit_fields(commit: Commit | None) -> dict[str, Any]:
 _FIELDS = {"commit": "id", "author": "author", "email": "email", "date": "date", "subject": "subject"}
 
 
-def find_last_change(asked: str, store: str | None, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
+def find_last_change(asked: str, store: str | None, config: Config, key: str, tail: Path) -> dict[str, str | None] | None:
     """Return the fields of the commit that last changed a resolved value; all None where that is not committed yet.
 
     None where there is nothing to tell: no repository, no git, a preset that has no history.
@@ -36,7 +34,7 @@ def find_last_change(asked: str, store: str | None, config: Config, key: str, ta
             return None
         name, revision = workspace.split_single_spec(asked, "explain")
         repository = revisions.find_repository(workspace.store)
-        tip = repository.resolve_revision(name, revision)[0] if revision else repository.resolve_commit("HEAD")
+        tip = repository.resolve_revision(name, revision).commit if revision else repository.resolve_commit("HEAD")
         if not revision:
             committed = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, tip).profile(name))
             (was_set, was), (is_set, now) = (_find_setting(side, key, tail) for side in (committed, config))
@@ -48,5 +46,5 @@ def find_last_change(asked: str, store: str | None, config: Config, key: str, ta
     return build_commit_fields(step.commit) if step else None
 
 
-def _find_setting(config: Config, key: str, tail: Path) -> tuple[bool, Any]:
+def _find_setting(config: Config, key: str, tail: Path) -> tuple[bool, TomlValue]:
     return values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)

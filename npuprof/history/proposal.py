@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from npuprof.compare.survey import Pair
     from npuprof.document.profile import Profile
     from npuprof.resolve.config import Config
-    from npuprof.store.revisions import Repository, Version
+    from npuprof.store.repository import Repository, Version, VersionNumber
 
 
 class Proposal(Record):
     """The next number, how big a step it is (``major``, ``minor``, ``patch``, ``first``, ``none``), and why."""
 
-    number: tuple[int, int, int]
+    number: VersionNumber
     step: str
     reasons: tuple[str, ...]
 

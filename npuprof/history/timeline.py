@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from npuprof.compare.changes import Change
-    from npuprof.store.repository import Entry, Repository
+    from npuprof.store.repository import Repository, TreeFile
 
 #: What a preset was at a commit: resolved, not resolvable (the findings), or not there.
 Result = "Config | NpuprofError | None"
@@ -50,7 +50,7 @@ class Timeline:
         self._name = name
         self._resolver = Resolver(self._find_extended_profile, context)
         self._profiles: dict[tuple[str, str], Profile | NpuprofError] = {}
-        self._files: dict[str, Entry] = {}
+        self._files: dict[str, TreeFile] = {}
         self._texts: dict[str, bytes] = {}
         self._last: set[str] = set()
         self._members: set[str] = {name}
@@ -58,7 +58,7 @@ class Timeline:
 
     def walk_steps(self, key: str = "", tail: Path = ()) -> Iterator[HistoryStep]:
         """Yield the commits that changed the resolved preset, or the value at a key or below it."""
-        states: dict[str, tuple[dict[str, Entry], str]] = {}
+        states: dict[str, tuple[dict[str, TreeFile], str]] = {}
         results: dict[str, Any] = {}
         name = bytes(keys.split_section_and_name(key)[1], "utf-8") if key and not tail else b""
         self._header = compile_header_pattern(name)
@@ -163,7 +163,7 @@ class Timeline:
             return None
         return now.with_value(found.old)
 
-    def _resolve_result(self, files: dict[str, Entry], name: str) -> Any:
+    def _resolve_result(self, files: dict[str, TreeFile], name: str) -> Any:
         if name not in files:
             return None
         self._files = files
@@ -225,7 +225,7 @@ def _is_unrelated_change(changed: list[FileChange], members: set[str]) -> bool:
     return True
 
 
-def _may_change_result(changed: list[Any], now: Any, name: str, files: dict[str, Entry]) -> bool:
+def _may_change_result(changed: list[Any], now: Any, name: str, files: dict[str, TreeFile]) -> bool:
     """Return whether the files that changed can have changed a preset that is ``now`` what it is."""
     if now is None:
         return any(name in (change.was, change.now) for change in changed)

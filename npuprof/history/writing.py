@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import Any
+from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.store import is_profile_name
@@ -12,23 +12,33 @@ from npuprof.store.git import build_git_environment, build_refusal_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
+
+    import git
 
     from npuprof.store.repository import Repository
 
 
-def list_changed_paths(repository: Repository) -> tuple[list[str], list[str]]:
-    """Return the paths (from the top) of the store's profile files that differ from the last commit, and of those the untracked."""
+class ChangedPaths(NamedTuple):
+    """The paths of files, from the top, that differ from the last commit, and which of them git does not know yet."""
+
+    changed: list[str]
+    untracked: list[str]
+
+
+def list_changed_paths(repository: Repository) -> ChangedPaths:
+    """Return which of the store's profile files differ from the last commit."""
     listed = repository.git.run_command("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", ".")
-    changed, untracked = [], []
+    changed: list[str] = []
+    untracked: list[str] = []
     for record in os.fsdecode(listed).split("\0"):
         path = record[3:]
         if path.endswith(".toml") and path.startswith(repository.prefix) and is_profile_name(path[len(repository.prefix) : -5]):
             changed.append(path)
             if record.startswith("??"):
                 untracked.append(path)
-    return sorted(changed), sorted(untracked)
+    return ChangedPaths(sorted(changed), sorted(untracked))
 
 
 def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequence[str], message: str) -> str:
@@ -36,20 +46,20 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
 
     Raises NpuprofError with git's reason (a hook, no identity, a merge under way); nothing is staged then.
     """
-    git = _open_git_commands(repository)
+    commands = _open_git_commands(repository)
     with (
         _write_path_list(paths) as every,
         _write_path_list(untracked) as new,
         _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said,
     ):
         if untracked:
-            _run_git_command(repository, git.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
+            _run_git_command(repository, commands.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
         try:
             words = ("--only", "--quiet", "--cleanup=verbatim", f"--file={said}")
-            _run_git_command(repository, git.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
+            _run_git_command(repository, commands.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
         except NpuprofError:
             if untracked:
-                git.rm("--cached", "--quiet", "--force", f"--pathspec-from-file={new}", "--pathspec-file-nul")
+                commands.rm("--cached", "--quiet", "--force", f"--pathspec-from-file={new}", "--pathspec-file-nul")
             raise
     return repository.resolve_commit("HEAD")
 
@@ -66,7 +76,7 @@ def create_tag(repository: Repository, name: str, target: str, message: str) -> 
     repository.clear_versions()
 
 
-def _open_git_commands(repository: Repository) -> Any:
+def _open_git_commands(repository: Repository) -> git.Git:
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     import git
 
@@ -76,7 +86,7 @@ def _open_git_commands(repository: Repository) -> Any:
     return opened.git
 
 
-def _run_git_command(repository: Repository, command: Any, *words: str) -> None:
+def _run_git_command(repository: Repository, command: Callable[..., object], *words: str) -> None:
     import git
 
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any
 
 from npuprof import document
 from npuprof.document.profile import Profile
@@ -12,10 +11,12 @@ from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Protocol
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Protocol, TypeVar
 
-    class Store(Protocol):
+    from npuprof.document.profile import ProfileSource
+
+    class Store(ProfileSource, Protocol):
         """Where profiles come from: a folder now, a git revision or another team's store alike."""
 
         label: str
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
         def names(self) -> list[str]:
             """Return the names of all profiles, sorted."""
 
-        def profile(self, name: str, asked: Origin | None = None) -> Profile:
-            """Return one profile, read once. Raises NpuprofError."""
+    Key = TypeVar("Key")
+
+    #: What reading a profile came to.
+    ProfileOrError = Profile | NpuprofError
 
 
 _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -36,25 +39,73 @@ def is_profile_name(name: str) -> bool:
     return all(part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in parts) and not name.endswith(".toml")
 
 
-class Folder:
-    """A store in a folder. Reads nothing before it is asked, and every file once."""
+class ReadOnceStore:
+    """What stores have in common: names are what profiles can be called, every profile is read once."""
 
-    def __init__(self, root: str) -> None:
-        self.root = root
-        self.label = _format_relative_path(root)
-        self.history: Any = None  # the repository around it, once somebody asks
-        self._profiles: dict[str, Profile | NpuprofError] = {}
+    label = ""
+
+    def __init__(self) -> None:
+        self._profiles: dict[str, ProfileOrError] = {}
         self._hints: dict[str, str] = {}
-        self._listed: dict[str, bool] | None = None
-        self._real = ""
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted; files whose names cannot be used are in ``stray_files``."""
-        return sorted(name for name in self._load_listing() if is_profile_name(name))
+        return sorted(name for name in self._list_files() if is_profile_name(name))
 
     def stray_files(self) -> list[str]:
         """Return the paths below the store of TOML files whose names no profile can have."""
-        return sorted(f"{name}.toml" for name in self._load_listing() if not is_profile_name(name))
+        return sorted(f"{name}.toml" for name in self._list_files() if not is_profile_name(name))
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one profile. ``asked`` is the reference that named it, to blame if there is none.
+
+        Raises NpuprofError: no such profile, not a file, outside the store, not text, not TOML.
+        """
+        return read_once(self._profiles, name, lambda: self._read_profile(name, asked))
+
+    def _list_files(self) -> Iterable[str]:
+        """Return the paths of the TOML files below the store, without ``.toml``."""
+        raise NotImplementedError
+
+    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+        raise NotImplementedError
+
+    def _suggest_name(self, name: str, otherwise: str) -> str:
+        """Return what else a name that is not there may have meant; looked for once, as there may be thousands."""
+        if name not in self._hints:
+            self._hints[name] = did_you_mean(name, self.names(), otherwise)
+        return self._hints[name]
+
+
+def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Profile]) -> Profile:
+    """Return what ``known`` has below a key, else what is read; an error is kept alike. Raises NpuprofError."""
+    found = known.get(key)
+    if found is None:
+        try:
+            found = read()
+        except NpuprofError as error:
+            if error.findings[0].origin is not None:
+                raise  # blames whoever asked: the next to ask gets an error of its own
+            found = error
+        known[key] = found
+    if isinstance(found, NpuprofError):
+        raise found
+    return found
+
+
+class Folder(ReadOnceStore):
+    """A store in a folder. Reads nothing before it is asked, and every file once."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__()
+        self.root = root
+        self.label = _format_relative_path(root)
+        self.repository: object = None  #: the one around it, once somebody asks: kept for ``revisions``
+        self._listed: dict[str, bool] | None = None
+        self._real = ""
+
+    def _list_files(self) -> Iterable[str]:
+        return self._load_listing()
 
     def _load_listing(self) -> dict[str, bool]:
         """Return the names below the store, looked up once, and whether each is a plain file, no link."""
@@ -82,24 +133,6 @@ class Folder:
         """Return the path of a profile's file, as it can be opened."""
         return os.path.join(self.root, f"{name}.toml")
 
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return one profile. ``asked`` is the reference that named it, to blame if there is none.
-
-        Raises NpuprofError: no such profile, not a file, outside the store, not text, not TOML.
-        """
-        found = self._profiles.get(name)
-        if found is None:
-            try:
-                found = self._read_profile(name, asked)
-            except NpuprofError as error:
-                if error.findings[0].origin is not None:
-                    raise  # blames whoever asked: the next to ask gets an error of its own
-                found = error
-            self._profiles[name] = found
-        if isinstance(found, NpuprofError):
-            raise found
-        return found
-
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
             raise NpuprofError([build_bad_name_finding(name, asked)])
@@ -123,20 +156,14 @@ class Folder:
         return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        if name not in self._hints:
-            self._hints[name] = did_you_mean(name, self.names(), f"npuprof list shows what is in {self.label}")
-        hint = self._hints[name]
-        if asked is not None:
-            what = f"{asked.profile} extends {name!r}, which is not in {self.label}"
-            why = "Without its parent a profile has no meaning."
-            return Finding("NP101", "error", what, why, hint, asked, "profile.extends", (asked.profile,))
-        if os.path.islink(f"{self.root}/{name}.toml"):
+        hint = self._suggest_name(name, f"npuprof list shows what is in {self.label}")
+        if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
             hint = f"{self.label}/{name}.toml is a link to a file that is not there: mend or remove it"
-        return Finding("NP008", "error", f"there is no profile {name!r} in {self.label}", "", hint)
+        return build_missing_finding("NP008", name, self.label, hint, asked)
 
 
-def read_profile_file(path: str, store: Store | None) -> Profile:
-    """Return the profile in one file outside any store. Raises NpuprofError."""
+def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
+    """Return the profile in one file outside any store; its parents are looked up in ``home``. Raises NpuprofError."""
     source = _format_relative_path(path)
     try:
         with open(path, "rb") as file:
@@ -147,7 +174,7 @@ def read_profile_file(path: str, store: Store | None) -> Profile:
         ) from None
     except (OSError, ValueError) as error:
         raise NpuprofError([_build_unreadable_finding(source, error)]) from None
-    return Profile(document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=store)
+    return Profile(document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home)
 
 
 def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) -> Folder:
@@ -180,12 +207,10 @@ def has_release_tags(root: str) -> bool:
 
     git itself is only asked where this says so. Where a repository is kept in an unusual way, the answer is yes.
     """
-    here = os.path.realpath(root)
-    while not os.path.exists(git := os.path.join(here, ".git")):
-        above = os.path.dirname(here)
-        if above == here:
-            return False
-        here = above
+    top = find_repository_top(os.path.realpath(root))
+    if not top:
+        return False
+    git = os.path.join(top, ".git")
     try:
         if os.path.isfile(git) or os.path.isdir(os.path.join(git, "reftable")) or os.listdir(os.path.join(git, "refs", "tags")):
             return True
@@ -193,6 +218,17 @@ def has_release_tags(root: str) -> bool:
             return b" refs/tags/" in file.read()
     except OSError:
         return False
+
+
+def find_repository_top(folder: str) -> str:
+    """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
+    here = folder
+    while not os.path.exists(os.path.join(here, ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return ""
+        here = above
+    return here
 
 
 def open_builtin_store() -> Folder:
@@ -237,6 +273,15 @@ def build_bad_name_finding(name: str, asked: Origin | None = None) -> Finding:
         "profile.extends" if asked else "",
         (asked.profile,) if asked else (),
     )
+
+
+def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Origin | None) -> Finding:
+    """Return that a store has no profile of a name; of a parent, at the reference to it."""
+    if asked is None:
+        return Finding(code, "error", f"there is no profile {name!r} in {label}", "", hint)
+    what = f"{asked.profile} extends {name!r}, which is not in {label}"
+    why = "Without its parent a profile has no meaning."
+    return Finding("NP101", "error", what, why, hint, asked, "profile.extends", (asked.profile,))
 
 
 def _refuse_pipe(path: str) -> None:

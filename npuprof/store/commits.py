@@ -7,11 +7,11 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from npuprof.store.repository import LINK, Repository, TreeFile
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from npuprof.store.repository import Entry, Repository
+    from collections.abc import Generator, Iterable, Iterator
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d+) ([+-]\d{4})$", re.MULTILINE)
 _ENCODING = re.compile(rb"^encoding (\S+)$", re.MULTILINE)
@@ -23,15 +23,45 @@ _LOG_COMMAND = (
 
 
 class FileChange(NamedTuple):
-    """One file of one commit against one parent: its name and entry before and after, None where it was not there.
+    """One file of one commit against one parent: its name and itself before and after, None where it was not there.
 
     The two names differ where the file was renamed.
     """
 
     was: str | None
-    old: Entry | None
+    old: TreeFile | None
     now: str | None
-    new: Entry | None
+    new: TreeFile | None
+
+    @property
+    def is_plain_edit(self) -> bool:
+        """Whether the file only got another content: neither moved nor a link."""
+        was, old, now, new = self
+        return was == now and old is not None and new is not None and LINK not in (old.mode, new.mode)
+
+
+class CommitHeaders(NamedTuple):
+    """Who wrote a commit, when, and the first line of its message."""
+
+    author: str
+    email: str
+    date: str
+    subject: str
+
+
+class StoreMove(NamedTuple):
+    """Where a store was before a commit moved it, the commit's parent, and what the commit changed besides."""
+
+    repository: Repository
+    parent: str
+    changes: list[FileChange]
+
+
+class TreeComparison(NamedTuple):
+    """The folder that most files of a store were in before (None: none), and all that git says of the two commits."""
+
+    former: str | None
+    raw_lines: list[bytes]
 
 
 class Commit:
@@ -40,52 +70,56 @@ class Commit:
     Parents may be the nearest ancestors that touched the store; a commit without any has its changes below ``""``.
     """
 
-    __slots__ = ("_repository", "_said", "changes", "id", "parents")
+    __slots__ = ("_headers", "_repository", "changes", "id", "parents")
 
     def __init__(self, repository: Repository, oid: str, parents: tuple[str, ...], changes: dict[str, list[FileChange]]) -> None:
         self.id = oid
         self.parents = parents
         self.changes = changes
         self._repository = repository
-        self._said: tuple[str, str, str, str] | None = None
+        self._headers: CommitHeaders | None = None
 
     @property
     def author(self) -> str:
         """The name of the author."""
-        return self._load_headers()[0]
+        return self._load_headers().author
 
     @property
     def email(self) -> str:
         """The address of the author."""
-        return self._load_headers()[1]
+        return self._load_headers().email
 
     @property
     def date(self) -> str:
         """When it was written, as ``2026-01-31T12:00:00+01:00`` in the author's own zone."""
-        return self._load_headers()[2]
+        return self._load_headers().date
 
     @property
     def subject(self) -> str:
         """The first line of its message."""
-        return self._load_headers()[3]
+        return self._load_headers().subject
 
-    def _load_headers(self) -> tuple[str, str, str, str]:
-        """Return author, address, date and subject; read when somebody asks, for most commits nobody does."""
-        if self._said is None:
+    def adopt_headers(self, raw: bytes) -> None:
+        """Take the headers from the commit's content, which has been read before."""
+        self._headers = _parse_commit_headers(raw)
+
+    def _load_headers(self) -> CommitHeaders:
+        """Return the headers; read when somebody asks, for most commits nobody does."""
+        if self._headers is None:
             found = self._repository.git.read_objects([self.id])[0]
-            self._said = _parse_commit_headers(found[2] if found else b"")
-        return self._said
+            self._headers = _parse_commit_headers(found.content if found else b"")
+        return self._headers
 
 
 def load_commit_headers(repository: Repository, wanted: Iterable[Commit]) -> None:
     """Read author, date and subject of many commits in one go."""
-    unread = [commit for commit in wanted if commit._said is None]
+    unread = list(wanted)
     found = repository.request_contents(commit.id for commit in unread)()
     for commit in unread:
-        commit._said = _parse_commit_headers(found.get(commit.id, b""))
+        commit.adopt_headers(found.get(commit.id, b""))
 
 
-def _parse_commit_headers(raw: bytes) -> tuple[str, str, str, str]:
+def _parse_commit_headers(raw: bytes) -> CommitHeaders:
     headers, _, message = raw.partition(b"\n\n")
     coded = _ENCODING.search(headers) if b"\nencoding " in headers else None
     encoding = coded[1].decode(errors="replace") if coded else "utf-8"
@@ -97,12 +131,12 @@ def _parse_commit_headers(raw: bytes) -> tuple[str, str, str, str]:
         text = [part.decode(errors="replace") for part in said]
     subject = next((line.strip() for line in text[-1].splitlines() if line.strip()), "")
     if match is None:
-        return "", "", "", subject
+        return CommitHeaders("", "", "", subject)
     author, email, stamp, zone, _ = text
-    return author, email, format_commit_date(int(stamp), zone), subject
+    return CommitHeaders(author, email, format_commit_date(int(stamp), zone), subject)
 
 
-def walk_commits(repository: Repository, tip: str) -> Iterator[Commit]:
+def walk_commits(repository: Repository, tip: str) -> Generator[Commit, None, None]:
     """Yield the commits behind ``tip``, at least those that touched the store, children before parents, from one git process.
 
     Where the store came from another folder, they go on with those that touched it there, from another process.
@@ -117,10 +151,10 @@ def walk_commits(repository: Repository, tip: str) -> Iterator[Commit]:
             yield Commit(repository, oid, tuple(parents), {parent: _collect_merge_changes(repository, parent, oid) for parent in parents})
         else:
             changed = _parse_raw_changes(files[1:].split(b"\0"), prefix, names) if files else []
-            if changed and all(change.was is None for change in changed) and (move := _find_store_move(repository, oid)):
+            if changed and changed[0].was is None and (move := _find_store_move(repository, oid, changed)):
                 # Whatever git has not told of yet is older than the move, or has not heard of it.
-                yield Commit(repository, oid, (move[1],), {move[1]: move[2]})
-                yield from walk_commits(*move[:2])
+                yield Commit(repository, oid, (move.parent,), {move.parent: move.changes})
+                yield from walk_commits(move.repository, move.parent)
                 return
             yield Commit(repository, oid, tuple(parents), {parents[0] if parents else "": changed})
 
@@ -135,30 +169,29 @@ def _is_mostly_store(repository: Repository, tip: str) -> bool:
     return head[:4] == b"DIRC" and int.from_bytes(head[8:12], "big") <= 200 + 2 * len(repository.list_profile_files(tip))
 
 
-def _find_store_move(repository: Repository, commit: str) -> tuple[Repository, str, list[FileChange]] | None:
-    """Return where a store that a commit made was before, the commit's parent, and what changed besides; None where it is new."""
-    found = repository.git.read_objects([commit])[0]
-    parents = re.findall(rb"^parent (\S+)$", found[2].partition(b"\n\n")[0], re.MULTILINE) if found else []
-    if len(parents) != 1 or not repository.git.read_objects([parent := parents[0].decode()])[0] or repository.list_profile_files(parent):
-        return None  # made from several, with a parent that a shallow clone lacks, or made from what is there already
-    place, raw = _compare_commit_trees(repository, parent, commit)
-    if place is None:
+def _find_store_move(repository: Repository, commit: str, changed: list[FileChange]) -> StoreMove | None:
+    """Return from where a commit moved the store that it made; None where the store is new, or was there before."""
+    if any(change.was is not None for change in changed):
         return None
-    changed = _parse_raw_changes(raw, os.fsencode(repository.prefix), {}, os.fsencode(place))
-    return (
-        repository.with_store_prefix(place),
-        parent,
-        [change for change in changed if (change.was, change.old) != (change.now, change.new)],
-    )
+    found = repository.git.read_objects([commit])[0]
+    parents = re.findall(rb"^parent (\S+)$", found.content.partition(b"\n\n")[0], re.MULTILINE) if found else []
+    if len(parents) != 1 or not repository.git.read_objects([parent := parents[0].decode()])[0] or repository.list_profile_files(parent):
+        return None  # made from several, with a parent that a shallow clone lacks, or added to what is there already
+    trees = _compare_commit_trees(repository, parent, commit)
+    if trees.former is None:
+        return None
+    moved = _parse_raw_changes(trees.raw_lines, os.fsencode(repository.prefix), {}, os.fsencode(trees.former))
+    besides = [change for change in moved if (change.was, change.old) != (change.now, change.new)]
+    return StoreMove(repository.with_store_prefix(trees.former), parent, besides)
 
 
 def find_former_folder(repository: Repository, old: str, new: str) -> str | None:
     """Return where the store of commit ``new`` was at ``old``, a folder ending in ``/`` or an empty text; None where it was nowhere."""
-    return _compare_commit_trees(repository, old, new)[0]
+    return _compare_commit_trees(repository, old, new).former
 
 
-def _compare_commit_trees(repository: Repository, old: str, new: str) -> tuple[str | None, list[bytes]]:
-    """Return the folder that most files of the store were in before, and all that git says of the two commits."""
+def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeComparison:
+    """Return what git says of two commits, and the folder that most files of the store were in before."""
     raw = repository.git.run_command(
         "-c", "diff.renameLimit=4000", "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", old, new
     ).split(b"\0")  # fmt: skip
@@ -170,7 +203,7 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> tuple[s
             place = was.removesuffix(name)
             places[place] = places.get(place, 0) + 1
     best = max(places, key=lambda place: places[place], default=None)
-    return os.fsdecode(best) if best is not None else None, raw
+    return TreeComparison(os.fsdecode(best) if best is not None else None, raw)
 
 
 def _collect_merge_changes(repository: Repository, parent: str, commit: str) -> list[FileChange]:
@@ -232,15 +265,15 @@ def _parse_raw_changes(files: list[bytes], prefix: bytes, names: dict[bytes, str
         place += 2
         if status == "M" and "160000" not in (before, after):
             if was is not None:
-                found.append(FileChange(was, (before, left), was, (after, right)))
+                found.append(FileChange(was, TreeFile(before, left), was, TreeFile(after, right)))
             continue
         if status[0] in "RC":
             now = _parse_profile_path(files[place], prefix)
             place += 1
         if former is not None:
             was = _parse_profile_path(path, former)
-        old = (before, left) if before not in ("000000", "160000") and status[0] != "C" and was is not None else None
-        new = (after, right) if after not in ("000000", "160000") and now is not None else None
+        old = TreeFile(before, left) if before not in ("000000", "160000") and status[0] != "C" and was is not None else None
+        new = TreeFile(after, right) if after not in ("000000", "160000") and now is not None else None
         if old or new:
             found.append(FileChange(was if old else None, old, now if new else None, new))
     return found

@@ -6,21 +6,38 @@ import contextlib
 import os
 import subprocess
 import threading
-from typing import IO
+from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError
+from npuprof.store import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    #: An object as git stores it: its id, its type, its content.
-    Object = tuple[str, str, bytes]
+    #: Contents by their ids, once somebody waits for them: git reads them meanwhile.
+    PendingContents = Callable[[], dict[str, bytes]]
 
 #: What a hook's git hands down about the repository it runs in, which need not be the store's.
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 _CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
 _OWN_PROCESS_MINIMUM = 200  # how many requests are worth a process of their own
+
+
+class GitObject(NamedTuple):
+    """An object as git stores it; ``type`` is ``commit``, ``tree``, ``blob`` or ``tag``."""
+
+    oid: str
+    type: str
+    content: bytes
+
+
+class GitResult(NamedTuple):
+    """What a command ended with."""
+
+    code: int
+    output: bytes
+    complaint: bytes
 
 
 class Git:
@@ -31,25 +48,25 @@ class Git:
         self._reader: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def read_objects(self, names: Sequence[str]) -> list[Object | None]:
+    def read_objects(self, names: Sequence[str]) -> list[GitObject | None]:
         """Return the objects of that names, None for each that is missing or ambiguous.
 
         A name is whatever git takes for one (``HEAD~3``, ``main:profiles``), and never read as a flag. All come
         from one process. Raises NpuprofError where git or the repository cannot be used.
         """
         with self._lock:
-            found: list[Object | None] = []
+            found: list[GitObject | None] = []
             for start in range(0, len(names), _CHUNK):
                 found += self._read_object_batch(names[start : start + _CHUNK])
             return found
 
-    def request_contents(self, oids: Sequence[str]) -> Callable[[], dict[str, bytes]]:
+    def request_contents(self, oids: Sequence[str]) -> PendingContents:
         """Start to read the contents of objects by their full ids; return what waits for them and tells them.
 
         git reads while the caller does something else. What is missing is left out.
         """
         if len(oids) < _OWN_PROCESS_MINIMUM:
-            return lambda: {oid: read[2] for oid, read in zip(oids, self.read_objects(oids), strict=True) if read}
+            return lambda: {oid: read.content for oid, read in zip(oids, self.read_objects(oids), strict=True) if read}
         process = self._start_process("cat-file", "--batch", "--buffer")
         _widen_pipe(process.stdout)
         requests = "".join(f"{oid}\n" for oid in oids).encode()
@@ -65,20 +82,11 @@ class Git:
             out, reason = process.communicate(requests or None)
             if process.returncode:
                 raise NpuprofError([build_refusal_finding(reason, self.folder)])
-            found: dict[str, bytes] = {}
-            place = 0
-            for oid in oids:
-                end = out.index(b"\n", place)
-                size = out[out.rindex(b" ", place, end) + 1 : end]
-                place = end + 1
-                if size.isdigit():
-                    found[oid] = out[place : place + int(size)]
-                    place += int(size) + 1
-            return found
+            return _split_contents(out, oids)
 
         return collect_contents
 
-    def _read_object_batch(self, names: Sequence[str]) -> Iterator[Object | None]:
+    def _read_object_batch(self, names: Sequence[str]) -> list[GitObject | None]:
         if self._reader is None:
             self._reader = self._start_process("cat-file", "--batch")
         asked, replies = self._reader.stdin, self._reader.stdout
@@ -89,9 +97,9 @@ class Git:
             asked.flush()
         except BrokenPipeError:
             pass  # git has ended; its reason follows
-        return [self._read_reply(replies) for _ in names].__iter__()
+        return [self._read_reply(replies) for _ in names]
 
-    def _read_reply(self, replies: IO[bytes]) -> Object | None:
+    def _read_reply(self, replies: IO[bytes]) -> GitObject | None:
         line = replies.readline()
         if not line:
             assert self._reader is not None, "it is being read"
@@ -104,20 +112,20 @@ class Git:
             return None
         content = replies.read(int(words[2]))
         replies.read(1)
-        return words[0].decode(), words[1].decode(), content
+        return GitObject(words[0].decode(), words[1].decode(), content)
 
     def run_command(self, *words: str, stdin: bytes | None = None) -> bytes:
         """Return what a command prints. Raises NpuprofError with git's own reason where it fails."""
-        code, out, reason = self.try_command(*words, stdin=stdin)
-        if code:
-            raise NpuprofError([build_refusal_finding(reason, self.folder)])
-        return out
+        result = self.try_command(*words, stdin=stdin)
+        if result.code:
+            raise NpuprofError([build_refusal_finding(result.complaint, self.folder)])
+        return result.output
 
-    def try_command(self, *words: str, stdin: bytes | None = None) -> tuple[int, bytes, bytes]:
+    def try_command(self, *words: str, stdin: bytes | None = None) -> GitResult:
         """Return exit code, output and complaints of a command. Raises NpuprofError only where git is missing."""
         process = self._start_process(*words, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
         out, reason = process.communicate(stdin)
-        return process.returncode, out, reason
+        return GitResult(process.returncode, out, reason)
 
     def stream_output(self, *words: str) -> Iterator[bytes]:
         """Yield what a command prints, in blocks. Raises NpuprofError where it fails."""
@@ -166,6 +174,20 @@ class Git:
         self.close()
 
 
+def _split_contents(replies: bytes, oids: Sequence[str]) -> dict[str, bytes]:
+    """Return contents by the ids that were asked for, from all that ``cat-file --batch`` said; what is missing is left out."""
+    found: dict[str, bytes] = {}
+    place = 0
+    for oid in oids:
+        end = replies.index(b"\n", place)
+        size = replies[replies.rindex(b" ", place, end) + 1 : end]
+        place = end + 1
+        if size.isdigit():
+            found[oid] = replies[place : place + int(size)]
+            place += int(size) + 1
+    return found
+
+
 def build_git_environment(folder: str) -> dict[str, str]:
     """Return the environment for git: messages in English, no prompts, and the repository around ``folder``."""
     found = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
@@ -173,17 +195,6 @@ def build_git_environment(folder: str) -> dict[str, str]:
         for name in _REPOSITORY_VARIABLES:
             found.pop(name, None)
     return found
-
-
-def find_repository_top(folder: str) -> str:
-    """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
-    here = folder
-    while not os.path.exists(os.path.join(here, ".git")):
-        above = os.path.dirname(here)
-        if above == here:
-            return ""
-        here = above
-    return here
 
 
 def _widen_pipe(pipe: IO[bytes] | None) -> int:

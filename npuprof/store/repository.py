@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
-from npuprof.store.git import Git, find_repository_top
+from npuprof.store import find_repository_top
+from npuprof.store.git import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
+
+    from npuprof.store.git import PendingContents
 
 _VERSION = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", re.ASCII)
 _TAG = re.compile(r"refs/tags/(.+)/v(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
@@ -19,15 +23,55 @@ _DIGEST = re.compile(r"^Digest: ([0-9a-f]{64})$", re.MULTILINE)
 
 _TREES = 4000  # trees kept in memory
 
-#: A file of a tree: its mode and the id of its content.
-Entry = tuple[str, str]
+#: The mode of a symbolic link in a tree.
+LINK = "120000"
+
+#: The number of a released version, 1.2.0.
+VersionNumber = tuple[int, int, int]
+
+
+class TreeFile(NamedTuple):
+    """A file of a tree: its mode and the id of its content."""
+
+    mode: str
+    oid: str
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link: its content is the path it leads to."""
+        return self.mode == LINK
+
+
+class TreeEntry(NamedTuple):
+    """One entry of a tree object: a file, a folder, or another repository."""
+
+    mode: str
+    name: str
+    oid: str
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a tree itself."""
+        return self.mode == "40000"
+
+    @property
+    def is_profile(self) -> bool:
+        """Whether it is a TOML file, and no repository of such a name."""
+        return self.name.endswith(".toml") and self.mode != "160000"
+
+
+class ResolvedRevision(NamedTuple):
+    """What a revision of a preset names: the id of a commit, and the revision as it is shown, ``1.2.0`` or ``abc1234``."""
+
+    commit: str
+    label: str
 
 
 class Version(Record):
     """A released version: an annotated tag ``NAME/vX.Y.Z``. ``commit`` is what the tag names (it may be another tag)."""
 
     name: str
-    number: tuple[int, int, int]
+    number: VersionNumber
     tag: str
     commit: str
     date: str = ""
@@ -36,7 +80,7 @@ class Version(Record):
     @property
     def number_text(self) -> str:
         """``1.2.0``."""
-        return ".".join(map(str, self.number))
+        return format_version_number(self.number)
 
     @property
     def digest(self) -> str:
@@ -56,7 +100,7 @@ class Repository:
             self.top = os.fsdecode(self.git.run_command("rev-parse", "--show-toplevel").rstrip(b"\n"))
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
-        self._trees: dict[str, list[tuple[str, str, str]]] = {}
+        self._trees: dict[str, list[TreeEntry]] = {}
         self._versions: dict[str, tuple[Version, ...]] = {}
         self.revisions: dict[str, object] = {}  #: what has been read of it, by commit: kept for ``revisions``
 
@@ -65,11 +109,11 @@ class Repository:
         if not revision or revision.startswith("-") or "\n" in revision or "\0" in revision:
             raise NpuprofError([self._build_unknown_finding(revision, asked)])
         found = self.git.read_objects([revision])[0]
-        if found is not None and found[1] == "tag":
-            found = self.git.read_objects([f"{found[0]}^{{commit}}"])[0]
-        if found is None or found[1] != "commit":
+        if found is not None and found.type == "tag":
+            found = self.git.read_objects([f"{found.oid}^{{commit}}"])[0]
+        if found is None or found.type != "commit":
             raise NpuprofError([self._build_unknown_finding(revision, asked)])
-        return found[0]
+        return found.oid
 
     def has_commit(self, revision: str) -> bool:
         """Return whether a revision names a commit."""
@@ -117,8 +161,8 @@ class Repository:
         """Read the released versions anew when they are asked for next."""
         self._versions.clear()
 
-    def resolve_revision(self, name: str, revision: str, asked: Origin | None = None) -> tuple[str, str]:
-        """Return the commit of a preset's revision, and the revision as it is shown: ``1.2.0`` or ``abc1234``.
+    def resolve_revision(self, name: str, revision: str, asked: Origin | None = None) -> ResolvedRevision:
+        """Return what a revision of a preset names.
 
         A released version of the preset goes before whatever else the text could mean. The revision may stand in
         quotes. Raises NpuprofError.
@@ -130,14 +174,14 @@ class Repository:
             wanted = tuple(int(part) for part in match.groups() if part is not None)
             fitting = [version for version in self.load_versions(name) if version.number[: len(wanted)] == wanted]
             if fitting:
-                return self.resolve_commit(fitting[-1].commit), fitting[-1].number_text
+                return ResolvedRevision(self.resolve_commit(fitting[-1].commit), fitting[-1].number_text)
         try:
             commit = self.resolve_commit(revision, asked)
         except NpuprofError:
             if match and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
                 raise NpuprofError([self._build_unreleased_finding(name, revision, asked)]) from None
             raise
-        return commit, shorten_commit(commit)
+        return ResolvedRevision(commit, shorten_commit(commit))
 
     def _build_unreleased_finding(self, name: str, revision: str, asked: Origin | None) -> Finding:
         released = [version.number_text for version in self.load_versions(name)]
@@ -151,48 +195,52 @@ class Repository:
 
     def find_merge_base(self, left: str, right: str) -> str:
         """Return the merge base of two commits. Raises NpuprofError where there is none."""
-        code, out, _ = self.git.try_command("merge-base", left, right)
-        if code or not out.strip():
+        result = self.git.try_command("merge-base", left, right)
+        if result.code or not result.output.strip():
             what = f"{shorten_commit(left)} and {shorten_commit(right)} have no common ancestor"
             hint = "this clone is shallow: git fetch --unshallow" if self.is_shallow() else "compare the two tips: A..B"
             raise NpuprofError([Finding("NP011", "error", what, "A...B compares B with where it left A.", hint)])
-        return out.split()[0].decode()
+        return result.output.split()[0].decode()
 
-    def list_profile_files(self, commit: str) -> dict[str, Entry]:
-        """Return the TOML files below the store at a commit: path below the store without ``.toml`` to entry.
+    def list_profile_files(self, commit: str) -> dict[str, TreeFile]:
+        """Return the TOML files below the store at a commit: path below the store without ``.toml`` to file.
 
-        Raises NpuprofError where the store did not exist then.
+        There are none where the store did not exist then.
         """
         root = self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}"])[0]
-        if root is None or root[1] != "tree":
+        if root is None or root.type != "tree":
             return {}
         if len(self._trees) > _TREES:
             self._trees.clear()
-        self._trees[root[0]] = _parse_tree_entries(root[2], len(root[0]) // 2)
-        found: dict[str, Entry] = {}
-        level = [("", root[0])]
+        self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2)
+        found: dict[str, TreeFile] = {}
+        level = [("", root.oid)]
         while level:
-            wanted = [tree for _, tree in level if tree not in self._trees]
-            for tree, read in zip(wanted, self.git.read_objects(wanted), strict=True):
-                self._trees[tree] = _parse_tree_entries(read[2], len(tree) // 2) if read else []
+            self._load_trees(tree for _, tree in level)
             below: list[tuple[str, str]] = []
             for path, tree in level:
-                for mode, name, oid in self._trees[tree]:
-                    if name.startswith("."):
+                for entry in self._trees[tree]:
+                    if entry.name.startswith("."):
                         continue
-                    if mode == "40000":
-                        below.append((f"{path}{name}/", oid))
-                    elif name.endswith(".toml") and mode != "160000":
-                        found[f"{path}{name[:-5]}"] = (mode, oid)
+                    if entry.is_folder:
+                        below.append((f"{path}{entry.name}/", entry.oid))
+                    elif entry.is_profile:
+                        found[f"{path}{entry.name[:-5]}"] = TreeFile(entry.mode, entry.oid)
             level = below
         return found
+
+    def _load_trees(self, trees: Iterable[str]) -> None:
+        """Read the trees that are not known yet in one go."""
+        wanted = [tree for tree in trees if tree not in self._trees]
+        for tree, read in zip(wanted, self.git.read_objects(wanted), strict=True):
+            self._trees[tree] = _parse_tree_entries(read.content, len(tree) // 2) if read else []
 
     def read_blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
         """Return contents by their ids, read in one go."""
         wanted = list(dict.fromkeys(oids))
-        return {oid: read[2] for oid, read in zip(wanted, self.git.read_objects(wanted), strict=True) if read}
+        return {oid: read.content for oid, read in zip(wanted, self.git.read_objects(wanted), strict=True) if read}
 
-    def request_contents(self, oids: Iterable[str]) -> Callable[[], dict[str, bytes]]:
+    def request_contents(self, oids: Iterable[str]) -> PendingContents:
         """Start to read contents by their ids; return what waits for them."""
         return self.git.request_contents(list(dict.fromkeys(oids)))
 
@@ -214,18 +262,23 @@ class Repository:
         return f"{self.prefix}{name}.toml"
 
 
+def format_version_number(number: VersionNumber) -> str:
+    """Return the number of a version as it is written: ``1.2.0``."""
+    return ".".join(map(str, number))
+
+
 def shorten_commit(commit: str) -> str:
     """Return the id of a commit as it is shown."""
     return commit[:7]
 
 
-def _parse_tree_entries(raw: bytes, size: int) -> list[tuple[str, str, str]]:
-    """Return the entries of a tree object: mode, name, id (of ``size`` bytes)."""
+def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
+    """Return the entries of a tree object, whose ids have ``size`` bytes."""
     found = []
     position = 0
     while position < len(raw):
         blank = raw.index(b" ", position)
         end = raw.index(b"\0", blank)
-        found.append((raw[position:blank].decode(), os.fsdecode(raw[blank + 1 : end]), raw[end + 1 : end + 1 + size].hex()))
+        found.append(TreeEntry(raw[position:blank].decode(), os.fsdecode(raw[blank + 1 : end]), raw[end + 1 : end + 1 + size].hex()))
         position = end + 1 + size
     return found

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Any
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
 from npuprof.document import build_command_line_document, keys, parse_document, parse_toml_text
 from npuprof.document.profile import Profile
-from npuprof.model import Context, Finding, NpuprofError, Origin, Step, did_you_mean
+from npuprof.model import Context, Finding, NpuprofError, Origin, Step, TomlValue, did_you_mean
 from npuprof.resolve import Resolver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from npuprof.document.profile import ProfileSource
     from npuprof.resolve.config import Config
     from npuprof.store import Folder
 
@@ -31,27 +31,28 @@ class Workspace:
 
     def __init__(self, given: str | None = None, context: Context | None = None) -> None:
         self._given = given
-        self._store: Folder | None = None
+        self._store: ProfileSource | None = None
         self._names: dict[str, str] = {}
         self.resolver = Resolver(self.find_extended_profile, context)
 
     @property
-    def store(self) -> Folder:
-        """The store. Raises NpuprofError where there is none."""
+    def home(self) -> ProfileSource:
+        """Where profiles are looked up: the store, or what is used in its place. Raises NpuprofError where there is none."""
         if self._store is None:
             self._store = store.find_store(self._given, os.environ)
         return self._store
 
+    @property
+    def store(self) -> Folder:
+        """The store, which is a folder. Raises NpuprofError where there is none."""
+        home = self.home
+        assert isinstance(home, store.Folder), "who puts another store in its place asks for nothing but profiles"
+        return home
+
     def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the profile that a reference in ``extends`` names. Raises NpuprofError."""
-        asked = referrer.origin("profile", "extends", index) if referrer else None
-        home = referrer.home if referrer is not None and referrer.home is not None else self.store
-        if "@" in reference and not isinstance(home, _Parts):
-            from npuprof.store import revisions
-
-            return revisions.load_profile_at_revision(home, reference, asked)[0]
-        found: Profile = home.profile(reference, asked)
-        return found
+        home = referrer.home if referrer is not None else None
+        return find_extended_profile(home if home is not None else self.home, reference, referrer, index)
 
     def profile(self, spec: str) -> Profile:
         """Return the profile a spec names; several joined by ``+`` become one that extends them all.
@@ -75,7 +76,7 @@ class Workspace:
             return self._load_file_profile(spec)
         if "@" in spec:
             return self._load_revision_profile(spec)
-        return self.store.profile(spec)
+        return self.home.profile(spec)
 
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
@@ -116,9 +117,9 @@ class Workspace:
             raise NpuprofError([store.build_bad_name_finding(name)])
         if _is_file_spec(name):
             name = self._find_name_in_store(name) or name
-        found, shown = revisions.load_profile_at_revision(self.store, f"{name}@{revision}")
-        self._names[found.key] = shown
-        return found
+        found = revisions.load_profile_at_revision(self.home, f"{name}@{revision}")
+        self._names[found.profile.key] = found.label
+        return found.profile
 
     def compose_profiles(self, name: str, parts: Sequence[Profile]) -> Profile:
         """Return a profile without settings that lays the given ones over one another, in order."""
@@ -153,7 +154,7 @@ class Workspace:
         if problems:
             raise NpuprofError(problems)
 
-    def use_store(self, opened: Any) -> None:
+    def use_store(self, opened: ProfileSource) -> None:
         """Use a store that has been opened before (a folder, or one at a revision), with all it has read."""
         self._store = opened
 
@@ -182,13 +183,23 @@ class Workspace:
 
 
 class _Parts:
-    """The store of a composed profile: the profiles it was composed of."""
+    """The store of a composed profile: the profiles it was composed of, by their keys."""
 
     def __init__(self, parts: dict[str, Profile]) -> None:
         self._parts = parts
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         return self._parts[name]
+
+
+def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
+    """Return the profile that a reference in ``extends`` names, looked up in a store or its history. Raises NpuprofError."""
+    asked = referrer.origin("profile", "extends", index) if referrer else None
+    if "@" in reference and not isinstance(home, _Parts):
+        from npuprof.store import revisions
+
+        return revisions.load_profile_at_revision(home, reference, asked).profile
+    return home.profile(reference, asked)
 
 
 def _is_file_spec(spec: str) -> bool:
@@ -226,12 +237,8 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
         parsed = keys.parse_key(name)
         if not equals or parsed is None:
             problems.append(Finding("NP009", "error", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'"))
-            continue
-        key, tail = parsed
-        value: Any = parse_assigned_value(key if not tail else "", raw.strip())
-        for part in reversed(tail):
-            value = {part: value}
-        steps.append(Step("set", key, value, (key,)))
+        else:
+            steps.append(_build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
         parsed = keys.parse_key(text)
         if parsed is None:
@@ -243,7 +250,14 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
     return steps
 
 
-def build_plain_steps(changes: dict[str, Any], unset: Sequence[str] = ()) -> list[Step]:
+def _build_set_step(key: str, tail: tuple[str, ...], value: TomlValue) -> Step:
+    """Return a step that sets a key, or with a tail what lies below it, from the command line."""
+    for part in reversed(tail):
+        value = {part: value}
+    return Step("set", key, value, (key,))
+
+
+def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
     """Return changes given as Python values as steps. Raises NpuprofError for what is no key, or no value of TOML."""
     steps = parse_assignments([], unset)
     found: list[Step] = []
@@ -251,14 +265,11 @@ def build_plain_steps(changes: dict[str, Any], unset: Sequence[str] = ()) -> lis
         parsed = keys.parse_key(name)
         if parsed is None:
             raise NpuprofError([Finding("NP009", "error", f"{name!r} is not a key", "", "write the option's name, or section.name")])
-        value = _convert_plain_value(name, value)
-        for part in reversed(parsed[1]):
-            value = {part: value}
-        found.append(Step("set", parsed[0], value, (parsed[0],)))
+        found.append(_build_set_step(*parsed, _convert_plain_value(name, value)))
     return found + steps
 
 
-def _convert_plain_value(name: str, value: Any) -> Any:
+def _convert_plain_value(name: str, value: object) -> TomlValue:
     """Return a value as TOML would hold it, tuples as lists. Raises NpuprofError where it cannot."""
     if isinstance(value, (str, int, float)) or hasattr(value, "isoformat"):
         return value
@@ -272,7 +283,7 @@ def _convert_plain_value(name: str, value: Any) -> Any:
     )
 
 
-def parse_assigned_value(key: str, text: str) -> Any:
+def parse_assigned_value(key: str, text: str) -> TomlValue:
     """Return the value in ``KEY=VALUE``: TOML where it is TOML, text where it is not or the setting is text."""
     try:
         document = parse_toml_text(f"value = {text}\n")
