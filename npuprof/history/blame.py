@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import closing
+from typing import NamedTuple
 
 from npuprof import document
 from npuprof.catalog import values
-from npuprof.model import NpuprofError, Origin, Path, Record
+from npuprof.model import NpuprofError, Origin, Path, Record, TomlTable, TomlValue
+from npuprof.store import revisions
 from npuprof.store.commits import Commit, walk_commits
 
 TYPE_CHECKING = False
@@ -14,8 +16,21 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
     from npuprof.store.repository import Repository
 
-    #: A value on its way back: its number, its path in the file, and the file's data as last seen.
-    Pending = tuple[int, Path, dict[str, Any]]
+
+class PendingValue(NamedTuple):
+    """A value on its way back: its number, its path in the file, and the file's data as last seen."""
+
+    number: int
+    path: Path
+    data: TomlTable
+
+
+class ParentValue(NamedTuple):
+    """A value that a parent of a commit has already, in the file of that name there."""
+
+    parent: str
+    name: str
+    value: PendingValue
 
 
 class BlamedValue(Record):
@@ -23,7 +38,7 @@ class BlamedValue(Record):
 
     key: str
     tail: Path
-    value: Any
+    value: TomlValue
     origin: Origin | None
     commit: Commit | None
 
@@ -33,30 +48,31 @@ def blame_config_values(repository: Repository, config: Config) -> list[BlamedVa
 
     A value counts as written when it changed, not when its line was moved or formatted; renames are followed.
     """
-    from npuprof.store import revisions
-
     lines = [line for key in config.ordered_settings() for line in _collect_blamed_values(config, key)]
-    starts: dict[str, list[int]] = {}
+    found: dict[int, Commit] = {}
+    for start, origins in _group_by_start(repository, lines).items():
+        then = revisions.load_repository_revision(repository, start).repository  # the store may have been another folder then
+        found.update(_BlameWalk(then).find_writing_commits(start, origins))
+    return [line._replace(commit=found.get(number)) for number, line in enumerate(lines)]
+
+
+def _group_by_start(repository: Repository, lines: list[BlamedValue]) -> dict[str, dict[int, Origin]]:
+    """Return the origins of the values, by number, by the commit they were read at: the last one, or what they are pinned to."""
+    starts: dict[str, dict[int, Origin]] = {}
     head = ""
     for number, line in enumerate(lines):
-        if line.origin is None:
-            continue
-        start = line.origin.revision
-        if start is None:
-            head = head or repository.resolve_commit("HEAD")
-            start = head
-        starts.setdefault(start, []).append(number)
-    found: dict[int, Commit] = {}
-    for start, numbers in starts.items():
-        then = revisions.load_repository_revision(repository, start).repository  # the store may have been another folder then
-        found.update(_BlameWalk(then).find_writing_commits(start, numbers, lines))
-    return [line._replace(commit=found.get(number)) for number, line in enumerate(lines)]
+        if line.origin is not None:
+            start = line.origin.revision or head
+            if not start:
+                start = head = repository.resolve_commit("HEAD")
+            starts.setdefault(start, {})[number] = line.origin
+    return starts
 
 
 def _collect_blamed_values(config: Config, key: str) -> list[BlamedValue]:
     found: list[BlamedValue] = []
 
-    def collect_leaf_values(value: Any, tail: Path) -> None:
+    def collect_leaf_values(value: TomlValue, tail: Path) -> None:
         if isinstance(value, values.Leaf):
             found.append(BlamedValue(key, tail, value.value, value.origin, None))
         elif not value:
@@ -70,61 +86,60 @@ def _collect_blamed_values(config: Config, key: str) -> list[BlamedValue]:
 
 
 class _BlameWalk:
+    """Follows values back through the commits, each until the one that wrote it."""
+
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._read: dict[str, dict[str, Any] | None] = {}
+        self._read: dict[str, TomlTable | None] = {}
 
-    def find_writing_commits(self, start: str, numbers: list[int], lines: list[BlamedValue]) -> dict[int, Commit]:
-        files = self._repository.list_profile_files(start)
-        first: dict[str, list[Pending]] = {}
-        for number in numbers:
-            origin = lines[number].origin
-            assert origin is not None, "only those are looked for"
-            name = _find_origin_name(origin, self._repository.prefix, files)
-            if name is None or name not in files:
-                continue
-            held = self._load_blob_data(files[name][1])
-            path = find_earlier_path(origin.path, origin.document.data, held) if held is not None else None
-            if path is not None and held is not None:
-                first.setdefault(name, []).append((number, path, held))
+    def find_writing_commits(self, start: str, origins: dict[int, Origin]) -> dict[int, Commit]:
+        """Return the commit that wrote each value, by its number; values that ``start`` has not yet are left out."""
         found: dict[int, Commit] = {}
-        waiting: dict[str, dict[str, list[Pending]]] = {}
-        walk = walk_commits(self._repository, start)
-        try:
+        waiting: dict[str, dict[str, list[PendingValue]]] = {}
+        with closing(walk_commits(self._repository, start)) as walk:
             for place, commit in enumerate(walk):
-                here = first if not place else waiting.pop(commit.id, {})
+                here = waiting.pop(commit.id, {}) if place else self._locate_values(start, origins)
                 for name, items in here.items():
                     for item in items:
-                        passed = self._find_parent_value(commit, name, item)
-                        if passed is None:
-                            found[item[0]] = commit
+                        earlier = self._find_parent_value(commit, name, item)
+                        if earlier is None:
+                            found[item.number] = commit
                         else:
-                            parent, called, moved = passed
-                            waiting.setdefault(parent, {}).setdefault(called, []).append(moved)
+                            waiting.setdefault(earlier.parent, {}).setdefault(earlier.name, []).append(earlier.value)
                 if not waiting:
                     break
-        finally:
-            walk.close()
         return found
 
-    def _find_parent_value(self, commit: Commit, name: str, item: Pending) -> tuple[str, str, Pending] | None:
+    def _locate_values(self, start: str, origins: dict[int, Origin]) -> dict[str, list[PendingValue]]:
+        """Return the values by the files they are in at a commit; left out are those that are not written there yet."""
+        files = self._repository.list_profile_files(start)
+        found: dict[str, list[PendingValue]] = {}
+        for number, origin in origins.items():
+            name = _find_origin_name(origin, self._repository.prefix)
+            held = self._load_blob_data(files[name].oid) if name in files else None
+            path = find_earlier_path(origin.path, origin.document.data, held) if held is not None else None
+            if path is not None and held is not None:
+                found.setdefault(name, []).append(PendingValue(number, path, held))
+        return found
+
+    def _find_parent_value(self, commit: Commit, name: str, item: PendingValue) -> ParentValue | None:
         """Return the parent that has a value already, with its file and place there; None where the commit wrote it."""
-        number, path, data = item
         for parent in commit.parents:
             change = next((change for change in commit.changes[parent] if change.now == name), None)
             if change is None:
-                return parent, name, item
+                return ParentValue(parent, name, item)
             if change.was is None or change.old is None:
                 continue
-            older = self._load_blob_data(change.old[1])
+            older = self._load_blob_data(change.old.oid)
             if older is None:
-                return parent, change.was, item  # not readable then: look further back
-            place = find_earlier_path(path, data, older)
-            if place is not None:
-                return parent, change.was, (number, place, older)
+                return ParentValue(parent, change.was, item)  # not readable then: look further back
+            path = find_earlier_path(item.path, item.data, older)
+            if path is not None:
+                return ParentValue(parent, change.was, PendingValue(item.number, path, older))
         return None
 
-    def _load_blob_data(self, oid: str) -> dict[str, Any] | None:
+    def _load_blob_data(self, oid: str) -> TomlTable | None:
+        """Return what a file holds, by its id; None where it cannot be read."""
         if oid not in self._read:
             raw = self._repository.read_blobs([oid]).get(oid, b"")
             try:
@@ -134,14 +149,12 @@ class _BlameWalk:
         return self._read[oid]
 
 
-def _find_origin_name(origin: Origin, prefix: str, files: dict[str, Any]) -> str | None:
+def _find_origin_name(origin: Origin, prefix: str) -> str:
     """Return the name below the store of the file an origin is in."""
-    if origin.revision is not None:
-        return origin.file.removeprefix(prefix).removesuffix(".toml")
-    return origin.profile if origin.profile in files else None
+    return origin.profile if origin.revision is None else origin.file.removeprefix(prefix).removesuffix(".toml")
 
 
-def find_earlier_path(path: Path, new: Any, old: Any) -> Path | None:
+def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None:
     """Return where a value of ``new`` stands in ``old``, or None where it is not there or is another.
 
     Elements of lists are followed where others came or went before them.
@@ -165,7 +178,7 @@ def find_earlier_path(path: Path, new: Any, old: Any) -> Path | None:
     return found if values.is_same_typed_value(new, old) else None
 
 
-def _find_aligned_index(index: int, new: list[Any], old: list[Any]) -> int | None:
+def _find_aligned_index(index: int, new: list[TomlValue], old: list[TomlValue]) -> int | None:
     if index < len(old) and values.is_same_typed_value(new[: index + 1], old[: index + 1]):
         return index
     from difflib import SequenceMatcher

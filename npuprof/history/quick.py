@@ -10,68 +10,74 @@ from __future__ import annotations
 import re
 from itertools import compress, count
 from operator import ne
-from typing import Any
+from typing import NamedTuple
 
-from npuprof.model import Record
+from npuprof.document.profile import MATCH_KEYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+#: A value that stands plainly on one line.
+PlainScalar = bool | int | str
 
 _PLAIN = re.compile(
     rb"""[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*(?:(true|false)|([+-]?(?:0|[1-9][0-9]{0,17}))|"([ !#-\[\]-~]*)")[ \t]*(?:#[\t -~]*)?\r?"""
 )
 _REMARK = re.compile(rb"[ \t]*(?:#[\t -~]*)?\r?")
 
-#: Keys that decide more than their own value.
-STRUCTURAL = frozenset(b"extends scenario unset locked match product cann target options env estimator atc append override profile".split())
+#: Keys that decide more than their own value: which overrides take part.
+_DECIDING = frozenset(key.encode() for key in MATCH_KEYS)
 
 
-class Difference(Record):
-    """What two texts that differ plainly say of one key: nothing (``line`` is 0), or another scalar on a line."""
+class LineChange(NamedTuple):
+    """What two texts that differ plainly say of one key: nothing (``line`` is 0), or another scalar at the same place of a line."""
 
     line: int = 0
-    old: Any = None
-    new: Any = None
+    old: PlainScalar = ""
+    new: PlainScalar = ""
 
 
-NO_DIFFERENCE = Difference()
+UNCHANGED = LineChange()
 
 
-def compile_header_pattern(name: bytes) -> re.Pattern[bytes]:
-    """Return what finds a table header that names a key."""
-    return re.compile(rb"^[ \t]*\[[^\n]*" + re.escape(name), re.MULTILINE)
+class KeyLines:
+    """Judges lines for one key, by its plain name."""
 
+    def __init__(self, name: str) -> None:
+        self._name = name.encode()
+        self._header = re.compile(rb"^[ \t]*\[[^\n]*" + re.escape(self._name), re.MULTILINE)
 
-def compare_key_lines(old: bytes, new: bytes, name: bytes, header: re.Pattern[bytes], apart: Collection[bytes]) -> Difference | None:
-    """Return what changes for a key called ``name`` from ``old`` to ``new``, or None where only a parser can tell.
+    def compare(self, old: bytes, new: bytes, reworked: Collection[bytes]) -> LineChange | None:
+        """Return what changes for the key from ``old`` to ``new``, or None where only a parser can tell.
 
-    ``new`` must be a valid profile; ``header`` is ``headers(name)``. ``apart`` are more keys whose change may have consequences elsewhere.
-    """
-    left, right = old.split(b"\n"), new.split(b"\n")
-    if len(left) != len(right) or b"\\" in new or b'"""' in new or b"'''" in new:
-        return None
-    if name in new and header.search(new):
-        return None  # the key is a table of its own: its lines have other names
-    found = NO_DIFFERENCE
-    for number in compress(count(1), map(ne, left, right)):
-        was, now = left[number - 1], right[number - 1]
-        if _REMARK.fullmatch(was) and _REMARK.fullmatch(now):
-            continue
-        before, after = _PLAIN.fullmatch(was), _PLAIN.fullmatch(now)
-        if before is None or after is None or before.lastindex != after.lastindex:
+        ``new`` must be a valid profile. ``reworked`` are the names of settings whose values some step adds to or
+        takes from, so that a change may have consequences elsewhere.
+        """
+        left, right = old.split(b"\n"), new.split(b"\n")
+        if len(left) != len(right) or b"\\" in new or b'"""' in new or b"'''" in new:
             return None
-        key = before[1]
-        if key != after[1] or key in STRUCTURAL or key in apart:
-            return None
-        if key == name:
-            if found is not NO_DIFFERENCE:
+        if self._name in new and self._header.search(new):
+            return None  # the key is a table of its own: its lines have other names
+        found = UNCHANGED
+        for number in compress(count(1), map(ne, left, right)):
+            was, now = left[number - 1], right[number - 1]
+            if _REMARK.fullmatch(was) and _REMARK.fullmatch(now):
+                continue
+            before, after = _PLAIN.fullmatch(was), _PLAIN.fullmatch(now)
+            if before is None or after is None or before.lastindex != after.lastindex:
                 return None
-            found = Difference(number, _parse_plain_scalar(before), _parse_plain_scalar(after))
-    return found
+            key = before[1]
+            if key != after[1] or key in _DECIDING or key in reworked:
+                return None
+            if key == self._name:
+                if found is not UNCHANGED or before.start(1) != after.start(1):
+                    return None
+                found = LineChange(number, _parse_plain_scalar(before), _parse_plain_scalar(after))
+        return found
 
 
-def _parse_plain_scalar(match: re.Match[bytes]) -> Any:
+def _parse_plain_scalar(match: re.Match[bytes]) -> PlainScalar:
     if match.lastindex == 2:
         return match[2] == b"true"
     return int(match[3]) if match.lastindex == 3 else match[4].decode()

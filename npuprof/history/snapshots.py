@@ -1,0 +1,110 @@
+"""The store along the commits behind a tip: its profiles as they were at the commit that is looked at, texts read ahead."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import NamedTuple
+
+from npuprof import document
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.store import read_once
+from npuprof.store.commits import Commit, walk_commits
+from npuprof.store.revision import Revision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuprof.store import ProfileOrError
+    from npuprof.store.git import PendingContents
+    from npuprof.store.repository import Repository, TreeFile
+
+_PROFILES = 400  # kept for the next commits
+
+
+class CommitBatch(NamedTuple):
+    """Some commits, and the texts before them that are being read."""
+
+    commits: list[Commit]
+    wanted: set[str]
+    contents: PendingContents
+
+
+class SnapshotWalk:
+    """The store at one commit after another. ``files`` are those of the commit that is looked at.
+
+    ``members`` names the profiles whose texts are worth reading ahead.
+    """
+
+    def __init__(self, repository: Repository, tip: str, name: str) -> None:
+        self.repository = repository
+        self.files: dict[str, TreeFile] = {}
+        self.members = frozenset([name])
+        self._tip = tip
+        self._profiles: dict[tuple[str, str], ProfileOrError] = {}
+        self._texts: dict[str, bytes] = {}
+        self._ahead: set[str] = set()
+
+    def walk_commits(self) -> Iterator[Commit]:
+        """Yield the commits; the texts that the next ones need are read in one go, while these are looked at."""
+        waiting: list[CommitBatch] = []
+        try:
+            for commits in _split_into_batches(walk_commits(self.repository, self._tip)):
+                wanted = self._find_wanted_texts(commits)
+                waiting.append(CommitBatch(commits, wanted, self.repository.request_contents(wanted)))
+                if len(waiting) > 1:
+                    yield from self._open_batch(waiting.pop(0))
+            while waiting:
+                yield from self._open_batch(waiting.pop(0))
+        finally:
+            for batch in waiting:
+                batch.contents()  # nobody wants them any more, but git is writing them
+
+    def _find_wanted_texts(self, commits: list[Commit]) -> set[str]:
+        """Return the ids of what the members were before each of some commits."""
+        known = self.members
+        return {
+            change.old.oid
+            for commit in commits
+            for changed in commit.changes.values()
+            for change in changed
+            if change.was in known and change.old
+        }
+
+    def _open_batch(self, batch: CommitBatch) -> list[Commit]:
+        """Return the commits of a batch once its texts are there; those of the batch before are kept, as they are the next ones' last."""
+        kept = {oid: text for oid, text in self._texts.items() if oid in self._ahead}
+        self._texts = kept | batch.contents()
+        self._ahead = batch.wanted
+        return batch.commits
+
+    def load_text(self, oid: str) -> bytes:
+        """Return the text of a file by its id."""
+        if oid not in self._texts:
+            self._texts.update(self.repository.read_blobs([oid]))
+        return self._texts.get(oid, b"")
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one profile as it was at the commit that is looked at. Raises NpuprofError."""
+        if name not in self.files:
+            assert asked is not None, "the preset itself has been looked for"
+            what = f"{asked.profile} extends {name!r}, which was not there"
+            raise NpuprofError([Finding("NP101", "error", what, "", "", asked, "profile.extends", (asked.profile,))])
+        file = self.files[name]
+        oid = self.files[Revision(self.repository, self._tip, self.files).follow_links(name)].oid if file.is_link else file.oid
+        if len(self._profiles) > _PROFILES:
+            self._profiles.clear()
+        return read_once(self._profiles, (name, oid), lambda: self._read_profile(name, oid))
+
+    def _read_profile(self, name: str, oid: str) -> Profile:
+        read = document.parse_document(name, self.repository.source_path(name), self.load_text(oid))
+        return Profile(read, key=f"{name}@{oid}", home=self)
+
+
+def _split_into_batches(found: Iterator[Commit]) -> Iterator[list[Commit]]:
+    """Yield commits in lists: short ones first, so that a few steps of a long history come at once."""
+    size = 16
+    while some := list(islice(found, size)):
+        yield some
+        size = min(8 * size, 8192)
