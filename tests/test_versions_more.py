@@ -178,6 +178,21 @@ def test_a_store_that_was_another_folder_keeps_its_history(repo: Repo, run: Call
     assert by == {"graph_run_mode": "move back and change", "hccl_timeout": "second"}
 
 
+def test_a_store_that_moved_keeps_its_history_where_other_commits_lie_before_the_move(repo: Repo, run: Callable[..., Any]) -> None:
+    for number in range(300):  # so that git is asked for the store's commits only
+        (repo.folder / f"other{number}").write_text(str(number))
+    repo.commit({}, "elsewhere")
+    repo.git("mv", "profiles", "presets")
+    repo.commit({}, "move")
+    repo.git("mv", "presets", "profiles")
+    repo.commit({}, "move back")
+    repo.commit({"base": BASE.format(600)}, "second")
+    found = json.loads(run("log", "leaf", "--format", "json").out)["commits"]
+    assert [(step["subject"], step["kind"]) for step in found] == [("second", "changed"), ("first", "created")]
+    by = {row["key"]: row["subject"] for row in json.loads(run("blame", "leaf@HEAD~1", "--format", "json").out)["values"]}
+    assert by == {"hccl_timeout": "first"}
+
+
 def test_revisions_from_before_the_store_moved_are_read_where_it_was(repo: Repo, run: Callable[..., Any]) -> None:
     repo.git("mv", "profiles", "presets")
     repo.commit({}, "elsewhere")

@@ -153,8 +153,13 @@ def walk_commits(repository: Repository, tip: str) -> Generator[Commit, None, No
             changed = _parse_raw_changes(files[1:].split(b"\0"), prefix, names) if files else []
             if changed and changed[0].was is None and (move := _find_store_move(repository, oid, changed)):
                 # Whatever git has not told of yet is older than the move, or has not heard of it.
-                yield Commit(repository, oid, (move.parent,), {move.parent: move.changes})
-                yield from walk_commits(move.repository, move.parent)
+                older = walk_commits(move.repository, move.parent)
+                nearest = next(older, None)
+                parent = nearest.id if nearest else move.parent  # the parent itself may have touched something else
+                yield Commit(repository, oid, (parent,), {parent: move.changes})
+                if nearest:
+                    yield nearest
+                    yield from older
                 return
             yield Commit(repository, oid, tuple(parents), {parents[0] if parents else "": changed})
 
