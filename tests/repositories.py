@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -78,5 +79,36 @@ def fast_import(folder: Path, history: Iterable[Mapping[str, str]]) -> Repo:
         for name, text in presets.items():
             stream.append(f"M 100644 inline profiles/{name}.toml\ndata {len(text.encode())}\n{text}\n")
     made.git("fast-import", "--quiet", stdin="".join(stream).encode())
+    made.git("checkout", "-q", "-f", "main")
+    return made
+
+
+class Link(str):
+    """Where a symbolic link leads."""
+
+
+class Node(NamedTuple):
+    """One commit of a graph: its parents, by their numbers, all presets of its tree, and the versions released at it."""
+
+    parents: Sequence[int]
+    presets: Mapping[str, str]
+    released: Sequence[str] = ()
+
+
+def import_graph(folder: Path, nodes: Sequence[Node]) -> Repo:
+    """Make a repository of commits with any parents, the last one checked out; return it."""
+    made = Repo(folder)
+    stream: list[str] = []
+    for number, node in enumerate(nodes):
+        who = f"Ada <ada@example.org> {1767225600 + 60 * number} +0000"
+        stream += ["reset refs/heads/main\n"] * (not node.parents)
+        stream.append(f"commit refs/heads/main\nmark :{number + 1}\ncommitter {who}\ndata 0\n")
+        stream += [f"{'merge' if place else 'from'} :{parent + 1}\n" for place, parent in enumerate(node.parents)]
+        stream.append("deleteall\n")
+        for name, text in node.presets.items():
+            mode = "120000" if isinstance(text, Link) else "100644"
+            stream.append(f"M {mode} inline profiles/{name}.toml\ndata {len(text.encode())}\n{text}\n")
+        stream += [f"tag {version}\nfrom :{number + 1}\ntagger {who}\ndata 0\n" for version in node.released]
+    made.git("fast-import", "--quiet", "--force", stdin="".join(stream).encode())
     made.git("checkout", "-q", "-f", "main")
     return made
