@@ -137,6 +137,16 @@ def test_a_preset_broken_at_a_revision_is_named_with_it(repo: Repo, run) -> None
     assert f"{broken[:7]}:profiles/base.toml:2:16: error NP001" in done.err
 
 
+def test_each_that_extends_a_missing_preset_is_blamed_for_itself(repo: Repo) -> None:
+    repo.commit({name: '[profile]\nextends = ["bose"]\n' for name in ("one", "two")} | {"base": BASE.format(1)})
+    store = npuprof.open_store()
+    for name in ("one", "two", "one"):
+        with pytest.raises(npuprof.NpuprofError) as error:
+            store.resolve(f"{name}@HEAD")
+        assert f"{name} extends 'bose', which is not in profiles at" in str(error.value)
+        assert "did you mean 'base'?" in str(error.value)
+
+
 def test_an_empty_repository_has_no_revisions(repo: Repo, run) -> None:
     repo.write({"leaf": "[options]\nhccl_timeout = 1\n"})
     for command in (
