@@ -138,7 +138,7 @@ def test_a_preset_broken_at_a_revision_is_named_with_it(repo: Repo, run) -> None
 
 
 def test_each_that_extends_a_missing_preset_is_blamed_for_itself(repo: Repo) -> None:
-    repo.commit({name: '[profile]\nextends = ["bose"]\n' for name in ("one", "two")} | {"base": BASE.format(1)})
+    repo.commit(dict.fromkeys(("one", "two"), '[profile]\nextends = ["bose"]\n') | {"base": BASE.format(1)})
     store = npuprof.open_store()
     for name in ("one", "two", "one"):
         with pytest.raises(npuprof.NpuprofError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npuprof.catalog import values
-from npuprof.compare.changes import Change, compare_configs, find_unit_and_risk
+from npuprof.compare.changes import Change, build_one_sided_changes, build_setting_change, compare_configs
 from npuprof.document import keys
 from npuprof.model import Event, NpuprofError, Origin, Path, Record, TomlTable, TomlValue
 from npuprof.resolve.config import Config
@@ -94,11 +94,8 @@ def compare_states(then: ResolvedState, now: ResolvedState, path: SettingPath, t
 def build_added_changes(state: ResolvedState, path: SettingPath) -> list[Change]:
     """Return the settings of a state as what came with it."""
     settings = state.ordered_settings() if isinstance(state, Config) else state.settings
-    return [
-        Change(key, "added", None, value, key, (), False, *find_unit_and_risk(key), (None, state.origin(key)))
-        for key, value in settings.items()
-        if path.key in ("", key)
-    ]
+    asked = {key: value for key, value in settings.items() if path.key in ("", key)}
+    return build_one_sided_changes(asked, "added", state.origin)
 
 
 def has_setting(state: PresetState, path: SettingPath) -> bool:
@@ -124,8 +121,7 @@ def _is_plain_value(state: ResolvedState, key: str) -> bool:
 
 def _build_change(then: ResolvedState, now: ResolvedState, key: str) -> Change:
     """Return the change of a value without parts; what comparing configs would say, at a fraction of the time."""
-    unit, risk = find_unit_and_risk(key)
-    return Change(key, "changed", then.settings[key], now.settings[key], key, (), False, unit, risk, (then.origin(key), now.origin(key)))
+    return build_setting_change(key, then.settings[key], now.settings[key], then.origin(key), now.origin(key))
 
 
 def _restrict_state(state: ResolvedState, key: str) -> Config:
