@@ -28,7 +28,7 @@ def used_in(*paths: str) -> set[str]:
 
 USED = used_in("**/*.py")
 #: Codes that ``check`` can give: what is found while a preset is read, resolved, and looked at.
-CHECKED = used_in("checks/*.py", "document.py", "profile.py", "resolve.py", "store.py")
+CHECKED = used_in("checks/*.py", "document/*.py", "resolve/*.py", "store/__init__.py")
 RULES = {rule.code for rule in catalog.load_rules()}
 PAGES = pages.load_pages()
 

@@ -174,7 +174,8 @@ class Rule(Record):
 
     ``reads`` names every setting the conditions look at, ``triggers`` those in ``when``: a rule says nothing
     of a preset that sets none of them. Without every one of ``required`` the rule cannot be broken.
-    ``by_product`` tells whether the answer may differ from one product family to the next.
+    ``by_product`` tells whether the answer may differ from one product family to the next. Of what it ``reads``, it
+    ``compares`` the value of some; of the others it only asks whether they are set.
     """
 
     code: str
@@ -190,6 +191,7 @@ class Rule(Record):
     triggers: tuple[str, ...]
     required: tuple[str, ...]
     by_product: bool
+    compares: tuple[str, ...]
 
 
 @cache
@@ -302,16 +304,6 @@ def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
     found: dict[str, list[Rule]] = {}
     for rule in load_rules():
         for key in rule.triggers:
-            found.setdefault(key, []).append(rule)
-    return {key: tuple(group) for key, group in found.items()}
-
-
-@cache
-def rules_by_key() -> dict[str, tuple[Rule, ...]]:
-    """Return, for each key, the rules that read it."""
-    found: dict[str, list[Rule]] = {}
-    for rule in load_rules():
-        for key in rule.reads:
             found.setdefault(key, []).append(rule)
     return {key: tuple(group) for key, group in found.items()}
 

@@ -14,6 +14,10 @@ from pprint import pformat
 from tempfile import TemporaryDirectory
 from typing import Any
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 HERE = Path(__file__).parent
 if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the package
     sys.path.insert(0, str(HERE.parent.parent))
@@ -180,12 +184,13 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
     for record in source["rule"]:
         when = condition.parse_condition(record["when"])
         needs = condition.parse_condition(record["needs"]) if "needs" in record else None
+        trees = [when, needs] if needs else [when]
         triggers = _collect_condition_settings(when)
         reads = _collect_condition_settings(needs) if needs else ()
         rules.append((
             record["code"], record["name"], record["severity"], tuple(record["options"]), when, needs,
             record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers, _find_required(when, options),
-            _is_product_dependent([when, needs] if needs else [when], options),
+            _is_product_dependent(trees, options), _collect_compared_settings(trees),
         ))  # fmt: skip
         texts[record["code"]] = record
     advice = tuple(
@@ -240,7 +245,18 @@ def _build_migrations(history: dict[str, Any]) -> dict[str, Any]:
 
 def _collect_condition_settings(tree: Any) -> tuple[str, ...]:
     """Return the keys of the settings a condition reads, the facts about the job left out."""
-    found = (".".join(path[:2]) if path[0] in SECTIONS else path[0] for path in condition.collect_condition_paths(tree))
+    return _list_settings(condition.collect_condition_paths(tree))
+
+
+def _collect_compared_settings(trees: list[Any]) -> tuple[str, ...]:
+    """Return the keys of the settings whose values conditions compare or look into; of others they only ask whether they are set."""
+    read = [path for tree in trees for path in condition.collect_condition_paths(tree)]
+    compared = {path for tree in trees for path in condition.collect_compared_paths(tree)}
+    return _list_settings(path for path in read if path in compared or len(path) > 1 + (path[0] in SECTIONS))
+
+
+def _list_settings(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    found = (".".join(path[:2]) if path[0] in SECTIONS else path[0] for path in paths)
     return tuple(sorted({key for key in found if key not in ("product", "scenario", "cann")}))
 
 

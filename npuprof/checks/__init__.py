@@ -6,19 +6,24 @@ Rules between options are data (``catalog/rules.toml``), the pages of all other 
 
 from __future__ import annotations
 
-from npuprof.checks import rules, scope, screen, settings, sharing
-from npuprof.checks.view import View
+from npuprof.checks import rules, scope, settings, sharing
+from npuprof.checks.view import Fault, Scope, View
+from npuprof.resolve import contexts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from npuprof.model import Finding
     from npuprof.resolve.config import Config
 
-#: The families that look at settings and nothing else; ``screen`` knows where they have nothing to say.
-_SETTING_CHECKS = (settings.check_settings, rules.check_rules, scope.check_scope, sharing.check_frozen_settings)
+    #: Faults of one value: those it has alone, those where it is meant to count, those of standing in a preset at all.
+    Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...]]
+
 _PROFILE_CHECKS = (scope.check_profile_claims, sharing.check_locked_keys, sharing.check_dead_steps)
+#: Equal values of these types read the same. Of others do not: 0.0 and -0.0, one instant in two time zones.
+_PLAIN = frozenset((str, int, bool))
 
 
 def check_config(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:
@@ -28,27 +33,58 @@ def check_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     other overrides are looked at as well, each where it matches.
     """
     view = View(config)
-    found: list[Finding] = []
-    if notes or not screen.is_config_clean(view):
-        from npuprof.checks import elsewhere  # most profiles need none of it
-
-        apart = elsewhere.find_overridden_families(config)
-        found += _run_setting_checks(View(config, apart) if apart else view)
-        for family in apart:
-            there = elsewhere.resolve_in_context(config, config.context._replace(product=family))
-            found += [finding for finding in _run_setting_checks(View(there)) if finding not in found] if there else []
-    found += [finding for family in _PROFILE_CHECKS for finding in family(view)]
-    if everywhere and config.lineage and config.lineage[-1].overrides:
-        from npuprof.checks import elsewhere
-
-        for there, index in elsewhere.resolve_inactive_overrides(config):
-            more = [finding for finding in _run_setting_checks(View(there)) if elsewhere.is_in_override(finding, there, index)]
+    apart = contexts.find_overridden_families(config)
+    found = _check_settings(View(config, apart) if apart else view, notes)
+    for family in apart:
+        there = contexts.resolve_elsewhere(config, config.context._replace(product=family))
+        if there is not None:
+            found += [finding for finding in _check_settings(View(there), notes) if finding not in found]
+    found += [finding for check in _PROFILE_CHECKS for finding in check(view)]
+    if everywhere:
+        for there, index in contexts.resolve_inactive_overrides(config):
+            more = [finding for finding in _check_settings(View(there), notes) if _is_in_override(finding, there, index)]
             found += [finding for finding in more if finding not in found]
     return found if notes else [finding for finding in found if finding.severity != "info"]
 
 
-def _run_setting_checks(view: View) -> list[Finding]:
-    return [finding for family in _SETTING_CHECKS for finding in family(view)]
+def _is_in_override(finding: Finding, config: Config, index: int) -> bool:
+    """Return whether a finding stands in an override block of the profile itself."""
+    origin = finding.origin
+    return origin is not None and origin.document is config.lineage[-1].document and origin.path[:2] == ("override", index)
+
+
+def _check_settings(view: View, notes: bool) -> list[Finding]:
+    """Return what is wrong with the settings, each alone and together; without ``notes`` some of the notes are left out."""
+    alone, scoped, frozen = _collect_faults(view, notes)
+    return [
+        *(view.build_finding(fault, key) for fault, key in alone),
+        *rules.check_rules(view),
+        *(view.build_finding(fault, key) for fault, key in scoped if not scope.is_fault_excused(view.settings, key, fault)),
+        *(scope.check_late_options(view) if notes else ()),
+        *(view.build_finding(fault, key) for fault, key in frozen if sharing.is_written_down(view.config, key)),
+    ]
+
+
+def _collect_faults(view: View, notes: bool) -> tuple[list[tuple[Fault, str]], ...]:
+    """Return what is wrong with each setting taken alone; a value is judged once for all presets of a store that hold it."""
+    found: tuple[list[tuple[Fault, str]], ...] = ([], [], [])
+    memory = view.memory
+    for key, value in view.settings.items():
+        kind = type(value)
+        mark = (key, kind, value if kind in _PLAIN else id(value))
+        known = memory.get(mark)
+        if known is None:
+            known = memory[mark] = (_judge_value(view.scope, key, value), value)  # while the value is kept no other has its id
+        for kept, faults in zip(found, known[0], strict=False) if known[0] else ():
+            kept += [(fault, key) for fault in faults if notes or fault.severity != "info"]
+    return found
+
+
+def _judge_value(there: Scope, key: str, value: Any) -> Judgement | tuple[()]:
+    """Return what is wrong with a value of a setting in what it is meant for, nothing where all is well."""
+    alone, scoped = tuple(settings.find_value_faults(there, key, value)), tuple(scope.find_scope_faults(there, key, value))
+    frozen = sharing.find_frozen_fault(key, value)
+    return (alone, scoped, (frozen,) if frozen else ()) if alone or scoped or frozen else ()
 
 
 def identify_finding(finding: Finding) -> tuple[str, str, str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, values
 from npuprof.checks.view import Fault, View
-from npuprof.document import keys
-from npuprof.model import SECTIONS
+from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,80 +21,66 @@ def check_rules(view: View) -> Iterator[Finding]:
     """Yield every rule the settings break. A profile that is only there to be extended breaks none."""
     if view.config.abstract:
         return
-    by_trigger = catalog.rules_by_trigger()
-    awake: dict[str, Rule] = {}
-    for key in view.settings:
-        for rule in by_trigger.get(key, ()):
-            if all(needed in view.settings for needed in rule.required):
-                awake[rule.code] = rule
-    for code in sorted(awake):
-        broken = _check_rule(awake[code], view)
-        if broken is not None:
-            yield broken
+    for plan in _plan_rules(tuple(view.settings)):
+        guilty = _find_breaking_families(plan, view)
+        if guilty:
+            yield _build_rule_finding(plan.rule, view, guilty)
     yield from check_size_profiles(view)
     yield from _check_checkpoint_steps(view)
 
 
-def _check_rule(rule: Rule, view: View) -> Finding | None:
-    families = rule_families(rule, view)
-    guilty = _find_breaking_families(rule, view, families)
-    if not guilty:
-        return None
-    key = next((key for key in map(_resolve_rule_key, rule.options) if key in view.settings), None)
-    if key is None:
-        key = next(key for key in rule.triggers if key in view.settings)
-    on = f" on {', '.join(str(family) for family in guilty)}" if len(guilty) < len(families) else ""
-    return view.build_finding(Fault(rule.code, rule.severity, rule.what + on, rule.why, rule.hint), key)
+class RulePlan(Record):
+    """A rule that settings of some names set off: what is set of what it reads, and what of that it compares."""
+
+    rule: Rule
+    present: frozenset[str]
+    compared: tuple[str, ...]
 
 
-def _find_breaking_families(rule: Rule, view: View, families: tuple[str | None, ...]) -> tuple[str | None, ...]:
+@lru_cache(1024)  # presets of one kind set the same keys
+def _plan_rules(names: tuple[str, ...]) -> tuple[RulePlan, ...]:
+    """Return the rules that some settings set off, by code: one of the triggers is there, and all that a rule requires."""
+    known, by_trigger = frozenset(names), catalog.rules_by_trigger()
+    found = {rule.code: rule for name in names for rule in by_trigger.get(name, ()) if known.issuperset(rule.required)}
+    return tuple(
+        RulePlan(rule, known.intersection(rule.reads), tuple(key for key in rule.compares if key in known))
+        for _, rule in sorted(found.items())
+    )
+
+
+def _find_breaking_families(plan: RulePlan, view: View) -> tuple[str | None, ...]:
     """Return the product families on which a rule is broken, found once for the same values of what it reads."""
-    seen: dict[Any, tuple[str | None, ...]] = view.scope.memory.setdefault(("rule", rule.code), {})
-    mark = collect_rule_inputs(rule, view.settings)
-    known = seen.get(mark) if mark is not None else None
+    compared = [view.settings[key] for key in plan.compared]
+    kinds = [*map(type, compared)]
+    if dict in kinds or list in kinds:  # it looks into one
+        return _find_families_anew(plan.rule, view)
+    seen: dict[Any, tuple[str | None, ...]] = view.memory.setdefault(plan.rule.code, {})
+    mark = (plan.present, *kinds, *compared)
+    known = seen.get(mark)
     if known is None:
-        known = tuple(family for family in families if is_rule_broken(rule, view, family))
-        if mark is not None:
-            seen[mark] = known
+        known = seen[mark] = _find_families_anew(plan.rule, view)
     return known
 
 
-def collect_rule_inputs(rule: Rule, settings: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Return what a rule sees of settings: the values it compares, and of the rest whether they are set.
-
-    None where it looks into a table or a list.
-    """
-    plan = _rule_input_plans.get(rule.code)
-    if plan is None:
-        trees = (rule.when,) if rule.needs is None else (rule.when, rule.needs)
-        names = {path for tree in trees for path in condition.collect_compared_paths(tree)}
-        names |= {
-            path for tree in trees for path in condition.collect_condition_paths(tree) if len(path) > (2 if path[0] in SECTIONS else 1)
-        }
-        compared = {keys.format_full_key(path[0], path[1]) if path[0] in SECTIONS else path[0] for path in names}
-        plan = _rule_input_plans[rule.code] = tuple((key, key in compared) for key in rule.reads)
-    found: list[Any] = []
-    for key, by_value in plan:
-        if not by_value:
-            found.append(key in settings)
-            continue
-        value = settings.get(key)
-        if type(value) is dict or type(value) is list:
-            return None
-        found.append((type(value), value))
-    return tuple(found)
+def _find_families_anew(rule: Rule, view: View) -> tuple[str | None, ...]:
+    return tuple(family for family in _find_rule_families(rule, view) if _is_rule_broken(rule, view, family))
 
 
-_rule_input_plans: dict[str, tuple[tuple[str, bool], ...]] = {}
+def _build_rule_finding(rule: Rule, view: View, guilty: tuple[str | None, ...]) -> Finding:
+    key = next((key for key in map(_resolve_rule_key, rule.options) if key in view.settings), None)
+    if key is None:
+        key = next(key for key in rule.triggers if key in view.settings)
+    on = f" on {', '.join(str(family) for family in guilty)}" if len(guilty) < len(_find_rule_families(rule, view)) else ""
+    return view.build_finding(Fault(rule.code, rule.severity, rule.what + on, rule.why, rule.hint), key)
 
 
-def rule_families(rule: Rule, view: View) -> tuple[str | None, ...]:
+def _find_rule_families(rule: Rule, view: View) -> tuple[str | None, ...]:
     """Return the product families a rule has to be asked for: one, where all give the same answer."""
     families = view.families or (None,)
     return families if rule.by_product else families[:1]
 
 
-def is_rule_broken(rule: Rule, view: View, family: str | None) -> bool:
+def _is_rule_broken(rule: Rule, view: View, family: str | None) -> bool:
     """Return whether a config certainly breaks a rule on a product family."""
 
     def lookup_on_family(path: tuple[str, ...]) -> tuple[bool | None, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, products, releases, targets
-from npuprof.checks.view import Fault, View
+from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Path, did_you_mean
@@ -19,21 +19,9 @@ if TYPE_CHECKING:
     from npuprof.model import Finding
 
 
-def check_scope(view: View) -> Iterator[Finding]:
-    """Yield settings that do nothing, or something else, where the profile is meant to run."""
-    late: list[str] = []
-    excuses = catalog.load_deprecation_excuses()
-    for key, value in view.settings.items():
-        found = (
-            find_scope_faults(view, key, value)
-            if key in excuses  # judged by what stands beside it
-            else view.recall_faults(("scope", key), value, partial(find_scope_faults, view, key, value))
-        )
-        for fault in found:
-            yield view.build_finding(fault, key)
-        option = catalog.find_option(key) if "." not in key else None
-        if option is not None and option.level == "init":
-            late.append(key)
+def check_late_options(view: View) -> Iterator[Finding]:
+    """Yield, as one note, the options that only the first session of a process can set."""
+    late = [key for key in view.settings if "." not in key and (option := catalog.find_option(key)) and option.level == "init"]
     if late and not view.config.abstract:
         what = f"{len(late)} of the options reach the engine only when the process initialises it: {', '.join(late)}"
         why = "The first session of a process decides; what later sessions say of these options is ignored without a message."
@@ -41,17 +29,27 @@ def check_scope(view: View) -> Iterator[Finding]:
         yield view.build_finding(Fault("NP505", "info", what, why, hint), late[0])
 
 
-def find_scope_faults(view: View, key: str, value: Any) -> Iterator[Fault]:
+def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
+    """Return whether what is set beside a deprecated option asks for it, and nothing has taken its place."""
+    excuse = catalog.load_deprecation_excuses().get(key) if fault.code == "NP501" else None
+
+    def lookup_setting(path: tuple[str, ...]) -> tuple[bool, Any]:
+        return path[0] in settings, settings.get(path[0])
+
+    return excuse is not None and condition.evaluate_condition(excuse, lookup_setting) is True
+
+
+def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield what keeps one setting from counting in the releases, on the products, in the scenario in question."""
     if "." in key:
-        yield from _find_env_and_atc_faults(view, key)
+        yield from _find_env_and_atc_faults(scope, key)
         return
     option = catalog.find_option(key)
     if option is not None:
-        yield from _find_release_faults(view, option, value)
-        yield from _find_product_faults(view, option, value)
-        yield from _find_scenario_faults(view, option)
-        yield from _find_deprecation_faults(view, option)
+        yield from _find_release_faults(scope, option, value)
+        yield from _find_product_faults(scope, option, value)
+        yield from _find_scenario_faults(scope, option)
+        yield from _find_deprecation_faults(scope, option)
 
 
 def check_profile_claims(view: View) -> Iterator[Finding]:
@@ -128,8 +126,8 @@ def _find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Faul
             yield Fault("NP902", "error", f"unknown target {name!r}", never, hint), ("target", index)
 
 
-def _find_release_faults(view: View, option: Option, value: Any) -> Iterator[Fault]:
-    missing = [name for name in view.releases if option.states[releases.release_index(name)] == "."]
+def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
+    missing = [name for name in scope.releases if option.states[releases.release_index(name)] == "."]
     if missing and option.field:
         readers = [name for name, state in zip(releases.load_releases(), option.states, strict=True) if state == "Y"]
         why = "The adapter of that release does not know the key and ignores it in silence."
@@ -142,7 +140,7 @@ def _find_release_faults(view: View, option: Option, value: Any) -> Iterator[Fau
             hint = f"use {option.replaced_by}; {span}"
         yield Fault("NP404", "error", f"{option.name} is not read in CANN {_format_release_span(missing)}", why, hint)
         return
-    unknown = [name for name in view.releases if option.states[releases.release_index(name)] == "?"]
+    unknown = [name for name in scope.releases if option.states[releases.release_index(name)] == "?"]
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
         yield Fault(
@@ -154,7 +152,7 @@ def _find_release_faults(view: View, option: Option, value: Any) -> Iterator[Fau
         )
     since = option.choices_since.get(str(value)) if isinstance(value, (str, int)) else None
     if since:
-        early = [name for name in view.releases if releases.release_index(name) < releases.release_index(since)]
+        early = [name for name in scope.releases if releases.release_index(name) < releases.release_index(since)]
         if early:
             yield Fault(
                 "NP408",
@@ -169,8 +167,8 @@ def _format_release_span(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
-def _find_product_faults(view: View, option: Option, value: Any) -> Iterator[Fault]:
-    barred = [family for family in view.families if option.products and family not in option.products]
+def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
+    barred = [family for family in scope.families if option.products and family not in option.products]
     if barred:
         why = "The documentation does not list it among the products that support the option."
         yield Fault(
@@ -182,7 +180,7 @@ def _find_product_faults(view: View, option: Option, value: Any) -> Iterator[Fau
         )
     allowed = option.value_products.get(str(value)) if isinstance(value, (str, int)) else None
     if allowed:
-        barred = [family for family in view.families if family not in allowed]
+        barred = [family for family in scope.families if family not in allowed]
         if barred:
             yield Fault(
                 "NP409",
@@ -191,7 +189,7 @@ def _find_product_faults(view: View, option: Option, value: Any) -> Iterator[Fau
                 "",
                 f"the value works on {', '.join(allowed)}",
             )
-    for family in view.families:
+    for family in scope.families:
         if type(value) is int and family in option.product_range:
             low, high = option.product_range[family]
             if not low <= value <= high:
@@ -204,8 +202,8 @@ def _find_product_faults(view: View, option: Option, value: Any) -> Iterator[Fau
                 )
 
 
-def _find_scenario_faults(view: View, option: Option) -> Iterator[Fault]:
-    scenario = view.scenario
+def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
+    scenario = scope.scenario
     if scenario is None:
         return
     if scenario == "offline-inference":
@@ -227,9 +225,9 @@ def _find_scenario_faults(view: View, option: Option) -> Iterator[Fault]:
         )
 
 
-def _find_deprecation_faults(view: View, option: Option) -> Iterator[Fault]:
-    gone = option.states[-1] == "." and not view.releases  # releases that are asked for are judged one by one (NP404)
-    if gone or option.field is None or _is_mark_in_force(view, option.no_effect, option.no_effect_since):
+def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
+    gone = option.states[-1] == "." and not scope.releases  # releases that are asked for are judged one by one (NP404)
+    if gone or option.field is None or _is_mark_in_force(scope, option.no_effect, option.no_effect_since):
         why = "The engine takes the value and does nothing with it."
         if gone or option.field is None:
             ended = len(option.states.rstrip("."))
@@ -238,9 +236,7 @@ def _find_deprecation_faults(view: View, option: Option) -> Iterator[Fault]:
         yield Fault(
             "NP502", "warning", f"{option.name} has no effect", why, f"use {option.replaced_by}" if option.replaced_by else "unset it"
         )
-    elif _is_deprecation_excused(view, option):
-        return
-    elif _is_mark_in_force(view, option.deprecated, option.deprecated_since):
+    elif _is_mark_in_force(scope, option.deprecated, option.deprecated_since):
         since = f" since CANN {option.deprecated_since}" if option.deprecated_since else ""
         yield Fault(
             "NP501",
@@ -259,34 +255,24 @@ def _find_deprecation_faults(view: View, option: Option) -> Iterator[Fault]:
         )
 
 
-def _is_deprecation_excused(view: View, option: Option) -> bool:
-    """Return whether what is set beside a deprecated option asks for it, and nothing has taken its place."""
-    excuse = catalog.load_deprecation_excuses().get(option.name)
-
-    def lookup_setting(path: tuple[str, ...]) -> tuple[bool, Any]:
-        return path[0] in view.settings, view.settings.get(path[0])
-
-    return excuse is not None and condition.evaluate_condition(excuse, lookup_setting) is True
-
-
-def _is_mark_in_force(view: View, flagged: bool, since: str) -> bool:
+def _is_mark_in_force(scope: Scope, flagged: bool, since: str) -> bool:
     """Return whether a mark applies to the newest release in question."""
-    if not flagged or not view.releases or not since:
+    if not flagged or not scope.releases or not since:
         return flagged
-    return releases.release_index(view.releases[-1]) >= releases.release_index(since)
+    return releases.release_index(scope.releases[-1]) >= releases.release_index(since)
 
 
-def _find_env_and_atc_faults(view: View, key: str) -> Iterator[Fault]:
+def _find_env_and_atc_faults(scope: Scope, key: str) -> Iterator[Fault]:
     section, name = keys.split_section_and_name(key)
     record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else None
     if record is None:
         return
-    barred = [family for family in view.families if record.products and family not in record.products]
+    barred = [family for family in scope.families if record.products and family not in record.products]
     if barred:
         yield Fault("NP409", "error", f"{key} is not supported on {', '.join(barred)}", "", f"supported are {', '.join(record.products)}")
     if record.deprecated:
         newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
         yield Fault("NP501", "warning", f"{key} is deprecated", "", f"use {newer}" if newer else "unset it")
-    if section == "atc" and view.scenario and view.scenario != "offline-inference":
+    if section == "atc" and scope.scenario and scope.scenario != "offline-inference":
         hint = 'write scenario = "offline-inference", or unset it'
-        yield Fault("NP411", "warning", f"{key} has no meaning for {view.scenario}", "Only the ATC compiler reads it.", hint)
+        yield Fault("NP411", "warning", f"{key} has no meaning for {scope.scenario}", "Only the ATC compiler reads it.", hint)

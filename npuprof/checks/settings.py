@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases
-from npuprof.checks.view import Fault, View
+from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import did_you_mean, find_nearest_names
@@ -16,8 +16,6 @@ from npuprof.model import did_you_mean, find_nearest_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from npuprof.model import Finding
 
 _INT64 = 2**63
 _BAD_VALUE = {
@@ -35,19 +33,18 @@ _WRONG_FIELD = {
 _FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
 
 
-def check_settings(view: View) -> Iterator[Finding]:
-    """Yield what is wrong with each setting taken alone."""
-    for key, value in view.settings.items():
-        for fault in view.recall_faults(("settings", key), value, partial(find_setting_faults, key, value)):
-            if fault.code != "NP203" or not _is_still_accepted(view, key, value):
-                yield view.build_finding(fault, key)
+def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
+    """Yield what is wrong with a value of a setting, but for what the releases in question still accept."""
+    for fault in find_setting_faults(key, value):
+        if fault.code != "NP203" or not _is_still_accepted(scope, key, value):
+            yield fault
 
 
-def _is_still_accepted(view: View, key: str, value: Any) -> bool:
+def _is_still_accepted(scope: Scope, key: str, value: Any) -> bool:
     """Return whether a value that newer releases refuse is asked for in older ones only."""
     option = catalog.find_option(key) if isinstance(value, (str, int)) else None
     until = option.choices_until.get(str(value)) if option else None
-    return until is not None and bool(view.releases) and releases.release_index(view.releases[-1]) < releases.release_index(until)
+    return until is not None and bool(scope.releases) and releases.release_index(scope.releases[-1]) < releases.release_index(until)
 
 
 def find_setting_faults(key: str, value: Any) -> list[Fault]:

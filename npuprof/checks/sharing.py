@@ -17,20 +17,17 @@ if TYPE_CHECKING:
 
     from npuprof.document.profile import Profile
     from npuprof.model import Finding
+    from npuprof.resolve.config import Config
 
 
-def check_frozen_settings(view: View) -> Iterator[Finding]:
-    """Yield what a preset should leave to the process, the job or the site."""
-    for key, value in view.settings.items():
-        fault = find_frozen_fault(key, value)
-        if fault is not None:
-            origin = view.config.origin(key)
-            if origin is not None and origin.document.text:
-                yield view.build_finding(fault, key, origin)
+def is_written_down(config: Config, key: str) -> bool:
+    """Return whether a setting stands in a file, rather than on the command line."""
+    origin = config.origin(key)
+    return origin is not None and bool(origin.document.text)
 
 
 def find_frozen_fault(key: str, value: Any) -> Fault | None:
-    """Return what is wrong with keeping a setting in a preset, or None."""
+    """Return what a preset should leave to the process, the job or the site, or None."""
     if "." not in key:
         option = catalog.find_option(key)
         if option is None or not option.per_process:
@@ -58,7 +55,7 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
 def check_locked_keys(view: View) -> Iterator[Finding]:
     """Yield keys whose value is no longer the one they had when they were locked."""
     lineage = view.config.lineage
-    if view.resolver is None or not any("locked" in profile.table for profile in lineage):
+    if not any("locked" in profile.table for profile in lineage):
         return
     final = view.resolver.fold_lineage(lineage, view.scenario)
     for place, profile in enumerate(lineage):
@@ -91,7 +88,7 @@ def _check_unknown_lock(view: View, profile: Profile, key: str) -> Iterator[Find
 def check_dead_steps(view: View) -> Iterator[Finding]:
     """Yield steps of the profile itself that leave everything as it was."""
     profile = view.config.lineage[-1]
-    if view.resolver is None or not profile.document.text:
+    if not profile.document.text:
         return
     lineage = view.config.lineage
     before = view.resolver.fold_lineage(lineage[:-1], view.scenario)
@@ -120,7 +117,6 @@ def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
 
 def _check_idle_overrides(view: View, profile: Profile, moving: set[str]) -> Iterator[Finding]:
     """Yield values in override blocks that are in force without them, on every product and release."""
-    assert view.resolver is not None
     plain = dict(view.resolver.fold_lineage(view.config.lineage[:-1], view.scenario))
     apply_layers(plain, profile, [("values", profile.steps)], None)
     for override in profile.overrides:

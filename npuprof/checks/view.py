@@ -12,8 +12,6 @@ from npuprof.model import Finding, Origin, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from npuprof.resolve.config import Config
 
 
@@ -29,15 +27,11 @@ class Fault(Record):
 
 
 class Scope(Record):
-    """What a config is checked for: its scenario, CANN releases and product families; shared by many configs.
-
-    ``memory`` is where the screen keeps what it has found to be clean in this scope.
-    """
+    """What a config is checked for: its scenario, CANN releases and product families; shared by many configs."""
 
     scenario: str | None
     releases: tuple[str, ...]
     families: tuple[str, ...]
-    memory: dict[Any, Any]
 
 
 @cache
@@ -47,14 +41,15 @@ def _build_scope(
     covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
     named = (asked_product,) if asked_product else meant
     families = tuple(dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in named))
-    return Scope(scenario, covered, families, {})
+    return Scope(scenario, covered, families)
 
 
 class View:
     """A config with the questions checks ask of it.
 
     ``releases`` are those asked for, else those of the profile's range, else none; ``families`` likewise the
-    product families, but for those ``without`` which the config is judged.
+    product families, but for those ``without`` which the config is judged. ``memory`` keeps what has been found for
+    this scope; a store's configs share it.
     """
 
     def __init__(self, config: Config, without: tuple[str, ...] = ()) -> None:
@@ -69,25 +64,13 @@ class View:
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families
+        self.memory = config.resolver.judged.setdefault(self.scope, {})
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place of its setting."""
         where = origin or self.config.origin(key, fault.tail)
         shown = keys.format_key_path(key, fault.tail)
         return Finding(fault.code, fault.severity, fault.message, fault.why, fault.hint, where, shown, (self.config.name,))
-
-    def recall_faults(self, mark: Any, value: Any, find: Callable[[], Iterable[Fault]]) -> Iterable[Fault]:
-        """Return what ``find`` finds, found once for each value: in a store most values occur in many profiles.
-
-        ``mark`` names the question; the answer may depend on it, on the scope, and on the value alone.
-        """
-        if isinstance(value, (dict, list)):
-            return find()
-        seen: dict[Any, tuple[Fault, ...]] = self.scope.memory.setdefault(mark, {})
-        known = seen.get((type(value), value))
-        if known is None:
-            known = seen[type(value), value] = tuple(find())
-        return known
 
     def resolve_default(self, option: catalog.Option, family: str | None) -> Any:
         """Return what an option counts as where it is not set, None where that cannot be said."""

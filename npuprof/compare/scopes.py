@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from npuprof.catalog import products, releases
 from npuprof.compare.changes import Change, compare_configs
-from npuprof.model import Context, NpuprofError
-from npuprof.resolve import Resolver
+from npuprof.model import Context
+from npuprof.resolve import contexts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def find_scoped_changes(before: Config, after: Config, known: list[Change]) -> l
     seen = {_change_identity(change) for change in known}
     found: list[Change] = []
     for context, scope in _collect_override_contexts(before, after).items():
-        sides = [_resolve_again(config, context) for config in (before, after)]
+        sides = [contexts.resolve_elsewhere(config, context) for config in (before, after)]
         if sides[0] is None or sides[1] is None:
             continue
         for change in compare_configs(sides[0], sides[1]):
@@ -44,32 +43,10 @@ def _change_identity(change: Change) -> str:
 
 
 def _collect_override_contexts(before: Config, after: Config) -> dict[Context, str]:
+    """Return the contexts that overrides of either side name, each with the words of the first that does."""
     found: dict[Context, str] = {}
-    for config in (after, before):
-        for profile in config.lineage:
-            for override in profile.overrides:
-                match = override.match
-                named = [
-                    (product, cann, target)
-                    for product in match.get("product", ("",))
-                    for cann in match.get("cann", ("",))
-                    for target in match.get("target", ("",))
-                ]
-                for product, cann, target in named:
-                    within = (releases.find_releases_in_range(cann) or ()) if cann else ()
-                    if (cann and not within) or len(found) >= _MAX_CONTEXTS:
-                        continue
-                    context = Context(within[-1] if within else None, products.find_product(product) or product or None, target or None)
-                    words = [f"{word} {text}" for word, text in (("product", product), ("cann", cann), ("target", target)) if text]
-                    if words:
-                        found.setdefault(context, ", ".join(words))
+    overrides = [override for config in (after, before) for profile in config.lineage for override in profile.overrides]
+    for context, words in (point for override in overrides for point in contexts.list_override_points(override, Context())):
+        if words and len(found) < _MAX_CONTEXTS:
+            found.setdefault(context, ", ".join(f"{word} {text}" for word, text in words))
     return found
-
-
-def _resolve_again(config: Config, context: Context) -> Config | None:
-    if config.resolver is None:
-        return None
-    try:
-        return Resolver(config.resolver.lookup, context).resolve_profile(config.lineage[-1], config.name)
-    except NpuprofError:
-        return None

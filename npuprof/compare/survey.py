@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 from npuprof import checks
 from npuprof.compare import changes as diff
-from npuprof.model import Context, Finding, NpuprofError, Record
-from npuprof.store import is_profile_name, spec
+from npuprof.compare.scopes import find_scoped_changes
+from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
+from npuprof.store import spec
 from npuprof.store.revision import Revision
 
 TYPE_CHECKING = False
@@ -19,10 +22,13 @@ if TYPE_CHECKING:
     from npuprof.compare.changes import Change
     from npuprof.resolve.config import Config
     from npuprof.store import Folder
+    from npuprof.store.repository import TreeFile
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
 _NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
-_NAME = re.compile(rb"""["']([^"'\n]*)["']""")
+_NAME = re.compile(rb"""("[^"\n]*"|'[^'\n]*')""")
+_ESCAPE = re.compile(rb"\\[uUx]")
+_LIKENESS = 0.5  # from this part of lines in common on, a file is another renamed
 
 
 class Pair(Record):
@@ -66,8 +72,10 @@ class WorkTree:
 
     def __init__(self, folder: Folder) -> None:
         self.store = folder
-        self.names = folder.names()
         self._texts: dict[str, bytes] = {}
+
+    def load_texts(self, names: set[str]) -> None:
+        """Do nothing: files are read one by one, when they are asked for."""
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
@@ -108,7 +116,8 @@ def compare_store_states(
     as they are written. Raises NpuprofError for a name that is in neither state.
     """
     old, new = _StoreSide(before, context), _StoreSide(after, context)
-    changed = {name for name in {*old.names, *new.names} if not _is_unchanged_file(old, new, name)}
+    unchanged = {name for name in old.names & new.names if new.is_same_file(name, before.files[name])}
+    changed = (old.names | new.names) - unchanged
     renamed = _find_renames(old, new, changed)
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
     wanted = _select_named_presets(names, everything, renamed) if names else everything
@@ -116,8 +125,8 @@ def compare_store_states(
         affected = changed
     elif names:
         affected = set(wanted)
-        old.load_texts(old.names)
-        new.load_texts(new.names)
+        old.texts.load_texts(old.names)
+        new.texts.load_texts(new.names)
     else:
         affected = _find_reached_presets(old, new, changed)
     pairs = []
@@ -133,8 +142,6 @@ def compare_store_states(
 
 
 def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
-    from npuprof.compare.scopes import find_scoped_changes
-
     found = diff.compare_configs(before, after)
     return [*found, *find_scoped_changes(before, after, found)]
 
@@ -144,20 +151,24 @@ class _StoreSide:
 
     def __init__(self, store: Revision | Folder, context: Context) -> None:
         self.store = store
-        self.tree = None if isinstance(store, Revision) else WorkTree(store)
-        self.names = set(self.tree.names if self.tree else store.names())
+        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store)
+        self.names = set(store.names())
         self.workspace = spec.Workspace(None, context)
         self.workspace.use_store(store)
 
-    def load_texts(self, names: set[str]) -> None:
-        if isinstance(self.store, Revision):
-            self.store.load_texts(names)
+    def is_same_file(self, name: str, other: TreeFile) -> bool:
+        """Return whether a file is what the other state has, certainly: where a link leads may have changed."""
+        if other.is_link:
+            return False
+        return self.texts.is_same_blob(name, other.oid) if isinstance(self.texts, WorkTree) else self.texts.files[name] == other
 
-    def read_profile_text(self, name: str) -> bytes:
-        if self.tree:
-            return self.tree.read_profile_text(name)
-        assert isinstance(self.store, Revision), "there are two kinds"
-        return self.store.read_profile_text(name)
+    def read_parent_names(self, name: str) -> list[str] | None:
+        """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""
+        try:
+            found = read_plain_parents(self.texts.read_profile_text(name))
+            return list(self.store.profile(name).extends) if found is None else found
+        except NpuprofError:
+            return None
 
     def resolve_preset(self, name: str) -> Config | NpuprofError | None:
         if name not in self.names:
@@ -168,16 +179,6 @@ class _StoreSide:
             return error
 
 
-def _is_unchanged_file(old: _StoreSide, new: _StoreSide, name: str) -> bool:
-    if name not in old.names or name not in new.names:
-        return False
-    assert isinstance(old.store, Revision), "the older state is a revision"
-    mode, oid = old.store.files[name]
-    if mode == "120000":
-        return False  # where a link leads may have changed
-    return new.tree.is_same_blob(name, oid) if new.tree else new.store.files[name] == (mode, oid)  # type: ignore[union-attr]
-
-
 def _select_named_presets(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> list[str]:
     found, problems = [], []
     now = {was: name for name, was in renamed.items()}
@@ -186,8 +187,6 @@ def _select_named_presets(names: Sequence[str], known: list[str], renamed: dict[
         if name in known:
             found.append(name)
         else:
-            from npuprof.model import did_you_mean
-
             problems.append(Finding("NP008", "error", f"there is no profile {name!r} on either side", "", did_you_mean(name, known)))
     if problems:
         raise NpuprofError(problems)
@@ -198,80 +197,77 @@ def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -
     """Return the changed names and all that may extend them, on either side."""
     if not changed:
         return set()
-    old.load_texts(old.names if new.tree is None else changed)
-    if isinstance(new.store, Revision) and isinstance(old.store, Revision):
-        new.store.adopt_texts(old.store)
-        new.load_texts(changed)
+    _load_texts(old, new, changed)
     heirs: dict[str, set[str]] = {}
     reached = set(changed)
     for name in old.names | new.names:
         for side in (old, new) if name in changed else (new,):
-            if name not in side.names:
-                continue
-            parents = _read_parent_names(side, name)
+            parents = side.read_parent_names(name) if name in side.names else ()
             if parents is None:
                 reached.add(name)
             for parent in parents or ():
                 heirs.setdefault(parent, set()).add(name)
     waiting = list(reached)
     while waiting:
-        for heir in heirs.get(waiting.pop(), ()):
-            if heir not in reached:
-                reached.add(heir)
-                waiting.append(heir)
-    if new.tree is not None:
-        old.load_texts(reached)
+        more = heirs.get(waiting.pop(), set()) - reached
+        reached |= more
+        waiting += more
+    old.texts.load_texts(reached)
     return reached
 
 
-def _read_parent_names(side: _StoreSide, name: str) -> list[str] | None:
-    """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""
-    try:
-        text = side.read_profile_text(name)
-    except NpuprofError:
-        return None
-    if b"extends" not in text and b"\\u" not in text and b"\\U" not in text:
-        return []
+def _load_texts(old: _StoreSide, new: _StoreSide, changed: set[str]) -> None:
+    """Read in one go what tells who extends whom: unchanged files once, those of a work tree where they lie."""
+    if isinstance(old.texts, Revision) and isinstance(new.texts, Revision):
+        old.texts.load_texts(old.names)
+        new.texts.adopt_texts(old.texts)
+        new.texts.load_texts(changed)
+    else:
+        old.texts.load_texts(changed)
+
+
+def read_plain_parents(text: bytes) -> list[str] | None:
+    """Return the names that the text of a preset may extend, found without parsing; None where that takes a parser.
+
+    Too many names do no harm: what looks like ``extends`` may stand in a comment or inside another text.
+    """
+    if _ESCAPE.search(text):
+        return None  # the key itself may be written with it
     bodies = _EXTENDS.findall(text)
-    if bodies and b"\\" not in text and all(_NAMES.fullmatch(body) for body in bodies):
-        return [match.decode(errors="replace") for body in bodies for match in _NAME.findall(body)]
-    try:
-        return list(side.store.profile(name).extends)
-    except NpuprofError:
+    if not all(map(_NAMES.fullmatch, bodies)) or (b"extends" in text and not bodies):
         return None
+    return [name[1:-1].decode(errors="replace") for body in bodies for name in _NAME.findall(body)]
 
 
 def _find_renames(old: _StoreSide, new: _StoreSide, changed: set[str]) -> dict[str, str]:
     """Return for each new name the old one that it most likely had: equal text first, then most lines in common."""
-    gone, come = sorted(changed & old.names - new.names), sorted(changed & new.names - old.names)
+    gone, come = changed & old.names - new.names, changed & new.names - old.names
     if not gone or not come:
         return {}
-    old.load_texts(set(gone))
-    new.load_texts(set(come))
-    lines: dict[tuple[int, str], dict[bytes, int]] = {}
-    for index, side, names in ((0, old, gone), (1, new, come)):
-        for name in names:
-            counted = lines[index, name] = {}
-            try:
-                text = side.read_profile_text(name)
-            except NpuprofError:
-                continue
-            for line in text.splitlines():
-                if line.strip():
-                    counted[line.strip()] = counted.get(line.strip(), 0) + 1
+    before, after = _count_lines(old, gone), _count_lines(new, come)
     likeness = []
-    for was in gone:
-        left = lines[0, was]
-        for name in come:
-            right = lines[1, name]
-            total = sum(left.values()) + sum(right.values())
-            common = 2 * sum(min(count, right.get(line, 0)) for line, count in left.items())
-            if total and common / total >= 0.5:
-                likeness.append((-common / total, was.rpartition("/")[2] != name.rpartition("/")[2], was, name))
+    for was, left in before.items():
+        for name, right in after.items():
+            total = left.total() + right.total()
+            common = 2 * (left & right).total() / total if total else 0
+            if common >= _LIKENESS:
+                likeness.append((-common, was.rpartition("/")[2] != name.rpartition("/")[2], was, name))
     found: dict[str, str] = {}
+    taken: set[str] = set()
     for _, _, was, name in sorted(likeness):
-        if name not in found and was not in found.values() and is_profile_name(name):
+        if name not in found and was not in taken:
             found[name] = was
+            taken.add(was)
+    return found
+
+
+def _count_lines(side: _StoreSide, names: set[str]) -> dict[str, Counter[bytes]]:
+    """Return how often each line stands in files, blanks around it and empty lines aside; none where one cannot be read."""
+    side.texts.load_texts(names)
+    found: dict[str, Counter[bytes]] = {name: Counter() for name in names}
+    for name, lines in found.items():
+        with suppress(NpuprofError):
+            lines.update(line.strip() for line in side.texts.read_profile_text(name).splitlines() if line.strip())
     return found
 
 

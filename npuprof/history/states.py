@@ -128,5 +128,5 @@ def _restrict_state(state: ResolvedState, key: str) -> Config:
     """Return a config that has one setting only."""
     settings = {key: state.settings[key]} if key in state.settings else {}
     if isinstance(state, KnownSetting):
-        return Config(state.config.name, state.config.context, (), settings, state.trace_setting)
-    return Config(state.name, state.context, (), settings, lambda key: (state.traced_value(key), state.history(key)))
+        return Config(state.config.name, state.config.context, (), settings, state.trace_setting, state.config.resolver)
+    return Config(state.name, state.context, (), settings, lambda key: (state.traced_value(key), state.history(key)), state.resolver)

@@ -8,6 +8,7 @@ what it appends, its matching overrides after it in file order.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from npuprof.catalog import products, releases, values
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
     from npuprof.resolve.config import Lookup
 
+#: The name of a layer, as origins show it, and the steps it takes.
+Layer = tuple[str, tuple[Step, ...]]
+
 _NO_ORDER = "Later parents win, and every profile wins over what it extends; here these wishes contradict each other."
 
 
@@ -35,9 +39,17 @@ class Resolver:
     def __init__(self, lookup: Lookup, context: Context | None = None) -> None:
         self.lookup = lookup
         self.context = context or Context()
+        self.judged: dict[Any, dict[Any, Any]] = {}  #: what the checks have found of values, by what they were checked for
         self._lineages: dict[str, tuple[Profile, ...]] = {}
-        self._folds: dict[tuple[str, ...], dict[str, Any]] = {}
-        self.screened: dict[int, dict[Any, Any]] = {}  #: what the checks know of these profiles, by what they are checked for
+        self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
+        self._others: dict[Context, Resolver] = {}
+
+    def for_context(self, context: Context) -> Resolver:
+        """Return the resolver of the same profiles for another context: one for all who ask, so they share what it folds."""
+        if context not in self._others:
+            self._others[context] = Resolver(self.lookup, context)
+            self._others[context].judged = self.judged
+        return self._others[context]
 
     def resolve_profile(self, profile: Profile, name: str | None = None, changes: Iterable[Step] = ()) -> Config:
         """Return the profile resolved; ``changes`` come last, from the command line.
@@ -50,50 +62,50 @@ class Resolver:
         problems = [problem for member in lineage for problem in member.problems]
         if problems:
             raise NpuprofError(problems)
-        steps = tuple(changes)
         settings = dict(self.fold_lineage(lineage, scenario))
-        if steps:
-            last = Profile(build_command_line_document("--set", {}))
-            apply_layers(settings, last, [("command line", steps)], None)
+        last = _build_command_line(tuple(changes))
+        for member in last:
+            apply_layers(settings, member, self._select_layers(member, scenario), None)
+        tracer = partial(self._trace_setting, (*lineage, *last), scenario)
+        return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(last))
 
-        def trace_setting(key: str) -> tuple[Any, list[Event]]:
-            traced: dict[str, Any] = {}
-            events: dict[str, list[Event]] = {}
-            for layer in lineage:
-                apply_layers(traced, layer, _filter_steps_by_key(key, self._select_matching_layers(layer, scenario)), events)
-            if steps:
-                apply_layers(traced, last, _filter_steps_by_key(key, [("command line", steps)]), events)
-            return traced.get(key), events.get(key, [])
-
-        return Config(name or profile.name, self.context, lineage, settings, trace_setting, self, bool(steps))
+    def _trace_setting(self, members: tuple[Profile, ...], scenario: str | None, key: str) -> tuple[Any, list[Event]]:
+        """Return a setting with the origin of every leaf, and each step that touched it; no step looks at any other setting."""
+        traced: dict[str, Any] = {}
+        events: dict[str, list[Event]] = {}
+        for profile in members:
+            layers = self._select_layers(profile, scenario)
+            own = [(name, found) for name, steps in layers if (found := tuple([step for step in steps if step.key == key]))]
+            apply_layers(traced, profile, own, events)
+        return traced.get(key), events.get(key, [])
 
     def forget_lineages(self, kept: int) -> None:
         """Forget who extends whom, because the profiles are now other ones; keep at most ``kept`` folds."""
         self._lineages.clear()
+        self._others.clear()
         if len(self._folds) > kept:
             self._folds.clear()
 
-    def select_layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
-        """Return the layers of one profile that take part in this context, by name."""
-        return self._select_matching_layers(profile, scenario)
-
     def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
-        """Return the settings after the steps of a lineage, or of a part of one from its lowest profile on."""
-        key = (scenario or "", *(profile.key for profile in lineage))
-        if key in self._folds:
-            return self._folds[key]
-        done = len(lineage)  # start from the longest part that has been folded before
-        while done and (scenario or "", *(p.key for p in lineage[:done])) not in self._folds:
+        """Return the settings after the steps of a lineage, or of a part of one from its lowest profile on.
+
+        They are shared: copy them before changing them.
+        """
+        marks = (scenario, *(profile.key for profile in lineage))
+        done = len(marks)
+        while done > 1 and marks[:done] not in self._folds:
             done -= 1
-        settings = self._folds[(scenario or "", *(p.key for p in lineage[:done]))] if done else {}
-        for place in range(done, len(lineage)):
+        settings = self._folds[marks[:done]] if done > 1 else {}
+        for place in range(done, len(marks)):
+            profile = lineage[place - 1]
             settings = dict(settings)
-            apply_layers(settings, lineage[place], self._select_matching_layers(lineage[place], scenario), None)
-            if place >= len(lineage) - 2:
-                self._folds[(scenario or "", *(p.key for p in lineage[: place + 1]))] = settings
+            apply_layers(settings, profile, self._select_layers(profile, scenario), None)
+            if place >= len(marks) - 2:  # the whole, and the part below it from which its siblings go on
+                self._folds[marks[: place + 1]] = settings
         return settings
 
-    def _select_matching_layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
+    def _select_layers(self, profile: Profile, scenario: str | None) -> list[Layer]:
+        """Return the layers of one profile that take part in this context, by name."""
         found = [("values", profile.steps)]
         if profile.overrides:
             found += [(o.layer, o.steps) for o in profile.overrides if is_override_active(o, self.context, scenario)]
@@ -102,27 +114,23 @@ class Resolver:
     def resolve_lineage(self, profile: Profile) -> tuple[Profile, ...]:
         """Return the profile behind all its ancestors, lowest first. Raises NpuprofError."""
         known = self._lineages
-        if profile.key in known:
-            return known[profile.key]
-        chain: list[tuple[Profile, list[Profile] | None]] = [(profile, None)]
-        open_keys: dict[str, Profile] = {}
-        while chain:
-            current, parents = chain[-1]
-            if parents is None:
-                open_keys[current.key] = current
-                parents = self._resolve_parents(current, open_keys)
-                chain[-1] = (current, parents)
-                waiting = [parent for parent in parents if parent.key not in known]
-                if waiting:
-                    chain += [(parent, None) for parent in reversed(waiting)]
-                    continue
-            chain.pop()
-            open_keys.pop(current.key, None)
+        waiting = [profile]
+        chain: dict[str, Profile] = {}  # those whose parents are being ordered, each extends the next
+        parents: dict[str, list[Profile]] = {}
+        while waiting:
+            current = waiting[-1]
+            if current.key not in known and current.key not in chain:
+                chain[current.key] = current
+                parents[current.key] = self._resolve_parents(current, chain)
+                waiting += [parent for parent in reversed(parents[current.key]) if parent.key not in known]
+                continue
+            waiting.pop()
             if current.key not in known:
-                known[current.key] = self._order_lineage(current, parents)
+                del chain[current.key]
+                known[current.key] = self._order_lineage(current, parents[current.key])
         return known[profile.key]
 
-    def _resolve_parents(self, profile: Profile, open_keys: dict[str, Profile]) -> list[Profile]:
+    def _resolve_parents(self, profile: Profile, chain: dict[str, Profile]) -> list[Profile]:
         parents: list[Profile] = []
         problems: list[Finding] = []
         for index, reference in enumerate(profile.extends):
@@ -131,17 +139,10 @@ class Resolver:
             except NpuprofError as error:
                 problems += error.findings
                 continue
-            if parent.key in open_keys:
-                raise NpuprofError([_build_cycle_finding(list(open_keys.values()), parent)])
+            if parent.key in chain:
+                raise NpuprofError([_build_cycle_finding(list(chain.values()), parent)])
             if any(parent.key == other.key for other in parents):
-                origin = profile.origin("profile", "extends", index)
-                why = "The order of parents decides who wins, so each may stand there once."
-                hint = f"remove one of the two {reference!r}"
-                problems.append(
-                    Finding(
-                        "NP104", "error", f"{profile.name} extends {reference} twice", why, hint, origin, "profile.extends", (profile.name,)
-                    )
-                )
+                problems.append(_build_repeated_parent_finding(profile, index))
             parents.append(parent)
         if problems:
             raise NpuprofError([*problems, *profile.problems])
@@ -205,40 +206,64 @@ def is_override_active(override: Override, context: Context, scenario: str | Non
     return True
 
 
-def _filter_steps_by_key(key: str, layers: list[tuple[str, tuple[Step, ...]]]) -> list[tuple[str, tuple[Step, ...]]]:
-    """Return the steps of some layers that touch one setting; no step looks at any other."""
-    return [(name, found) for name, steps in layers if (found := tuple([step for step in steps if step.key == key]))]
+def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer], events: dict[str, list[Event]] | None) -> None:
+    """Take the steps of one profile's layers in ``settings``; with ``events``, keep the leaves' origins and the history.
 
-
-def apply_layers(
-    settings: dict[str, Any],
-    profile: Profile,
-    layers: list[tuple[str, tuple[Step, ...]]],
-    events: dict[str, list[Event]] | None,
-) -> None:
-    """Take the steps of one profile's layers in ``settings``; with ``events``, keep the leaves' origins and the history."""
+    Raises NpuprofError for an append to something that is no list.
+    """
     for layer, steps in layers:
         for step in steps:
-            op, key, value, tail = step.op, step.key, step.value, step.tail
-            if events is not None:
-                named = op if layer == "values" and op != "set" else layer
-                origin = profile.origin(*step.path, layer=named)
-                if op != "unset" or key in settings:
-                    events.setdefault(key, []).append(Event(step, origin))
-                value = values.trace_leaves(value, origin)
-            if op == "set":
-                settings[key] = values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
-            elif op == "append":
-                try:
-                    settings[key] = values.append_lists(key, settings.get(key), value)
-                except values.NotAListError as error:
-                    raise NpuprofError([_build_append_finding(profile, step, error.path)]) from None
-            elif key in settings:
-                left = values.remove_path(key, settings[key], tail)
-                if left is None:
-                    del settings[key]
-                else:
-                    settings[key] = left
+            value = step.value if events is None else _trace_step(profile, layer, step, step.key in settings, events)
+            try:
+                _apply_step(settings, step, value)
+            except values.NotAListError as error:
+                raise NpuprofError([_build_append_finding(profile, step, error.path)]) from None
+
+
+def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:
+    """Take one step, whose value may have its origins with it. Raises values.NotAListError."""
+    key = step.key
+    if step.op == "set":
+        settings[key] = values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
+    elif step.op == "append":
+        settings[key] = values.append_lists(key, settings.get(key), value)
+    elif key in settings:
+        left = values.remove_path(key, settings[key], step.tail)
+        if left is None:
+            del settings[key]
+        else:
+            settings[key] = left
+
+
+def _trace_step(profile: Profile, layer: str, step: Step, is_known: bool, events: dict[str, list[Event]]) -> Any:
+    """Return the value of a step with its origin in each leaf; remember the step, unless it unsets what is not there."""
+    origin = profile.origin(*step.path, layer=step.op if layer == "values" and step.op != "set" else layer)
+    if step.op != "unset" or is_known:
+        events.setdefault(step.key, []).append(Event(step, origin))
+    return values.trace_leaves(step.value, origin)
+
+
+def _build_command_line(changes: tuple[Step, ...]) -> tuple[Profile, ...]:
+    """Return the profile that changes from the command line belong to, as an override that always matches; none without changes."""
+    if not changes:
+        return ()
+    last = Profile(build_command_line_document("--set", {}))
+    last.overrides = (Override({}, changes, "command line"),)
+    return (last,)
+
+
+def _build_repeated_parent_finding(profile: Profile, index: int) -> Finding:
+    reference = profile.extends[index]
+    return Finding(
+        "NP104",
+        "error",
+        f"{profile.name} extends {reference} twice",
+        "The order of parents decides who wins, so each may stand there once.",
+        f"remove one of the two {reference!r}",
+        profile.origin("profile", "extends", index),
+        "profile.extends",
+        (profile.name,),
+    )
 
 
 def _build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step
+from npuprof.model import SECTIONS, Context, Event, Origin, Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     class Resolving(Protocol):
         """What made a config, as far as others ask it: it folds parts of a lineage, and resolves in other contexts."""
 
-        lookup: Lookup
-        screened: dict[int, dict[Any, Any]]
+        judged: dict[Any, dict[Any, Any]]
 
         def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
             """Return the settings after the steps of a lineage, or of a part of one."""
 
-        def select_layers(self, profile: Profile, scenario: str | None) -> list[tuple[str, tuple[Step, ...]]]:
-            """Return the layers of one profile that take part, by name."""
+        def for_context(self, context: Context) -> Resolving:
+            """Return the resolver of the same profiles for another context."""
+
+        def resolve_profile(self, profile: Profile, name: str | None = None) -> Config:
+            """Return a profile resolved. Raises NpuprofError."""
 
 
 class Config:
@@ -49,7 +51,7 @@ class Config:
         lineage: tuple[Profile, ...],
         settings: dict[str, Any],
         tracer: Callable[[str], tuple[Any, list[Event]]],
-        resolver: Resolving | None = None,
+        resolver: Resolving,
         changed: bool = False,
     ) -> None:
         self.name = name

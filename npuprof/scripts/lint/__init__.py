@@ -94,8 +94,12 @@ def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> 
         option = catalog.find_option(one.name) if one.surface == "session" else None
         if not one.key or one.dead or one.reason == UNSET or (option and option.field is not None and one.field != option.field):
             continue
-        for fault in scope.find_scope_faults(view, one.key, None if one.reason else one.value):
-            if fault.code in ("NP503", "NP505", "NP411") or (one.reason and "=" in fault.message):
+        for fault in scope.find_scope_faults(view.scope, one.key, None if one.reason else one.value):
+            if (
+                scope.is_fault_excused(view.settings, one.key, fault)
+                or fault.code in ("NP503", "NP505", "NP411")
+                or (one.reason and "=" in fault.message)
+            ):
                 continue
             severity = fault.severity
             if one.surface == "atc" and fault.code in ("NP501", "NP502", "NP404", "NP405") and not one.key.startswith("atc."):

@@ -38,9 +38,8 @@ class ScriptView(View):
         self.scenario = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
         self.releases = (asked.cann,) if asked.cann else ()
         self.families = (products.find_product_family(products.find_product(asked.product) or asked.product),) if asked.product else ()
-        # A memory of its own: what is certain here depends on more than the values.
-        self.scope = Scope(self.scenario, self.releases, self.families, {})
-        self.resolver = None
+        self.scope = Scope(self.scenario, self.releases, self.families)
+        self.memory = {}  # of its own: what is certain here depends on more than the values
         shape: Any = SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=())
         self.config = shape
 

@@ -1,0 +1,181 @@
+"""The contexts that overrides name: which they are, and what a preset is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import build_store
+
+import npuprof
+from npuprof.document.profile import Override
+from npuprof.model import Context
+from npuprof.resolve import Resolver, contexts
+from npuprof.resolve.config import Config
+
+NOTHING = Context()
+A3, A2 = "atlas-a3", "atlas-a2"
+
+
+def points(match: dict[str, Any], asked: Context = NOTHING, claimed: tuple[str, ...] | None = None) -> list[tuple[tuple[Any, ...], str]]:
+    wanted = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in match.items()}
+    found = contexts.list_override_points(Override(wanted, (), "override 1"), asked, claimed)
+    return [
+        ((context.cann, context.product, context.target), ", ".join(f"{word} {text}" for word, text in words)) for context, words in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("match", "asked", "claimed", "expected"),
+    [
+        ({"product": A3}, NOTHING, None, [((None, A3, None), "product atlas-a3")]),
+        ({"product": "Ascend910B2"}, NOTHING, None, [((None, A2, None), "product Ascend910B2")]),
+        ({"product": "atlas-z9"}, NOTHING, None, [((None, "atlas-z9", None), "product atlas-z9")]),
+        ({"product": [A3, A2]}, NOTHING, None, [((None, A3, None), "product atlas-a3"), ((None, A2, None), "product atlas-a2")]),
+        ({"product": []}, NOTHING, None, []),
+        ({"cann": ">=8.0,<9"}, NOTHING, None, [(("8.5.0", None, None), "cann >=8.0,<9")]),
+        ({"cann": ">=8.0,<9"}, NOTHING, ("8.0.0", "8.0.1", "9.0.0"), [(("8.0.0", None, None), "cann >=8.0,<9")]),
+        ({"cann": ">=8.0,<9"}, NOTHING, (), [(("8.5.0", None, None), "cann >=8.0,<9")]),
+        ({"cann": ">=8.0,<9"}, NOTHING, ("9.0.0",), []),
+        ({"cann": "<20.1"}, NOTHING, None, []),
+        ({"cann": "no range"}, NOTHING, None, []),
+        ({"cann": ["8.0.0", "no range", "9.0.0"]}, NOTHING, None, [
+            (("8.0.0", None, None), "cann 8.0.0"), (("9.0.0", None, None), "cann 9.0.0"),
+        ]),
+        ({"target": ["session", "keras"]}, NOTHING, None, [
+            ((None, None, "session"), "target session"), ((None, None, "keras"), "target keras"),
+        ]),
+        ({"scenario": "training"}, NOTHING, None, [((None, None, None), "")]),
+        (
+            {"target": "session", "cann": ["8.0.0", "9.0.0"], "product": [A3, A2]}, NOTHING, None,
+            [
+                (("8.0.0", A3, "session"), "product atlas-a3, cann 8.0.0, target session"),
+                (("9.0.0", A3, "session"), "product atlas-a3, cann 9.0.0, target session"),
+                (("8.0.0", A2, "session"), "product atlas-a2, cann 8.0.0, target session"),
+                (("9.0.0", A2, "session"), "product atlas-a2, cann 9.0.0, target session"),
+            ],
+        ),
+        # what was asked for stays
+        ({"product": A3}, Context(None, A2, None), None, [((None, A2, None), "")]),
+        ({"cann": ["8.0.0", "9.0.0"]}, Context("8.5.0", None, None), None, [(("8.5.0", None, None), "")]),
+        ({"target": "session", "product": A3}, Context(None, None, "keras"), None, [((None, A3, "keras"), "product atlas-a3")]),
+    ],
+)  # fmt: skip
+def test_an_override_names_contexts(
+    match: dict[str, Any], asked: Context, claimed: tuple[str, ...] | None, expected: list[tuple[tuple[Any, ...], str]]
+) -> None:
+    assert points(match, asked, claimed) == expected
+
+
+BLOCK = "[[override]]\nmatch = {{ {} }}\noptions.hccl_timeout = {}\n"
+
+
+def inactive(text: str, **asked: Any) -> list[tuple[int, tuple[Any, ...], Any]]:
+    """Return where overrides that are left out take part: their number, the context, the value there."""
+    config = npuprof.loads(text, **asked)
+    return [
+        (index, tuple(there.context._asdict().values()), there.settings["hccl_timeout"])
+        for there, index in contexts.resolve_inactive_overrides(config)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "expected"),
+    [
+        ("", {}, []),
+        (BLOCK.format(f'product = "{A3}"', 1), {}, [(0, (None, A3, None), 1)]),
+        (BLOCK.format(f'product = "{A3}"', 1), {"product": A3}, []),
+        (BLOCK.format(f'product = "{A3}"', 1), {"product": A2}, []),
+        (BLOCK.format('product = "atlas-z9"', 1), {}, []),
+        (BLOCK.format('scenario = "training"', 1), {}, []),
+        ('profile.scenario = "training"\n' + BLOCK.format('scenario = "training"', 1), {}, []),
+        ('profile.scenario = "training"\n' + BLOCK.format('scenario = "online-inference", target = "keras"', 1), {}, []),
+        (BLOCK.format('cann = ">=8.0,<9"', 1), {}, [(0, ("8.5.0", None, None), 1)]),
+        ('profile.cann = "8.0.0"\n' + BLOCK.format('cann = ">=8.0,<9"', 1), {}, [(0, ("8.0.0", None, None), 1)]),
+        ('profile.cann = ">=9.0"\n' + BLOCK.format('cann = ">=8.0,<9"', 1), {}, []),
+        ('profile.cann = "no range"\n' + BLOCK.format('cann = ">=8.0,<9"', 1), {}, [(0, ("8.5.0", None, None), 1)]),
+        (BLOCK.format('target = "keras"', 1) + BLOCK.format('target = "session"', 2), {}, [
+            (0, (None, None, "keras"), 1), (1, (None, None, "session"), 2),
+        ]),
+        (BLOCK.format('target = "keras"', 1) + BLOCK.format(f'product = "{A3}"', 2), {"product": A3}, [(0, (None, A3, "keras"), 2)]),
+    ],
+)  # fmt: skip
+def test_overrides_that_are_left_out_are_looked_at_where_they_take_part(text: str, asked: dict[str, str], expected: list[Any]) -> None:
+    assert inactive(text, **asked) == expected
+
+
+def test_only_overrides_of_the_profile_itself_and_only_without_changes_are_looked_at(tmp_path: Path) -> None:
+    override = BLOCK.format(f'product = "{A3}"', 1)
+    store = npuprof.open_store(str(build_store(tmp_path, {"base": override, "leaf": 'profile.extends = ["base"]\n'})))
+    assert [*contexts.resolve_inactive_overrides(store.resolve("leaf"))] == []
+    assert len([*contexts.resolve_inactive_overrides(store.resolve("base"))]) == 1
+    assert [*contexts.resolve_inactive_overrides(store.resolve("base", set={"deterministic": 1}))] == []
+
+
+def test_a_context_in_which_nothing_resolves_is_passed_over() -> None:
+    text = f'options.hccl_timeout = 1\n[[override]]\nmatch.product = "{A3}"\nappend.options.hccl_timeout = [1]\n'
+    config = npuprof.loads(text)
+    assert contexts.resolve_elsewhere(config, Context(None, A3, None)) is None
+    assert [*contexts.resolve_inactive_overrides(config)] == []
+    there = contexts.resolve_elsewhere(config, Context(None, A2, None))
+    assert there is not None
+    assert (there.name, there.context, there.settings) == (config.name, Context(None, A2, None), {"hccl_timeout": 1})
+
+
+@pytest.mark.parametrize(
+    ("products", "match", "asked", "expected"),
+    [
+        ([A2, A3], 'product = "atlas-a3"', {}, (A3,)),
+        ([A2, A3], 'product = "atlas-a3-training"', {}, ()),
+        (["atlas-a3-training"], 'product = "atlas-a3"', {}, (A3,)),
+        (["Ascend910B2", A2], 'product = ["atlas-a3", "atlas-a2"]', {}, (A2,)),
+        ([A3, A2], 'product = ["atlas-a2", "atlas-a3"]', {}, (A3, A2)),
+        ([A2], 'product = "atlas-a3"', {}, ()),
+        ([A2], 'cann = ">=8.0"', {}, ()),
+        ([], 'product = "atlas-a3"', {}, ()),
+        (["atlas-z9"], 'product = "atlas-z9"', {}, ("atlas-z9",)),
+        ([A3], 'product = "atlas-a3"', {"product": A3}, ()),
+        ([A3], 'product = "atlas-a3"', {"cann": "9.0.0"}, (A3,)),
+        ([A3], 'product = "atlas-a3"', {"set": {"deterministic": 1}}, ()),
+    ],
+)
+def test_families_are_treated_apart_where_any_override_of_the_lineage_says_so(
+    tmp_path: Path, products: list[str], match: str, asked: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    texts = {"base": BLOCK.format(match, 1), "leaf": f'[profile]\nextends = ["base"]\nproducts = {products}\n'.replace("'", '"')}
+    config = npuprof.open_store(str(build_store(tmp_path, texts))).resolve("leaf", **asked)
+    assert contexts.find_overridden_families(config) == expected
+
+
+def resolved_in(config: Config, context: Context) -> dict[str, Any]:
+    there = contexts.resolve_elsewhere(config, context)
+    assert there is not None
+    return there.settings
+
+
+def test_what_is_resolved_elsewhere_is_what_is_resolved_there_at_once(tmp_path: Path) -> None:
+    texts = {
+        "base": "options.hccl_timeout = 1\n" + BLOCK.format('cann = ">=9.0"', 2) + BLOCK.format(f'product = "{A3}"', 3),
+        "leaf": 'profile.extends = ["base"]\n' + BLOCK.format('target = "session"', 4),
+    }
+    store = npuprof.open_store(str(build_store(tmp_path, texts)))
+    config = store.resolve("leaf")
+    for cann in (None, "8.0.0", "9.0.0"):
+        for product in (None, A3):
+            for target in (None, "session"):
+                expected = store.resolve("leaf", cann=cann, product=product, target=target).settings
+                assert resolved_in(config, Context(cann, product, target)) == expected
+    assert config.settings == {"hccl_timeout": 1}
+
+
+def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_others(tmp_path: Path) -> None:
+    store = npuprof.open_store(str(build_store(tmp_path, {"a": "options.hccl_timeout = 1", "b": 'profile.extends = ["a"]'})))
+    resolver = Resolver(lambda name, referrer, index: store.store.profile(name))
+    there = resolver.for_context(Context(None, A3, None))
+    assert there is resolver.for_context(Context(None, A3, None))
+    assert there is not resolver.for_context(Context(None, A2, None))
+    assert there.context == Context(None, A3, None)
+    assert there.judged is resolver.judged
+    resolver.forget_lineages(0)
+    assert there is not resolver.for_context(Context(None, A3, None))

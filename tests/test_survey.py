@@ -1,0 +1,292 @@
+"""Two states of a store: parents found without a parser against the parsed truth, what is reached, what is called renamed."""
+
+from __future__ import annotations
+
+import json
+import random
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import build_store
+from hypothesis import example, given
+from hypothesis import strategies as st
+from repositories import Repo
+
+from npuprof import store
+from npuprof.compare import survey
+from npuprof.document.keys import quote_basic_string
+from npuprof.document.profile import Profile
+from npuprof.model import Context, NpuprofError
+from npuprof.store import revisions
+
+# -- who extends whom, found without parsing -----------------------------------------------------------------------
+
+#: Names as they are and as they should not be; what cannot be a name must not hide one beside it.
+NAMES = ["a", "b/c", "team.x", "a@1.2.0", "x:a", "", "it's", 'q"t', "a]b", "[a", "a,b", "a = [", "#a", "é", "\\", "tab\there"]
+DECOYS = ['extends = ["decoy"]', "extends = [", "extends", '"extends" = ["decoy"', "]", "# extends", "it's", '"', "\\\\", "a\\u0062"]
+ESCAPES = ["extends", '"extends"', "'extends'", '"\\u0065xtends"', '"extend\\U00000073"', '"ex\\u0074ends"']
+
+
+@st.composite
+def elements(draw: st.DrawFn, name: str) -> str:
+    """Draw one of the ways to write a text."""
+    forms = [
+        quote_basic_string(name),
+        "".join(['"', *(f"\\u{ord(c):04x}" if draw(st.booleans()) else quote_basic_string(c)[1:-1] for c in name), '"']),
+    ]
+    if "'" not in name and "\t" not in name:
+        forms += [f"'{name}'", f"'''{name}'''"]
+    if '"' not in name and "\\" not in name:
+        forms.append(f'"""{name}"""')
+    return draw(st.sampled_from(forms))
+
+
+@st.composite
+def arrays(draw: st.DrawFn, names: list[str]) -> str:
+    """Draw one of the ways to write a list of texts: on one line or more, with comments between."""
+    blanks = st.sampled_from(["", "", " ", "\t", "\n", "\n  "]) | st.sampled_from(DECOYS).map(lambda decoy: f" # {decoy}\n")
+    text = "[" + draw(blanks)
+    for place, name in enumerate(names):
+        last = place == len(names) - 1 and draw(st.booleans())
+        text += draw(elements(name)) + draw(blanks) + ("" if last else "," + draw(blanks))
+    return f"{text}]"
+
+
+@st.composite
+def presets(draw: st.DrawFn) -> str:
+    """Draw the text of a preset that extends some names, with much around it that looks alike."""
+    key, gap = draw(st.sampled_from(ESCAPES)), draw(st.sampled_from(["", " ", "\t "]))
+    pair = f"{key}{gap}={gap}{draw(arrays(draw(st.lists(st.sampled_from(NAMES), max_size=4))))}"
+    decoy = draw(st.sampled_from(DECOYS))
+    told = draw(
+        st.sampled_from([f"description = {quote_basic_string(decoy)}", f"description = '''\n{decoy}'''", f"# {decoy}", "my-" + DECOYS[0]])
+    )
+    if told.startswith("description") and "\n" not in told and draw(st.booleans()):
+        both = [told, pair] if draw(st.booleans()) else [pair, told]
+        text = f"profile = {{ {', '.join(both)} }}\n"
+    else:
+        form = draw(
+            st.sampled_from(
+                ["[profile]\n{told}\n{pair}\n", "[profile]\n{pair}\n{told}\n", "profile.{pair}\n[x]\n{told}\n", "'profile' . {pair}\n"]
+            )
+        )
+        text = form.format(told=told, pair=pair)
+    text += draw(
+        st.sampled_from(["", f"[options]\ndump_path = {quote_basic_string(decoy)}\n", f"# {decoy}", "[options]\nextends = ['decoy']\n"])
+    )
+    return text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
+
+
+@given(presets())
+@example('profile = { description = \'extends = [ "\', extends = [ "a" , "b" ] }')
+@example("[profile]\ndescription = 'extends = []'\n\"\\u0065xtends\" = ['a']\n")
+def test_parents_found_without_parsing_miss_none_of_the_parsed_ones(text: str) -> None:
+    found = survey.read_plain_parents(text.encode())
+    assert found is None or set(found) >= set(tomllib.loads(text)["profile"]["extends"]), text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("[options]\nhccl_timeout = 1\n", []),
+        ('profile.extends = ["a", "b"]\n', ["a", "b"]),
+        ("[profile]\r\n'extends'=[\r\n  'a',\r\n\t\"b\" ,\r\n]\r\n", ["a", "b"]),
+        ('[profile]\nextends = []\ndescription = "it extends nothing"\n', []),
+        ('[profile]\nextends = ["it\'s", "b"]\n', ["it's", "b"]),
+        ('[profile]\nextends = ["a"]\n[options]\ndump_path = "c:\\\\dir"\n', ["a"]),
+        ('[profile]\ndescription = \'extends = ["z"]\'\nextends = ["a"]\n', ["z", "a"]),
+        # what takes a parser
+        ('[profile]\nextends = [ # ]\n"a"]\n', None),
+        ('[profile]\nextends = ["""a"""]\n', None),
+        ('[profile]\nextends = ["a\\tb"]\n', None),
+        ('[profile]\nextends = "a"\n', None),
+        ('[profile]\ndescription = "it extends nothing"\n', None),
+        ('[profile]\n"\\u0065xtends" = ["a"]\n', None),
+        ('[profile]\n"\\U00000065xtends" = ["a"]\n', None),
+        ('[profile]\n"\\x65xtends" = ["a"]\n', None),
+    ],
+)
+def test_only_what_is_plain_is_read_without_a_parser(text: str, expected: list[str] | None) -> None:
+    assert survey.read_plain_parents(text.encode()) == expected
+
+
+# -- what a change reaches -----------------------------------------------------------------------------------------
+
+
+def compare(repo: Repo, before: str, after: str | None, names: tuple[str, ...] = ()) -> survey.Survey:
+    """Compare two commits, or a commit with the work tree, in the store of a repository."""
+    folder = store.Folder(str(repo.folder / "profiles"))
+    later = revisions.load_revision(store.Folder(folder.root), after) if after else folder
+    return survey.compare_store_states(revisions.load_revision(folder, before), later, ("before", "after"), Context(), names)
+
+
+def shown(found: survey.Survey) -> dict[str, tuple[Any, ...]]:
+    """Return what a survey says of each preset that differs."""
+    return {
+        pair.name: (pair.status, pair.was, repr(pair.changes), *(tuple(map(str, some)) for some in (pair.broken, pair.mended)))
+        for pair in found.touched_pairs
+    }
+
+
+def write_store(dice: random.Random, names: list[str]) -> dict[str, str]:
+    """Return random presets that extend one another, written in every way."""
+    texts = {}
+    for place, name in enumerate(names):
+        parents = [other for other in names[:place] if dice.random() < 0.4]
+        key = dice.choice(ESCAPES)
+        listed = dice.choice([", ", ",\n", ", # ]\n"]).join(
+            dice.choice([f'"{one}"', f"'{one}'", f'"\\u{ord(one[0]):04x}{one[1:]}"']) for one in parents
+        )
+        text = f"[profile]\n{key} = [{listed}\n]\n"
+        text += dice.choice(["", 'scenario = "training"\n', "description = 'extends = [\"p0\"]'\n"])
+        text += f"[options]\nhccl_timeout = {dice.randrange(3)}\n" if dice.random() < 0.5 else ""
+        text += '[env]\n"A.B" = 1\n' if dice.random() < 0.2 else ""
+        text += "[[override]]\nmatch.product = 'atlas-a3'\noptions.op_debug_level = 0\n" if dice.random() < 0.3 else ""
+        texts[name] = dice.choice([text, text.replace("\n", "\r\n"), "broken ="]) if dice.random() < 0.2 else text
+    return texts
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("committed", [True, False])
+def test_what_is_not_reached_is_as_it_was(repo: Repo, seed: int, committed: bool) -> None:
+    dice = random.Random(seed)
+    names = [f"p{number}" for number in range(8)]
+    first = repo.commit(write_store(dice, names))
+    for _ in range(4):
+        changes: dict[str, str | bytes | None] = dict(dice.sample(sorted(write_store(dice, names).items()), 2))
+        if dice.random() < 0.5:
+            changes["other/p9"] = (repo.folder / "profiles/p7.toml").read_text() if (repo.folder / "profiles/p7.toml").exists() else None
+        repo.write({name: text for name, text in changes.items() if text is not None})
+        later = repo.commit() if committed else None
+        quick = compare(repo, first, later)
+        renamed = {pair.was for pair in quick.pairs}
+        plain = compare(repo, first, later, tuple(pair.name for pair in quick.pairs))
+        assert shown(quick) == shown(plain)
+        assert len(quick.pairs) == len(plain.pairs)
+        assert not renamed & {pair.name for pair in quick.pairs} - {""}
+        first = repo.commit() if not committed else later or first
+
+
+def test_an_heir_is_reached_through_any_spelling_and_plain_ones_are_not_parsed(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    heirs = {f"heir{number}": f"[profile]\n{key} = ['base']\n" for number, key in enumerate(ESCAPES)}
+    first = repo.commit({"base": "options.hccl_timeout = 1\n", "plain": "[profile]\nextends = ['other']\n", "other": "", **heirs})
+    last = repo.commit({"base": "options.hccl_timeout = 2\n"})
+    parsed = []
+    real = Profile.__init__
+    monkeypatch.setattr(
+        Profile, "__init__", lambda self, document, *rest, **named: (parsed.append(document.name), real(self, document, *rest, **named))[1]
+    )
+    found = compare(repo, first, last)
+    assert [pair.name for pair in found.touched_pairs] == ["base", *heirs]
+    assert "plain" not in parsed
+    assert "other" not in parsed
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "touched"),
+    [
+        ({"a": "x = 1\n"}, {"a": "x = 1\r\n"}, []),  # git would store it as it was
+        ({"a": "", "b": "broken ="}, {"a": "options.hccl_timeout = 1"}, ["a"]),
+        ({"a": "", "b": 'profile.extends = ["a"]'}, {"a": None}, ["a", "b"]),
+        ({"b": 'profile.extends = ["a"]'}, {"a": ""}, ["a", "b"]),
+        ({"a": "options.hccl_timeout = 1", "b": 'profile.extends = ["a"]'}, {"b": "options.hccl_timeout = 1"}, []),
+        ({"a": "", "b": 'profile.extends = ["a"]'}, {"a": "options.hccl_timeot = 1"}, ["a", "b"]),
+    ],
+)
+def test_the_work_tree_is_compared_as_git_would_store_it(
+    repo: Repo, before: dict[str, str], after: dict[str, str | None], touched: list[str]
+) -> None:
+    first = repo.commit({name: text.encode() for name, text in before.items()})
+    repo.write({name: text if text is None else text.encode() for name, text in after.items()})
+    assert [pair.name for pair in compare(repo, first, None).touched_pairs] == touched
+
+
+def test_a_link_is_never_taken_for_unchanged(repo: Repo) -> None:
+    repo.write({"a": "options.hccl_timeout = 1\n", "b": "options.hccl_timeout = 1\n"})
+    (repo.folder / "profiles/link.toml").symlink_to("a.toml")
+    first = repo.commit()
+    last = repo.commit({"a": "options.hccl_timeout = 2\n"})
+    assert [pair.name for pair in compare(repo, first, last).touched_pairs] == ["a", "link"]
+    (repo.folder / "profiles/b.toml").unlink()
+    (repo.folder / "profiles/b.toml").symlink_to("a.toml")
+    assert [pair.name for pair in compare(repo, last, None).touched_pairs] == ["b"]
+
+
+def test_names_that_are_in_neither_state_are_all_refused_with_the_nearest(repo: Repo) -> None:
+    first = repo.commit({"base": "", "leaf": ""})
+    repo.commit({"leaf": None, "later": ""})
+    with pytest.raises(NpuprofError) as caught:
+        compare(repo, first, None, ("bse", "leaf", "later", "nothing"))
+    assert [(finding.code, finding.message, finding.hint) for finding in caught.value.findings] == [
+        ("NP008", "there is no profile 'bse' on either side", "did you mean 'base'?"),
+        ("NP008", "there is no profile 'nothing' on either side", ""),
+    ]
+    assert [pair.name for pair in compare(repo, first, None, ("later", "base", "later")).pairs] == ["base", "later"]
+
+
+# -- what is called renamed ----------------------------------------------------------------------------------------
+
+ONE, TWO, SIX = "a = 1\n", "a = 1\nb = 2\n", "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\nf = 6\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param({"a": SIX}, {"b": SIX}, {"b": "a"}, id="equal text"),
+        pytest.param({"a": SIX}, {"b": SIX + "g = 7\n"}, {"b": "a"}, id="most lines in common"),
+        pytest.param({"a": SIX}, {"b": SIX.replace("\n", "  \n\n")}, {"b": "a"}, id="blanks and empty lines aside"),
+        pytest.param({"a": TWO}, {"b": "a = 1\nz = 2\n"}, {"b": "a"}, id="just half"),
+        pytest.param({"a": TWO}, {"b": "a = 1\nz = 2\ny = 3\n"}, {}, id="less than half"),
+        pytest.param({"a": "a = 1\n" * 3}, {"b": "a = 1\nx = 1\ny = 1\n"}, {}, id="a line counts as often as it stands"),
+        pytest.param({"a": ""}, {"b": ""}, {}, id="nothing in common with nothing"),
+        pytest.param({"a": SIX, "keep": SIX}, {"b": SIX, "keep": SIX}, {"b": "a"}, id="what stays is no source"),
+        pytest.param({"keep": SIX}, {"b": SIX, "keep": SIX}, {}, id="a copy is no rename"),
+        pytest.param({"a": SIX, "b": SIX}, {"c": SIX}, {"c": "a"}, id="one of two"),
+        pytest.param({"a": SIX}, {"c": SIX, "b": SIX}, {"b": "a"}, id="one into two"),
+        pytest.param({"a": SIX, "b": SIX}, {"c": SIX, "d": SIX}, {"c": "a", "d": "b"}, id="two into two"),
+        pytest.param({"x/a": SIX, "x/b": SIX}, {"y/b": SIX, "y/c": SIX}, {"y/b": "x/b", "y/c": "x/a"}, id="last part of the name"),
+        pytest.param({"a": SIX, "b": SIX + "g = 7\n"}, {"c": SIX + "g = 7\n", "d": SIX}, {"c": "b", "d": "a"}, id="equal text goes first"),
+        pytest.param({"x/a": SIX, "b": SIX + "g = 7\n"}, {"y/a": SIX + "g = 7\n"}, {"y/a": "b"}, id="likeness before the name"),
+        pytest.param({"a": SIX + ONE, "b": SIX}, {"c": SIX}, {"c": "b"}, id="the nearest"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_file_is_called_renamed_by_the_lines_in_common(
+    repo: Repo, before: Mapping[str, str], after: Mapping[str, str], expected: dict[str, str], committed: bool
+) -> None:
+    first = repo.commit(before)
+    repo.write(dict.fromkeys(before.keys() - after.keys()))
+    repo.write(after)
+    found = compare(repo, first, repo.commit() if committed else None)
+    assert {pair.name: pair.was for pair in found.pairs if pair.was} == expected
+    assert {pair.name for pair in found.pairs} == (before.keys() | after.keys()) - set(expected.values())
+
+
+def test_a_renamed_preset_is_found_by_either_name(repo: Repo, run: Any) -> None:
+    first = repo.commit({"old": "[options]\nhccl_timeout = 1\nhcom_parallel = true\n"})
+    repo.commit({"old": None, "new": "[options]\nhccl_timeout = 2\nhcom_parallel = true\n"})
+    for name in ("old", "new"):
+        (pair,) = json.loads(run("diff", "--rev", f"{first}..HEAD", "--format", "json", name).out)["presets"]
+        assert (pair["preset"], pair["renamed_from"], len(pair["changes"])) == ("new", "old", 1)
+
+
+# -- the ids of files ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "oid", "same"),
+    [
+        (b"a\n", "78981922613b2afb6025042ff6bd878ac1994e85", True),
+        (b"a\r\n", "78981922613b2afb6025042ff6bd878ac1994e85", True),
+        (b"b\n", "78981922613b2afb6025042ff6bd878ac1994e85", False),
+        (b"a\r\n", "eb5d2b1b3ecbdc0eaa7d0cbf0efb1c8ec6c7ae45", False),
+        (b"a\n", "e1e7c06d6ea1de6c0ce3a0cb7d2e17e1dba1e2c3d4f5061728394a5b6c7d8e9f", False),
+    ],
+)
+def test_a_file_has_the_id_that_git_gives_it(tmp_path: Path, text: bytes, oid: str, same: bool) -> None:
+    folder = store.Folder(str(build_store(tmp_path / "profiles", {"a": text})))
+    assert survey.WorkTree(folder).is_same_blob("a", oid) is same
