@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof.document import keys
 from npuprof.edit import PathChange, apply_changes
-from npuprof.edit.tree import MISSING, assign_at_path, find_at_path
+from npuprof.edit.paths import MISSING, assign_at_path, find_at_path
 
 NAMES = ["a", "b", "c", "d", "e f", "g"]
 INNER = ["k1", "k2", "k-3", "k 4"]

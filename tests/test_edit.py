@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from npuprof.catalog import values
 from npuprof.edit import PathChange, apply_changes, layout
-from npuprof.edit.tree import MISSING, assign_at_path, is_same_document
+from npuprof.edit.paths import MISSING, assign_at_path, is_same_document
 from npuprof.model import NpuprofError
 
 BASE = """\

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from npuprof.catalog import values
 from npuprof.edit.merge import merge_ordered_lists, merge_unordered_lists
 from npuprof.edit.mergetext import format_conflicts, merge_texts, split_conflicts
-from npuprof.edit.tree import MISSING, find_at_path, is_same_document
+from npuprof.edit.paths import MISSING, find_at_path, is_same_document
 
 BASE = """\
 [profile]

@@ -9,8 +9,8 @@ from npuprof.commands.parameters import DRY_RUN, EDITED, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, arguments
 from npuprof.edit import PathChange
 from npuprof.edit.assignments import inherits, nothing, removal, spelled
+from npuprof.edit.paths import MISSING, find_at_path
 from npuprof.edit.preset_file import PresetFile, answer_edit
-from npuprof.edit.tree import MISSING, find_at_path
 from npuprof.model import NpuprofError
 from npuprof.report.answer import Answer
 

@@ -15,7 +15,7 @@ from npuprof.document import keys
 from npuprof.edit import layout
 from npuprof.edit.inline import replace_pair_value
 from npuprof.edit.layout import Statement, format_dotted_key, has_path_prefix
-from npuprof.edit.tree import MISSING, assign_at_path, find_at_path, is_same_document
+from npuprof.edit.paths import MISSING, assign_at_path, find_at_path, is_same_document
 from npuprof.model import Finding, NpuprofError, Path, Record
 
 TYPE_CHECKING = False

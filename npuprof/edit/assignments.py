@@ -8,7 +8,7 @@ from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.edit import PathChange, layout
-from npuprof.edit.tree import MISSING, assign_at_path, find_at_path
+from npuprof.edit.paths import MISSING, assign_at_path, find_at_path
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, did_you_mean
 from npuprof.store import spec
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.edit.tree import MISSING, assign_at_path, find_at_path
+from npuprof.edit.paths import MISSING, assign_at_path, find_at_path
 from npuprof.model import SECTIONS, Path, Record
 
 TYPE_CHECKING = False

@@ -9,7 +9,7 @@ from npuprof import edit
 from npuprof.catalog import values
 from npuprof.edit import PathChange, layout
 from npuprof.edit.merge import Merge, MergeStep
-from npuprof.edit.tree import MISSING
+from npuprof.edit.paths import MISSING
 from npuprof.model import Record
 
 TYPE_CHECKING = False

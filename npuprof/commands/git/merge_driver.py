@@ -12,7 +12,7 @@ from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.merge import Clash, find_setting_key, merge_ordered_lists
 from npuprof.edit.mergetext import keep_agreed_values, merge_texts, split_conflicts
-from npuprof.edit.tree import MISSING, is_same_document
+from npuprof.edit.paths import MISSING, is_same_document
 from npuprof.model import Finding, NpuprofError, Path
 from npuprof.report import output
 from npuprof.report.answer import Answer
