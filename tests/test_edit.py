@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import random
 import tomllib
+from collections.abc import Callable
 from typing import Any
 
 import building
 import layouts
 import pytest
+from growth import measure_growth
 from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof.catalog import values
-from npuprof.edit import PathChange, apply_changes, layout
-from npuprof.edit.paths import MISSING, assign_at_path, is_same_document
+from npuprof.edit import PathChange, apply_changes
+from npuprof.edit.paths import MISSING, assign_at_path, find_at_path, is_same_document
+from npuprof.edit.statements import Statements, split_lines
 from npuprof.model import NpuprofError
 
 BASE = """\
@@ -129,7 +132,7 @@ def test_one_override_is_changed_and_another_removed() -> None:
 
 
 def test_an_edit_that_would_come_out_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npuprof.edit.put_value", lambda text, *_: text.replace("1836", "1837"))
+    monkeypatch.setattr("npuprof.edit.draft.rewrite_value", lambda *_: "1837")
     with pytest.raises(NpuprofError, match="NP921"):
         apply_changes(BASE, [change("options", "hccl_timeout", to=1838)])
 
@@ -144,12 +147,11 @@ def test_edits_of_any_layout_do_what_is_asked_and_keep_the_comments(seed: int) -
         done = layouts.changes(dice, data, 4 if number % 4 else 30)
         after = apply_changes(text, done)
         assert is_same_document(tomllib.loads(after), data), number
-        lost = [row.text for row in layout.parse_statements(text) if row.kind == "comment" and row.text not in after]
+        rows = Statements(text)
+        lost = [line for row in (*rows, rows.last) for line in split_lines(row.lead) if line not in after]
         if not any(step.value is MISSING or isinstance(step.value, dict) for step in done):
             assert not lost, number
-        untouched = [
-            row.text for row in layout.parse_statements(text) if row.kind == "pair" and not any(_near(row.path, step.path) for step in done)
-        ]
+        untouched = [row.text for row in rows if not row.header and not any(_near(row.path, step.path) for step in done)]
         assert all(line in after for line in untouched), number
 
 
@@ -186,3 +188,126 @@ def test_many_changes_at_once_are_exact_in_a_large_file() -> None:
         apply_changes(text, [*changes_, change("env", "NEW", to=1), change("env", "V0")])
         == wanted.replace("V0 = 0 # 0\n", "") + "NEW = 1\n"
     )
+
+
+# -- any valid TOML ----------------------------------------------------------------------------------------------
+
+VALUES: list[Any] = [7, [1, "x"], {"a": {"b": [{"c": 1}]}}, [{"a": 1}, {"a": 2}]]
+
+
+def possible_changes(data: dict[str, Any]) -> list[PathChange]:
+    """Return every value replaced and removed, and something new put into every table and list."""
+    found = [PathChange(("new",), value) for value in VALUES]
+    paths = list(layouts.nodes(data))
+    for path in paths[:: len(paths) // 30 + 1]:
+        held = find_at_path(data, path)
+        found += [PathChange(path, value) for value in (*VALUES, MISSING)]
+        if isinstance(held, (dict, list)):
+            inside = "n w" if isinstance(held, dict) else len(held)
+            found += [PathChange((*path, inside), value) for value in VALUES]
+    return found
+
+
+def check_edit(text: str, changes: list[PathChange]) -> str:
+    """Make changes to a text; hold what it says against the same changes to plain data."""
+    expected = tomllib.loads(text)
+    for step in changes:
+        assign_at_path(expected, step.path, step.value)
+    after = apply_changes(text, changes)
+    assert is_same_document(tomllib.loads(after), expected), changes
+    return after
+
+
+def check_untouched_lines(text: str, step: PathChange, after: str) -> None:
+    """Hold what a change did to the lines against what it may do: to one statement, to one place, or only take away."""
+    rows = list(Statements(text))
+    no_table = isinstance(step.path[-1], int) and step.value is not MISSING and not isinstance(step.value, dict)
+    size = len(step.path) - no_table  # an array of tables that gets another element is an array of tables no more
+    within = [row for row in rows if not row.header and step.path[: len(row.path)] == row.path]
+    below = [row for row in rows if row.path[:size] == step.path[:size]]
+    if within and (within[0].path != step.path or step.value is not MISSING):
+        (row,) = within
+        joined = "".join(one.lead + one.text for one in rows[: rows.index(row)]) + row.lead
+        assert after.startswith(joined + row.text[: row.value]), step
+        assert after.rstrip("\r\n").endswith(text[len(joined) + row.end :].rstrip("\r\n")), step
+    elif not below and not isinstance(step.path[-1], int):
+        start = next((place for place, pair in enumerate(zip(text, after, strict=False)) if pair[0] != pair[1]), min(len(text), len(after)))
+        assert after.endswith(text[start:]), step
+    elif step.value is MISSING and any(row not in below and row.path[: size - 1] == step.path[:-1] for row in rows):
+        left = iter(split_lines(text))
+        assert all(line in left for line in split_lines(after)), step  # the same lines in the same order
+    others = {line for row in rows if row not in below and row not in within for line in split_lines(row.text)}
+    assert {line.rstrip("\r\n") for line in others} <= {line.rstrip("\r\n") for line in split_lines(after)}, step
+
+
+@pytest.mark.parametrize("name", layouts.TEXTS)
+def test_every_place_of_any_valid_toml_can_be_changed(name: str) -> None:
+    text = layouts.TEXTS[name]
+    for step in possible_changes(tomllib.loads(text)):
+        check_untouched_lines(text, step, check_edit(text, [step]))
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 30))
+def test_every_place_of_any_statements_can_be_changed(seed: int) -> None:
+    for number in range(seed, seed + 30):
+        dice = random.Random(number)
+        text = layouts.statements(dice)
+        steps = possible_changes(tomllib.loads(text))
+        for step in dice.sample(steps, min(len(steps), 20)):
+            check_untouched_lines(text, step, check_edit(text, [step]))
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 30))
+def test_changes_made_together_do_what_they_do_one_after_another(seed: int) -> None:
+    for number in range(seed, seed + 30):
+        dice = random.Random(number)
+        text = layouts.statements(dice)
+        data = tomllib.loads(text)
+        steps: list[PathChange] = []
+        for step in dice.sample(possible_changes(data), 8):
+            held = [find_at_path(data, step.path[:end]) for end in range(len(step.path))]
+            if all(isinstance(table, list if isinstance(part, int) else dict) for table, part in zip(held, step.path, strict=True)):
+                if isinstance(step.path[-1], int) and not (step.value is MISSING or step.path[-1] <= len(held[-1])):
+                    continue
+                assign_at_path(data, step.path, step.value)
+                steps.append(step)
+        check_edit(text, steps)
+
+
+# -- how much work it is -----------------------------------------------------------------------------------------
+
+BLOCK = '[[override]]\nmatch = {{ product = "p{0}" }}\n[override.options]\na = {0}\n\n'
+MANY: dict[str, tuple[str, str, Callable[[int], list[PathChange]]]] = {
+    "a dotted key is set": ("[options]\n", "a.k{0} = {0}\n", lambda n: [change("options", "a", "k5", to="x")]),
+    "a dotted key is added": ("[options]\n", "a.k{0} = {0}\n", lambda n: [change("options", "a", "new", to="x")]),
+    "half the dotted keys go": ("[options]\n", "a.k{0} = {0}\n", lambda n: [change("options", "a", f"k{i}") for i in range(0, n, 2)]),
+    "an override is set": ("", BLOCK, lambda n: [PathChange(("override", n // 2, "options", "a"), "x")]),
+    "each override gets a key": ("", BLOCK, lambda n: [PathChange(("override", i, "options", "b"), 1) for i in range(n)]),
+    "overrides are added": ("", BLOCK, lambda n: [PathChange(("override", n + i), {"env": {"A": i}}) for i in range(n)]),
+    "every other override goes": ("", BLOCK, lambda n: [PathChange(("override", i), MISSING) for i in range(n - 1, 0, -2)]),
+    "each sub-table gets a key": ("", "[options.t{0}]\nx = 1\n", lambda n: [change("options", f"t{i}", "y", to=1) for i in range(n)]),
+    "each implied table gets a key": ("", "[a.t{0}.u]\nx = 1\n", lambda n: [change("a", f"t{i}", "y", to=1) for i in range(n)]),
+    "keys are added": ("", "# {0}\n", lambda n: [change("env", f"k{i}", to=1) for i in range(n)]),
+    "keys are renamed": ("[a]\n", "k{0} = 1\n", lambda n: [PathChange(("a", f"k{i}"), 2, name=f"m{i}") for i in range(n)]),
+    "sections are added": ("", "# {0}\n", lambda n: [change(f"s{i}", "x", to=1) for i in range(n)]),
+    "tables out of order": ("", "[a.t{0}]\nx = 1\n[b.t{0}]\nx = 1\n", lambda n: [change("a", "x", to=1)]),
+    "comments and blank lines": ("[a]\n", "# c{0}\n\nk{0} = 1\n", lambda n: [change("a", f"k{i}") for i in range(n)]),
+    "a list gets an element": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[*range(n), -1])]),
+    "a list loses some": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[*range(0, n, 2)])]),
+    "every other element differs": ("[a]\nl = [\n", "{0}, # c\n", lambda n: [change("a", "l", to=[i * (-1) ** i for i in range(n)])]),
+    "all elements are alike": ("[a]\nl = [\n", "1, # {0}\n", lambda n: [change("a", "l", to=[1 + i // 7 % 2 for i in range(n)])]),
+    "an inline table": ("[a]\nt = { ", "k{0} = 1, ", lambda n: [change("a", "t", f"k{i}", to=2) for i in range(n)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_the_work_of_an_edit_grows_no_faster_than_the_file(name: str) -> None:
+    start, line, changes = MANY[name]
+
+    def edit(size: int) -> Callable[[], object]:
+        text = start + "".join(map(line.format, range(size)))
+        text += "]\n" if text.count("[") > text.count("]") else "last = 1 }\n" if start.endswith("{ ") else ""
+        made = changes(size)
+        return lambda: apply_changes(text, made)
+
+    assert measure_growth(edit, 100) < 1.3

@@ -336,3 +336,51 @@ def test_edits_of_a_large_file_are_quick_and_exact(folder: Path, run: Run) -> No
     (folder / "big.toml").write_text(f"[env]\n{lines}")
     assert run("set", "big", "env.V1500=x", "--no-check").code == 0
     assert text(folder, "big") == f"[env]\n{lines}".replace("V1500 = 1500", 'V1500 = "x"')
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "after"),
+    [
+        (
+            "# why\n[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n",
+            ["set", "odd", "hccl_timeout=600"],
+            "[options]\nhccl_timeout = 600\n\n# why\n[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n",
+        ),
+        (
+            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nhccl_timeout = 600 # s\n",
+            ["set", "odd", "hccl_timeout=1836", "deterministic=1"],
+            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nhccl_timeout = 1836 # s\ndeterministic = 1\n",
+        ),
+        (
+            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nhccl_timeout = 600\n",
+            ["unset", "odd", "modify_mixlist"],
+            "[options]\nhccl_timeout = 600\n",
+        ),
+        (
+            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nprecision_mode = 'force_fp32' # old\n",
+            ["migrate", "odd", "--cann", "9.0.0"],
+            "[options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[options]\nprecision_mode_v2 = \"cube_fp16in_fp32out\" # old\n",
+        ),
+        (
+            "[append.options.modify_mixlist]\nblack-list = { to-add = ['X'] }\n\n[env]\nA = 1\n",
+            ["unset", "odd", "append.options.modify_mixlist"],
+            "[env]\nA = 1\n",
+        ),
+        (
+            "[[override]]\nmatch = { product = 'atlas-a3' }\n[override.options]\nhccl_timeout = 1\n",
+            ["set", "odd", "hccl_timeout=600"],
+            "[options]\nhccl_timeout = 600\n\n[[override]]\nmatch = { product = 'atlas-a3' }\n[override.options]\nhccl_timeout = 1\n",
+        ),
+    ],
+)
+def test_tables_may_stand_in_any_order(folder: Path, run: Run, before: str, words: list[str], after: str) -> None:
+    (folder / "odd.toml").write_text(before)
+    assert run(*words).code in (0, 1)
+    assert text(folder, "odd") == after
+
+
+def test_only_an_edit_inside_a_list_or_a_table_imports_tomlkit(folder: Path) -> None:
+    code = "import sys; from npuprof.__main__ import main; assert main(sys.argv[1:]) == 0; print('tomlkit' in sys.modules)"
+    for given, wanted in (("hccl_timeout=600", b"False\n"), ("modify_mixlist.black-list.to-add=['MatMul', 'Cast']", b"True\n")):
+        command = [sys.executable, "-c", code, "set", "base", given, "--store", str(folder)]
+        assert subprocess.run(command, capture_output=True, check=True).stdout.endswith(wanted)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import tomllib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import building
 import layouts
 import pytest
+from growth import measure_growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -345,3 +347,44 @@ def test_a_side_that_changed_nothing_leaves_the_merge_to_the_other(base: dict[st
     for result in (merge_texts(texts[0], texts[0], texts[1]), merge_texts(texts[0], texts[1], texts[0])):
         assert not result.merge.clashes
         assert is_same_document(tomllib.loads(result.text), other)
+
+
+# -- how much work it is -----------------------------------------------------------------------------------------
+
+
+def write_sides(start: str, line: str, *sides: Iterable[int], end: str = "") -> tuple[str, ...]:
+    """Return three texts: what they have in common, with a line or a block for each number of each side."""
+    return tuple(start + "".join(map(line.format, side)) + end for side in sides)
+
+
+def differ(text: str) -> tuple[str, ...]:
+    """Return three texts that differ in every value."""
+    return tuple(text.replace("= 1", f"= {side}") for side in range(3))
+
+
+KEY = "# about {0}\nk{0} = 1 # beside\n"
+BLOCK = '# about {0}\n[[override]]\nmatch = {{ product = "p{0}" }}\nenv = {{ A = 1 }}\n\n'
+MANY: dict[str, Callable[[int], tuple[str, ...]]] = {
+    "keys added by both": lambda n: write_sides("[env]\n", KEY, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]),
+    "keys removed by both": lambda n: write_sides("[env]\n", KEY, range(n), range(0, n, 2), range(0, n, 3)),
+    "keys that clash": lambda n: differ(write_sides("[env]\n", KEY, range(n))[0]),
+    "overrides added by both": lambda n: write_sides("", BLOCK, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]),
+    "overrides removed by both": lambda n: write_sides("", BLOCK, range(n), range(0, n, 2), range(0, n, 3)),
+    "overrides that clash": lambda n: differ(write_sides("", BLOCK, range(n))[0]),
+    "overrides with one match": lambda n: write_sides("", BLOCK, [0] * n, [0] * n + [1], [0] * n + [2]),
+    "elements of a list": lambda n: write_sides("[options]\nskip = [", "'{0}', ", range(n), range(n + 1), range(-1, n), end="]\n"),
+    "sub-tables of theirs": lambda n: write_sides("[env]\nA = 1\n", "# {0}\n[options.t{0}]\nx = 1\n", (), (), range(n)),
+    "comments of theirs": lambda n: (
+        *write_sides("[env]\n", KEY, range(n), range(n)),
+        *write_sides("[env]\n", KEY.replace("ab", "AB"), range(n)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_the_work_of_a_merge_grows_no_faster_than_the_files(name: str) -> None:
+    def merge(size: int) -> Callable[[], object]:
+        texts = MANY[name](size)
+        return lambda: merge_texts(*texts)
+
+    assert measure_growth(merge, 60) < 1.3

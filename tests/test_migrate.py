@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from building import REPOSITORY
+from growth import measure_growth
 from importing import write
 
+import npuprof
 from npuprof import __main__, catalog
 from npuprof.catalog import condition, load_built_part, releases
-from npuprof.edit.migration import load_migration_steps, rename_toml_key
+from npuprof.edit import PathChange, apply_changes
+from npuprof.edit.migration import load_migration_steps, migrate_profile
 
 ROWS = load_built_part("migrations")
 
@@ -132,9 +136,34 @@ def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[options]\na = 1 # c\nb = 2\n", "[options]\nz = 3 # c\nb = 2\n"),
+        ("[options]\r\n'a'  =  1\r\nb = 2", "[options]\r\n'z'  =  3\r\nb = 2"),
+        ('options.a = 1\noptions . "a=" = 2\n', 'options.z = 3\noptions . "a=" = 2\n'),
+        ("[options.a]\nx = 1\n\n[env]\n", "[options]\nz = 3\n\n[env]\n"),
+        ('[[override]]\n"" = 1\n[options]\na = 1\n"" = 2\n', '[[override]]\n"" = 1\n[options]\nz = 3\n"" = 2\n'),
+    ],
+)
+def test_a_key_is_renamed_where_it_stands(before: str, after: str) -> None:
+    assert apply_changes(before, [PathChange(("options", "a"), 3, name="z")]) == after
+
+
 def test_a_key_is_renamed_inside_an_inline_table() -> None:
-    text = "options = { a = 1, b = 2 } # c\n"
-    assert rename_toml_key(text, ("options", "a"), "z", 3).endswith("} # c\n")
+    after = apply_changes("options = { a = 1, b = 2 } # c\n", [PathChange(("options", "a"), 3, name="z")])
+    assert tomllib.loads(after) == {"options": {"b": 2, "z": 3}}
+    assert after.endswith("} # c\n")
+
+
+def test_the_work_of_a_migration_grows_no_faster_than_the_overrides() -> None:
+    def migrate(size: int) -> Callable[[], object]:
+        block = '[[override]]\nmatch = {{ product = "atlas-a2", cann = ">={}" }}\noptions.precision_mode = "allow_mix_precision"\n\n'
+        text = '[options]\nprecision_mode = "force_fp32"\n\n' + "".join(map(block.format, range(size)))
+        config = npuprof.loads(text)
+        return lambda: migrate_profile(config.lineage[-1], config, "9.0.0")
+
+    assert measure_growth(migrate, 50) < 1.3
 
 
 @pytest.mark.parametrize("row", ROWS["steps"], ids=lambda row: f"{row[0]}-{row[1]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from npuprof.model import Path
+from npuprof.model import Path, Record
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
@@ -16,8 +16,18 @@ _KEY = re.compile(r"""([A-Za-z0-9_-]+)|("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
 _SCALAR = re.compile(r"[^,\]}#\r\n]+")
 
 
+class StatementSpan(Record):
+    """Where a statement stands: its key's last segment (of a header: its brackets), its value, and where it ends."""
+
+    path: Path
+    header: bool
+    key: int
+    value: int
+    end: int
+
+
 class Positions:
-    """Offsets of the keys and elements of one document, as lines and columns.
+    """Offsets of the keys and elements of one document, as lines and columns; ``statements`` in the order of the text.
 
     The text must have been read by a TOML parser before: this scanner only finds its way in text that is
     known to be valid. (The parsers keep no columns, and none for what stands in inline tables.)
@@ -26,6 +36,7 @@ class Positions:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at: dict[Path, int] = {}
+        self.statements: list[StatementSpan] = []
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._scan_text()
 
@@ -45,8 +56,8 @@ class Positions:
         position = _find_match_end(_BLANK, text, 0)
         while position < len(text):
             if text[position] == "[":
-                many = text.startswith("[[", position)
-                position, names = self.scan_key(position + 1 + many, ())
+                many, start = text.startswith("[[", position), position
+                position, names = self._scan_key(position + 1 + many)
                 header = ()
                 for name, offset in zip(names[:-1], names.offsets, strict=False):
                     header = (*header, name)
@@ -59,13 +70,15 @@ class Positions:
                     tables[header] = tables.get(header, -1) + 1
                     header = (*header, tables[header])
                 self._at.setdefault(header, names.offset)
-                position = _find_match_end(_SPACE, text, position) + 1 + many
+                position += 1 + many
+                self.statements.append(StatementSpan(header, True, start, start, position))
             else:
-                position = self.scan_pair(position, header)
+                self.statements.append(self._scan_pair(position, header))
+                position = self.statements[-1].end
             position = _find_match_end(_BLANK, text, position)
 
-    def scan_key(self, position: int, base: Path) -> tuple[int, _KeySegments]:
-        """Read a dotted key; note where each of its segments stands below ``base``."""
+    def _scan_key(self, position: int) -> tuple[int, _KeySegments]:
+        """Read a dotted key and the blanks behind it."""
         names: list[str] = []
         offsets: list[int] = []
         while True:
@@ -79,29 +92,30 @@ class Positions:
                 return position, _KeySegments(names, offsets)
             position += 1
 
-    def scan_pair(self, position: int, base: Path) -> int:
-        """Read ``key = value`` below ``base``, note its places, and return where it ends."""
-        position, names = self.scan_key(position, base)
+    def _scan_pair(self, position: int, base: Path) -> StatementSpan:
+        """Read ``key = value`` below ``base`` and note its places."""
+        position, names = self._scan_key(position)
         for name, offset in zip(names, names.offsets, strict=True):
             base = (*base, name)
             self._at.setdefault(base, offset)
-        return self.scan_value(_find_match_end(_SPACE, self._text, position + 1), base)
+        value = _find_match_end(_SPACE, self._text, position + 1)
+        return StatementSpan(base, False, names.offset, value, self._scan_value(value, base))
 
-    def scan_value(self, position: int, path: Path) -> int:
+    def _scan_value(self, position: int, path: Path) -> int:
         """Read the value of ``path``, note the places of what is in it, and return where it ends."""
         text = self._text
         if text[position] == "[":
             index, position = 0, _find_match_end(_BLANK, text, position + 1)
             while text[position] != "]":
                 self._at[(*path, index)] = position
-                position = _find_match_end(_BLANK, text, self.scan_value(position, (*path, index)))
+                position = _find_match_end(_BLANK, text, self._scan_value(position, (*path, index)))
                 position = _find_match_end(_BLANK, text, position + (text[position] == ","))
                 index += 1
             return position + 1
         if text[position] == "{":
             position = _find_match_end(_BLANK, text, position + 1)
             while text[position] != "}":
-                position = _find_match_end(_BLANK, text, self.scan_pair(position, path))
+                position = _find_match_end(_BLANK, text, self._scan_pair(position, path).end)
                 position = _find_match_end(_BLANK, text, position + (text[position] == ","))
             return position + 1
         match = (_STRING if text[position] in "\"'" else _SCALAR).match(text, position)

@@ -7,8 +7,8 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.edit import PathChange, layout
-from npuprof.edit.paths import MISSING, assign_at_path, find_at_path
+from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
+from npuprof.edit.statements import Statements
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, did_you_mean
 from npuprof.store import spec
 
@@ -103,11 +103,8 @@ def removal(profile: Profile, data: dict[str, Any], text: str, said: list[str]) 
 
 
 def _comment_above(profile: Profile, path: Path) -> str:
-    rows = layout.parse_statements(profile.document.text.replace("\r\n", "\n").rstrip("\n") + "\n")
-    for index, row in enumerate(rows):
-        if row.kind != "comment" and row.path == path and index and rows[index - 1].kind == "comment":
-            return "; the comment above it stays"
-    return ""
+    row = Statements(profile.document.text).at.get(path)
+    return "; the comment above it stays" if row is not None and row.comments else ""
 
 
 def inherits(profile: Profile, data: dict[str, Any], text: str) -> bool:

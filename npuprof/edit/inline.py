@@ -7,82 +7,78 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.edit.layout import Statement
-from npuprof.edit.paths import MISSING, assign_at_path
-from npuprof.model import Path
+from npuprof.edit.sequences import find_differing_runs
+
+#: tomlkit walks a whole list for each element that comes or goes: one that takes more steps is written anew.
+_MAX_STEPS = 1_000_000
 
 
-def replace_pair_value(row: Statement, tail: Path, value: Any) -> None:
-    """Change the value of a pair, or what is at ``tail`` inside it; comments and layout inside it stay."""
-    import tomlkit
+def rewrite_value(source: str, old: Any, new: Any) -> str:
+    """Return the TOML of a value with what differs changed, and the rest of it as it was written."""
+    if type(old) is not type(new) or not isinstance(new, (dict, list)):
+        return keys.format_toml_value(new)
     from tomlkit.exceptions import TOMLKitError
 
-    start, end = row.value
-    source = row.text[start:end]
-    wanted = tomllib.loads(f"v = {source}\n")
-    assign_at_path(wanted, ("v", *tail), value)
-    written = keys.format_toml_value(wanted["v"])
+    plain = source.replace("\r\n", "\n")
+    written = ""
     try:
-        document = tomlkit.parse(f"v = {source}\n")
-        _change_inside(document, ("v", *tail), value)
-        text = document["v"].as_string()
-        if values.is_same_typed_value(tomllib.loads(f"v = {text}\n"), wanted):
-            written = text
-    except (TOMLKitError, tomllib.TOMLDecodeError, AttributeError, KeyError, IndexError, TypeError, ValueError):
-        pass  # written anew, its layout is lost but nothing else
-    row.text = row.text[:start] + written + row.text[end:]
-    row.value = (start, start + len(written))
+        document = _parse_value(plain)
+        _replace_parts(document, "v", old, new)
+        written = document["v"].as_string()
+        good = values.is_same_typed_value(tomllib.loads(f"v = {written}\n"), {"v": new})
+    except (TOMLKitError, tomllib.TOMLDecodeError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
+        good = False  # nested more deeply than tomlkit reads, or more than it can do: the layout is lost, and nothing else
+    if not good:
+        written = format_long_value(new, "") if "\n" in plain else keys.format_toml_value(new)
+    return written.replace("\n", "\r\n") if plain != source else written
 
 
-def _change_inside(node: Any, path: Path, value: Any) -> None:
-    for part in path[:-1]:
-        if isinstance(node, dict) and part not in node:
-            node[part] = _build_tomlkit_item({})
-        node = node[part]
-    last = path[-1]
-    if value is MISSING:
-        del node[last]
-    elif isinstance(node, list) and last == len(node):
-        node.append(_build_tomlkit_item(value))
-    elif last in node if isinstance(node, dict) else True:
-        _replace_differing_parts(node, last, value)
-    else:
-        node[last] = _build_tomlkit_item(value)
+def format_long_value(value: Any, indent: str) -> str:
+    """Return a value as TOML, a list with a line for each element."""
+    if not isinstance(value, list) or len(value) < 2:
+        return keys.format_toml_value(value)
+    return "".join(["[\n", *(f"{indent}    {keys.format_toml_value(item)},\n" for item in value), f"{indent}]"])
 
 
-def _replace_differing_parts(node: Any, name: Any, value: Any) -> None:
-    """Replace a value; of tables and lists only what differs, so that comments between the rest stay."""
-    old: Any = node[name]
-    if isinstance(value, dict) and isinstance(old, dict):
-        for part in [part for part in old if part not in value]:
-            del old[part]
-        for part, item in value.items():
+def _replace_parts(node: Any, name: Any, old: Any, new: Any) -> None:
+    """Replace what ``node`` holds; of tables and lists only what differs, so that comments between the rest stay."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        for part in old:
+            if part not in new:
+                del node[name][part]
+        for part, item in new.items():
             if part not in old:
-                old[part] = _build_tomlkit_item(item)
-            elif keys.format_toml_value(old[part].unwrap()) != keys.format_toml_value(item):
-                _replace_differing_parts(old, part, item)
-    elif isinstance(value, list) and isinstance(old, list):
-        plain: Any = old
-        from difflib import SequenceMatcher
-
-        before, after = [keys.format_toml_value(item) for item in plain.unwrap()], [keys.format_toml_value(item) for item in value]
-        for tag, first, last, start, end in reversed(SequenceMatcher(None, before, after, False).get_opcodes()):
-            if tag == "equal":
-                continue
-            same_size = last - first == end - start
-            if not same_size:
-                for place in range(last - 1, first - 1, -1):
-                    del old[place]
-            for step, item in enumerate(value[start:end]):
-                if same_size:
-                    old[first + step] = _build_tomlkit_item(item)
-                else:
-                    old.insert(first + step, _build_tomlkit_item(item))
+                node[name][part] = _build_item(item)
+            elif not values.is_same_typed_value(old[part], item):
+                _replace_parts(node[name], part, old[part], item)
+    elif isinstance(new, list) and isinstance(old, list):
+        _replace_elements(node[name], old, new)
     else:
-        node[name] = _build_tomlkit_item(value)
+        node[name] = _build_item(new)
 
 
-def _build_tomlkit_item(value: Any) -> Any:
+def _replace_elements(node: Any, old: list[Any], new: list[Any]) -> None:
+    """Replace the elements that differ, in place where as many come as go."""
+    runs = find_differing_runs([*map(keys.format_toml_value, old)], [*map(keys.format_toml_value, new)])
+    moves = sum((first < end) + stop - start for first, end, start, stop in runs if end - first != stop - start)
+    if moves * len(old) > _MAX_STEPS:
+        raise ValueError
+    for first, end, start, stop in reversed(runs):
+        in_place = end - first == stop - start
+        if not in_place:
+            del node[first:end]
+        for place, item in enumerate(new[start:stop], first):
+            if in_place:
+                node[place] = _build_item(item)
+            else:
+                node.insert(place, _build_item(item))
+
+
+def _build_item(value: Any) -> Any:
+    return _parse_value(keys.format_toml_value(value))["v"]
+
+
+def _parse_value(source: str) -> Any:
     import tomlkit
 
-    return tomlkit.parse(f"v = {keys.format_toml_value(value)}\n")["v"]
+    return tomlkit.parse(f"v = {source}\n")

@@ -6,27 +6,19 @@ either side is lost: it is in the result, or its path is in a clash.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.edit.paths import MISSING, assign_at_path, find_at_path
+from npuprof.edit.paths import MISSING, PathChange, find_at_path
+from npuprof.edit.sequences import find_differing_runs
 from npuprof.model import SECTIONS, Path, Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Lists of ``[profile]`` in whose elements order means nothing.
 _SETS = ("unset", "locked", "products")
-
-
-class MergeStep(Record):
-    """What theirs brings to ours: a value at a path of ours, or MISSING. ``theirs`` is its path in their text."""
-
-    path: Path
-    value: Any
-    theirs: Path
 
 
 class Clash(Record):
@@ -47,7 +39,7 @@ class Merge:
     """
 
     def __init__(self, base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any], forced: Sequence[Path] = ()) -> None:
-        self.steps: list[MergeStep] = []
+        self.steps: list[PathChange] = []
         self.clashes: list[Clash] = []
         self.guessed = False
         self._forced = frozenset(forced)
@@ -55,9 +47,9 @@ class Merge:
             self._merge_node((name,), (name,), *(side.get(name, MISSING) for side in (base, ours, theirs)))
 
     def _merge_node(self, path: Path, there: Path, base: Any, ours: Any, theirs: Any) -> None:
-        if _is_same_value(ours, theirs):
+        if values.is_same_typed_value(ours, theirs):
             return
-        if path in self._forced and not _is_same_value(theirs, base):
+        if path in self._forced and not values.is_same_typed_value(theirs, base):
             self.clashes.append(Clash(path, base, ours, theirs, there))
         elif path == ("override",):
             self._merge_overrides(base, ours, theirs)
@@ -65,10 +57,10 @@ class Merge:
             below = base if isinstance(base, dict) else {}
             for name in dict.fromkeys((*ours, *theirs)):
                 self._merge_node((*path, name), (*there, name), *(side.get(name, MISSING) for side in (below, ours, theirs)))
-        elif _is_same_value(theirs, base):
+        elif values.is_same_typed_value(theirs, base):
             return
-        elif _is_same_value(ours, base):
-            self.steps.append(MergeStep(path, theirs, there))
+        elif values.is_same_typed_value(ours, base):
+            self.steps.append(PathChange(path, theirs, there))
         else:
             self._merge_changed_twice(path, there, base, ours, theirs)
 
@@ -89,8 +81,8 @@ class Merge:
             merged = MISSING
         if merged is MISSING:
             self.clashes.append(Clash(path, base, ours, theirs, there))
-        elif not _is_same_value(merged, ours):
-            self.steps.append(MergeStep(path, merged, there))
+        elif not values.is_same_typed_value(merged, ours):
+            self.steps.append(PathChange(path, merged, there))
 
     def _merge_list(self, path: Path, base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:
         if _is_unordered_list(path):
@@ -103,7 +95,7 @@ class Merge:
     def _merge_overrides(self, base: Any, ours: Any, theirs: Any) -> None:
         """Merge override blocks: those with one match are the same block; their order counts."""
         path = ("override",)
-        if _is_same_value(theirs, base):
+        if values.is_same_typed_value(theirs, base):
             return
         sides = [_index_override_blocks(side) for side in (base, ours, theirs)]
         if None in sides:
@@ -116,37 +108,37 @@ class Merge:
         if moved or fresh != sorted(fresh, reverse=True):
             self._take_whole_overrides(base, ours, theirs)
             return
-        others, first = list(other), len(self.clashes)
+        others, first = {mark: number for number, mark in enumerate(other)}, len(self.clashes)
         gone: list[int] = []
-        new: list[MergeStep] = []
+        new: list[PathChange] = []
         for place, (mark, block) in enumerate(mine.items()):
             before = below.get(mark, MISSING)
             if mark in other:
-                self._merge_node((*path, place), (*path, others.index(mark)), before, block, other[mark])
-            elif _is_same_value(before, block):
+                self._merge_node((*path, place), (*path, others[mark]), before, block, other[mark])
+            elif values.is_same_typed_value(before, block):
                 gone.append(place)
             elif before is not MISSING:
                 self.clashes.append(Clash((*path, place), before, block, MISSING, path))
         for mark in (mark for mark in others if mark not in mine):
-            there = (*path, others.index(mark))
+            there = (*path, others[mark])
             if mark not in below:
-                new.append(MergeStep((*path, len(mine) + len(new)), other[mark], there))
-            elif not _is_same_value(below[mark], other[mark]):
+                new.append(PathChange((*path, len(mine) + len(new)), other[mark], there))
+            elif not values.is_same_typed_value(below[mark], other[mark]):
                 self.clashes.append(Clash((*path, len(mine)), below[mark], MISSING, other[mark], there))
-        self.steps += [*new, *(MergeStep((*path, place), MISSING, path) for place in reversed(gone))]
+        self.steps += [*new, *(PathChange((*path, place), MISSING, path) for place in reversed(gone))]
         size = len(mine) + len(new) - len(gone)
         for index, clash in enumerate(self.clashes[first:], first):  # places in what the steps leave
             place = clash.path[1]
             if place == len(mine):
                 place, size = size, size + 1
             else:
-                place -= sum(other < place for other in gone)
+                place -= bisect_left(gone, place)
             self.clashes[index] = clash._replace(path=(*path, place, *clash.path[2:]))
 
     def _take_whole_overrides(self, base: Any, ours: Any, theirs: Any) -> None:
         path = ("override",)
-        if _is_same_value(ours, base):
-            self.steps.append(MergeStep(path, theirs, path))
+        if values.is_same_typed_value(ours, base):
+            self.steps.append(PathChange(path, theirs, path))
         else:
             self.clashes.append(Clash(path, base, ours, theirs, path))
 
@@ -158,10 +150,6 @@ def find_setting_key(path: Path) -> str:
     elif path[:1] == ("override",):
         path = path[2:]
     return keys.format_full_key(path[0], path[1]) if len(path) == 2 and path[0] in SECTIONS else ""
-
-
-def _is_same_value(left: Any, right: Any) -> bool:
-    return left is right or (MISSING not in (left, right) and values.is_same_typed_value(left, right))
 
 
 def _is_unordered_list(path: Path) -> bool:
@@ -185,10 +173,9 @@ def _merge_text_forms(key: str, base: Any, ours: Any, theirs: Any) -> Any:
     inner = Merge(below, mine, other)
     if inner.clashes:
         return MISSING
-
     merged: dict[str, Any] = mine
     for step in inner.steps:
-        assign_at_path(merged, step.path, step.value)
+        step.make(merged)
     value = find_at_path(merged, (section, name))
     if value is MISSING or structure.faults(value):
         return MISSING
@@ -206,13 +193,13 @@ def _index_override_blocks(side: Any) -> dict[str, Any] | None:
     if not isinstance(side, list) or not all(isinstance(block, dict) for block in side):
         return None
     found: dict[str, Any] = {}
+    counts: Counter[str] = Counter()
     for block in side:
         match = block.get("match")
         ordered = dict(sorted(match.items())) if isinstance(match, dict) else match
-        mark, count = _identify_value(ordered) if ordered is not None else "", 0
-        while f"{mark} {count}" in found:
-            count += 1
-        found[f"{mark} {count}"] = block
+        mark = _identify_value(ordered) if ordered is not None else ""
+        found[f"{mark} {counts[mark]}"] = block
+        counts[mark] += 1
     return found
 
 
@@ -227,20 +214,13 @@ class _Hunks:
     """How one side turned a list into another: what came before each element, and what each element became."""
 
     def __init__(self, base: list[str], side: list[str], items: list[Any]) -> None:
-        from difflib import SequenceMatcher
-
         self.before: dict[int, list[Any]] = {}
-        self.became: dict[int, list[Any] | None] = {}
-        for tag, first, last, start, end in SequenceMatcher(None, base, side, False).get_opcodes():
-            if tag == "insert":
-                self.before[first] = items[start:end]
-            elif tag == "delete":
-                self.became.update(dict.fromkeys(range(first, last)))
-            elif tag == "replace":
-                for step in range(last - first):
-                    self.became[first + step] = items[start + step : start + step + 1] or None
-                if end - start > last - first:
-                    self.before[last] = items[start + last - first : end]
+        self.became: dict[int, list[Any]] = {}
+        for first, last, start, end in find_differing_runs(base, side):
+            for step in range(last - first):
+                self.became[first + step] = items[start + step : min(start + step + 1, end)]
+            if end - start > last - first:
+                self.before[last] = items[start + last - first : end]
 
 
 def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> tuple[Any, bool]:
@@ -259,18 +239,17 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
             if not all(isinstance(item, (str, list, dict)) for item in (*first, *second)):
                 return MISSING, False
             guessed = True
-            second = [item for item in second if _identify_value(item) not in map(_identify_value, first)]
+            known = set(map(_identify_value, first))
+            second = [item for item in second if _identify_value(item) not in known]
         elif first:
             second = []
         merged += first + second
         if place == len(base):
             break
         changed = [side.became[place] for side in (mine, other) if place in side.became]
-        if len(changed) == 2 and list(map(_identify_value, changed[0] or ())) != list(map(_identify_value, changed[1] or ())):
+        if len(changed) == 2 and list(map(_identify_value, changed[0])) != list(map(_identify_value, changed[1])):
             return MISSING, False
-        merged += (changed[0] or []) if changed else [base[place]]
-    most = [side.count for side in marks[1:]]
-    result = list(map(_identify_value, merged))
-    if any(result.count(mark) > max(count(mark) for count in most) for mark in result):
+        merged += changed[0] if changed else [base[place]]
+    if Counter(map(_identify_value, merged)) - (Counter(marks[1]) | Counter(marks[2])):
         return MISSING, False  # both moved one element, to different places
     return merged, guessed

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof import edit
 from npuprof.catalog import values
-from npuprof.edit import PathChange, layout
-from npuprof.edit.merge import Merge, MergeStep
-from npuprof.edit.paths import MISSING
-from npuprof.model import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from npuprof.model import Path
+from npuprof.edit.merge import Merge
+from npuprof.edit.paths import MISSING, PathChange
+from npuprof.edit.sequences import find_differing_runs
+from npuprof.edit.statements import Statements, find_line_ending, set_line_endings, split_lines
+from npuprof.model import Path, Record
 
 
 class Merged(Record):
@@ -33,27 +29,14 @@ def merge_texts(base: str, ours: str, theirs: str, forced: Sequence[Path] = (), 
 
     Raises NpuprofError where the change cannot be made to the text, TOMLDecodeError for text that is no TOML.
     """
-    below, mine, other = (text.replace("\r\n", "\n") for text in (base, ours, theirs))
-    merge = Merge(tomllib.loads(below), tomllib.loads(mine), tomllib.loads(other), forced)
-    donor = layout.parse_statements(_end_with_newline(other))
-    plain = {row.text.strip() for row in donor if row.kind == "comment"}
-
-    def is_stale_comment(line: str) -> bool:
-        return line not in plain
-
-    def build_path_change(step: MergeStep, value: Any) -> PathChange:
-        rows = donor if step.theirs == step.path else None
-        return PathChange(step.path, value, _move_override_rows(donor, step) if rows is None else rows, is_stale_comment)
-
-    clean = edit.apply_changes(mine, [build_path_change(step, step.value) for step in merge.steps])
-    clean = _merge_comments(below, mine, other, clean)
+    merge = Merge(tomllib.loads(base), tomllib.loads(ours), tomllib.loads(theirs), forced)
+    clean = _merge_comments(base, ours, theirs, edit.apply_changes(ours, merge.steps, theirs))
     text = clean
     if merge.clashes:
         order = sorted(merge.clashes, key=lambda clash: _removal_sort_key(clash.path, clash.theirs))
-        steps = [MergeStep(clash.path, clash.theirs, clash.there) for clash in order]
-        rival = edit.apply_changes(clean, [build_path_change(step, step.value) for step in steps])
+        rival = edit.apply_changes(clean, [PathChange(clash.path, clash.theirs, clash.there) for clash in order], theirs)
         text = format_conflicts(clean, rival, size)
-    return Merged(layout.keep_line_endings(ours, text), merge, tomllib.loads(clean), clean)
+    return Merged(text, merge, tomllib.loads(clean), clean)
 
 
 def _removal_sort_key(path: Path, value: Any) -> tuple[bool, int]:
@@ -62,92 +45,39 @@ def _removal_sort_key(path: Path, value: Any) -> tuple[bool, int]:
     return gone, -path[-1] if gone else 0
 
 
-def _end_with_newline(text: str) -> str:
-    return text if text.endswith("\n") or not text else text + "\n"
-
-
-def _move_override_rows(donor: list[layout.Statement], step: MergeStep) -> list[layout.Statement] | None:
-    """Return the statements of their override as they would stand at its place in ours."""
-    size = len(step.theirs)
-    if step.value is MISSING or step.theirs[:1] != ("override",) or size < 2 or len(step.path) < 2:
-        return None
-    old, new = step.theirs[:2], step.path[:2]
-    found = []
-    for row in donor:
-        path, table = (new + side[2:] if side[:2] == old else side if side[:1] != ("override",) else () for side in (row.path, row.table))
-        found.append(layout.Statement(row.kind, row.text, path, table, row.value))
-    return found
-
-
 def _merge_comments(base: str, ours: str, theirs: str, result: str) -> str:
     """Take over what theirs did to the comments beside and above a statement that ours left alone."""
-    before, mine, other = (_index_comments(text) for text in (base, ours, theirs))
-    rows = layout.parse_statements(_end_with_newline(result))
-    wanted = {
-        path: remark for path, remark in other.items() if path in before and remark != before[path] and mine.get(path) == before[path]
-    }
-    done: list[layout.Statement] = []
-    for index, row in enumerate(rows):
-        if row.kind in ("header", "pair") and row.path in wanted and _find_row_comments(rows, index) == before[row.path]:
-            above, beside = wanted[row.path]
-            first = layout.find_lead_start(rows, index)
-            del done[len(done) - (index - first) :]
-            done += [layout.Statement("comment", f"{row.indent}{line}\n") for line in above]
-            end = _find_value_end(row)
-            row.text = row.text[:end].rstrip(" \t") + beside + "\n"
-        done.append(row)
-    text = layout.join_statements(done)
-    return text if result.endswith("\n") else text.removesuffix("\n")
+    before, mine, other = (_index_comments(Statements(set_line_endings(text, "\n"))) for text in (base, ours, theirs))
+    newline = find_line_ending(result)
+    rows = Statements(result)
+    for path, remark in _index_comments(rows).items():
+        if path in other and other[path] != remark == before.get(path) == mine.get(path):
+            row, (above, beside) = rows.at[path], other[path]
+            row.comments = "".join(f"{row.indent}{line}{newline}" for line in above)
+            row.text = row.text[: row.end].rstrip(" \t") + beside + row.text[len(row.text.rstrip("\r\n")) :]
+    return str(rows)
 
 
-def _index_comments(text: str) -> dict[Path, tuple[tuple[str, ...], str]]:
-    rows = layout.parse_statements(_end_with_newline(text))
+def _index_comments(rows: Statements) -> dict[Path, tuple[list[str], str]]:
+    """Return the comment lines above each statement, and what follows it; those of overrides differ in number from side to side."""
     return {
-        row.path: _find_row_comments(rows, index)
-        for index, row in enumerate(rows)
-        if row.kind in ("header", "pair") and row.path[:1] != ("override",)  # their numbers differ from side to side
+        row.path: ([line.strip() for line in split_lines(row.comments)], row.text[row.end :].rstrip("\r\n"))
+        for row in rows
+        if row.path[0] != "override"
     }
-
-
-def _find_row_comments(rows: list[layout.Statement], index: int) -> tuple[tuple[str, ...], str]:
-    """Return the comment lines above a statement, and what follows its value."""
-    row = rows[index]
-    above = tuple(line.text.strip() for line in rows[layout.find_lead_start(rows, index) : index])
-    return above, row.text[_find_value_end(row) :].rstrip("\n")
-
-
-def _find_value_end(row: layout.Statement) -> int:
-    """Return where the value of a pair ends, or the brackets of a header."""
-    if row.kind == "pair":
-        return row.value[1]
-    try:
-        tomllib.loads(row.text)
-    except tomllib.TOMLDecodeError:
-        return len(row.text.rstrip())
-    place = row.text.rfind("]")
-    while True:  # a comment may hold brackets too
-        shorter = row.text.rfind("]", 0, place)
-        if shorter < 0:
-            return place + 1
-        try:
-            tomllib.loads(row.text[: shorter + 1])
-        except tomllib.TOMLDecodeError:
-            return place + 1
-        place = shorter
 
 
 def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
     """Return two texts as one: lines that differ stand between conflict markers, ours first."""
-    from difflib import SequenceMatcher
-
-    mine, other = _end_with_newline(ours).splitlines(keepends=True), _end_with_newline(theirs).splitlines(keepends=True)
+    newline = find_line_ending(ours)
+    mine, other = (split_lines(text + newline * bool(text and text[-1] != "\n")) for text in (ours, theirs))
     found: list[str] = []
-    for tag, first, last, start, end in SequenceMatcher(None, mine, other, False).get_opcodes():
-        if tag == "equal":
-            found += mine[first:last]
-        else:
-            found += ["<" * size + " ours\n", *mine[first:last], "=" * size + "\n", *other[start:end], ">" * size + " theirs\n"]
-    return "".join(found)
+    done = 0
+    for first, last, start, end in find_differing_runs(mine, other):
+        found += [*mine[done:first], "<" * size + f" ours{newline}", *mine[first:last], "=" * size + newline]
+        found += [*other[start:end], ">" * size + f" theirs{newline}"]
+        done = last
+    return "".join(found + mine[done:])
 
 
 def split_conflicts(text: str) -> tuple[str, str] | None:
@@ -158,7 +88,7 @@ def split_conflicts(text: str) -> tuple[str, str] | None:
     found: tuple[list[str], list[str]] = ([], [])
     state = ""
     whole = 0
-    for line in text.splitlines(keepends=True):
+    for line in split_lines(text):
         mark, _, label = line.rstrip("\r\n").partition(" ")
         kind = mark[:1] if len(mark) >= 7 and mark == mark[:1] * len(mark) else ""
         if not state and kind == "<" and label:

@@ -10,16 +10,11 @@ from typing import Any
 
 from npuprof import edit
 from npuprof.catalog import condition, load_built_part, releases, values
-from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.edit import layout
-from npuprof.model import Finding, Path, Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.document.profile import Profile
-    from npuprof.model import Origin
-    from npuprof.resolve.config import Config
+from npuprof.document.profile import Profile
+from npuprof.edit.paths import MISSING, PathChange, find_at_path
+from npuprof.model import Finding, Origin, Path, Record
+from npuprof.resolve.config import Config
 
 
 class Step(Record):
@@ -70,37 +65,42 @@ def load_migration_steps(release: str) -> list[Step]:
 
 def migrate_profile(profile: Profile, config: Config, release: str) -> Migration:
     """Return the text of a profile moved to a release. ``config`` is the profile resolved. Raises NpuprofError."""
-    text = profile.document.text
     made: list[MadeStep] = []
+    changes: list[PathChange] = []
     findings: list[Finding] = []
     gone: set[tuple[Path, str]] = set()
     data = profile.document.data
     bases: list[Path] = [(), *((("override", number)) for number in range(len(data.get("override", []))))]
-    for step in load_migration_steps(release):
+    steps = load_migration_steps(release)
+    for step in steps:
+        hindrance = None  # the same for the preset and its overrides
         for base in bases:
-            table = edit.find_at_path(data, (*base, "options"))
-            if not isinstance(table, dict) or step.option not in table:
+            table = find_at_path(data, (*base, "options"))
+            if not isinstance(table, dict) or step.option not in table or (base, step.option) in gone:
                 continue
-            if (base, step.option) in gone or condition.evaluate_condition(
-                step.when, _build_setting_lookup(table, config, _find_overruled_key(step, config))
-            ) is not True:
+            if not _is_step_due(step, table, config):
                 continue
             path: Path = (*base, "options", step.option)
-            certain = _is_step_certain(step, config, base, data)
-            hindrance = _find_hindrance(step, release, bases, data, config) if certain else ""
-            done = _apply_step(text, step, path, table, config) if certain and not hindrance else None
+            done, stopped = None, ""
+            if _is_step_certain(step, config, base, data):
+                hindrance = stopped = _find_hindrance(step, steps, bases, data, config) if hindrance is None else hindrance
+                done = None if stopped else _find_step_changes(step, path, table)
             if done is None:
-                findings.append(_build_decision_finding(step, profile.origin(*path), profile.name, hindrance))
+                findings.append(_build_decision_finding(step, profile.origin(*path), profile.name, stopped))
             else:
-                text, change = done
-                made.append(change)
+                changes += done
+                made.append(MadeStep(step, path, table[step.option], None if done[0].value is MISSING else done[0].value))
                 gone |= {(base, step.option)} if step.to else set()
         findings += _check_inherited_value(step, profile, config)
     findings += _check_unset_and_locked(profile, made)
     findings += _check_changed_defaults(config, release)
-    if made or profile.table.get("cann"):
-        text = _update_cann_range(text, profile, config, release, made)
-    return Migration(text, tuple(made), tuple(findings))
+    changes += _find_range_change(profile, config, release, made)
+    return Migration(edit.apply_changes(profile.document.text, changes), tuple(made), tuple(findings))
+
+
+def _is_step_due(step: Step, table: dict[str, Any], config: Config) -> bool:
+    lookup = _build_setting_lookup(table, config, _find_overruled_key(step, config))
+    return condition.evaluate_condition(step.when, lookup) is True
 
 
 def _find_overruled_key(step: Step, config: Config) -> str:
@@ -128,12 +128,12 @@ def _is_step_certain(step: Step, config: Config, base: Path, data: dict[str, Any
         return False
     if not step.scenarios:
         return True
-    match = edit.find_at_path(data, (*base, "match", "scenario")) if base else None
+    match = find_at_path(data, (*base, "match", "scenario")) if base else None
     scenario = match if isinstance(match, str) else config.scenario
     return scenario in step.scenarios
 
 
-def _find_hindrance(step: Step, release: str, bases: list[Path], data: dict[str, Any], config: Config) -> str:
+def _find_hindrance(step: Step, steps: list[Step], bases: list[Path], data: dict[str, Any], config: Config) -> str:
     """Return what else in the file keeps a key from getting its new name: it does so everywhere, or nowhere."""
     if step.action not in ("rename", "modes"):
         return ""
@@ -141,12 +141,10 @@ def _find_hindrance(step: Step, release: str, bases: list[Path], data: dict[str,
         set_there = step.option in parent.document.data.get("options", {})
         if set_there and step.option not in config.lineage[-1].table.get("unset", ()):
             return f"{parent.name} sets it too and has to be migrated first"
-    ways = [
-        other for other in load_migration_steps(release) if (other.option, other.to, other.action) == (step.option, step.to, step.action)
-    ]
+    ways = [other for other in steps if (other.option, other.to, other.action) == (step.option, step.to, step.action)]
     for base in bases:
         where = "an override" if base else "the preset"
-        block = edit.find_at_path(data, base) if base else data
+        block = find_at_path(data, base) if base else data
         table = block.get("options", {})
         if not isinstance(table, dict):
             continue
@@ -162,68 +160,31 @@ def _find_hindrance(step: Step, release: str, bases: list[Path], data: dict[str,
 
 
 def _does_step_fit(step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config) -> bool:
-    if (
-        not _is_step_certain(step, config, base, data)
-        or condition.evaluate_condition(step.when, _build_setting_lookup(table, config, _find_overruled_key(step, config))) is not True
-    ):
+    if not _is_step_certain(step, config, base, data) or not _is_step_due(step, table, config):
         return False
     return step.action == "rename" or "optypelist_for_implmode" in table
 
 
-def _apply_step(text: str, step: Step, path: Path, table: dict[str, Any], config: Config) -> tuple[str, MadeStep] | None:
-    """Return the text with one step made, None where it cannot be."""
+def _find_step_changes(step: Step, path: Path, table: dict[str, Any]) -> list[PathChange] | None:
+    """Return one step as changes, what takes the place of the old value first; None where it cannot be made."""
     old = table[step.option]
     if step.action == "drop":
-        return edit.apply_changes(text, [edit.PathChange(path, edit.MISSING)]), MadeStep(step, path, old, None)
+        return [PathChange(path, MISSING)]
     if step.action == "modes":
-        return _apply_modes_step(text, step, path, table)
-    mark = str(old).lower() if isinstance(old, bool) else str(old)
+        return _find_mode_changes(step, path, table)
     known = dict(step.values)
-    if mark not in known:
-        return None
-    new = known[mark]
-    if step.action == "set":
-        return edit.apply_changes(text, [edit.PathChange(path, new)]), MadeStep(step, path, old, new)
-    return rename_toml_key(text, path, step.to, new), MadeStep(step, path, old, new)
+    mark = str(old).lower() if isinstance(old, bool) else str(old)
+    return [PathChange(path, known[mark], (), step.to if step.action == "rename" else "")] if mark in known else None
 
 
-def _apply_modes_step(text: str, step: Step, path: Path, table: dict[str, Any]) -> tuple[str, MadeStep] | None:
+def _find_mode_changes(step: Step, path: Path, table: dict[str, Any]) -> list[PathChange] | None:
     listed = values.parse_structured_value("optypelist_for_implmode", table.get("optypelist_for_implmode"))
     if isinstance(listed, str):
         listed = [name.strip() for name in listed.split(",")]
     if not isinstance(listed, list) or not listed:
         return None  # the other half is inherited
     new = {"ByOpType": dict.fromkeys(map(str, listed), table[step.option])}
-    other = (*path[:-1], "optypelist_for_implmode")
-    changes = [edit.PathChange(other, edit.MISSING)]
-    return edit.apply_changes(rename_toml_key(text, path, step.to, new), changes), MadeStep(step, path, table[step.option], new)
-
-
-def rename_toml_key(text: str, path: Path, name: str, value: Any) -> str:
-    """Return the text with a key renamed where it stands and given a value; comments beside it stay."""
-    import tomllib
-
-    plain = text.replace("\r\n", "\n")
-    rows = layout.parse_statements(plain)
-    expected = tomllib.loads(plain)
-    edit.assign_at_path(expected, path, edit.MISSING)
-    edit.assign_at_path(expected, (*path[:-1], name), value)
-    for row in rows:
-        if row.kind == "pair" and row.path == path:
-            start, end = row.value
-            head = row.text[:start]
-            place = head.rfind(str(path[-1]))
-            spelled = head[place:].replace(str(path[-1]), keys.format_key_segment(name), 1) if place >= 0 else ""
-            row.text = f"{head[:place]}{spelled}{keys.format_toml_value(value)}{row.text[end:]}"
-            joined = layout.join_statements(rows)
-            try:
-                good = bool(spelled) and edit.is_same_document(tomllib.loads(joined), expected)
-            except tomllib.TOMLDecodeError:
-                good = False
-            if good:
-                return joined.replace("\n", "\r\n") if "\r\n" in text else joined
-    changes = [edit.PathChange(path, edit.MISSING), edit.PathChange((*path[:-1], name), value)]
-    return edit.apply_changes(text, changes)
+    return [PathChange(path, new, (), step.to), PathChange((*path[:-1], "optypelist_for_implmode"), MISSING)]
 
 
 def _build_decision_finding(step: Step, origin: Origin | None, name: str, hindrance: str = "") -> Finding:
@@ -254,9 +215,10 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
 def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile]) -> list[Finding]:
     """Return the places where presets that extend the migrated one still use a key that has another name there now."""
     found = []
+    steps = {change.step.option: change.step for change in made if change.step.to}
     for heir in heirs:
         blocks = [((), heir.document.data), *((("override", n), block) for n, block in enumerate(heir.document.data.get("override", [])))]
-        for step in {change.step.option: change.step for change in made if change.step.to}.values():
+        for step in steps.values():
             for base, block in blocks:
                 table = block.get("options", {})
                 if isinstance(table, dict) and step.option in table:
@@ -275,14 +237,15 @@ def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile]) -> list[Findin
 def _check_unset_and_locked(profile: Profile, made: list[MadeStep]) -> list[Finding]:
     """Return the places where ``unset`` and ``locked`` name a key that was renamed."""
     found = []
+    steps = {change.step.option: change.step for change in made}
     for name in ("unset", "locked"):
         for index, key in enumerate(profile.table.get(name, ())):
-            for step in {change.step.option: change.step for change in made}.values():
-                if key == step.option:
-                    what = f"{step.rule}: {name} names {key}, which became {step.to or 'nothing'}"
-                    why = "A key that is not set any more cannot be cleared or locked."
-                    origin = profile.origin("profile", name, index)
-                    found.append(Finding("NP511", "warning", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
+            step = steps.get(key) if isinstance(key, str) else None
+            if step is not None:
+                what = f"{step.rule}: {name} names {key}, which became {step.to or 'nothing'}"
+                why = "A key that is not set any more cannot be cleared or locked."
+                origin = profile.origin("profile", name, index)
+                found.append(Finding("NP511", "warning", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
     return found
 
 
@@ -303,18 +266,18 @@ def _check_changed_defaults(config: Config, release: str) -> list[Finding]:
     return found
 
 
-def _update_cann_range(text: str, profile: Profile, config: Config, release: str, made: list[MadeStep]) -> str:
-    """Return the text with ``cann`` such that it holds the release, and none that does not know what is set now."""
+def _find_range_change(profile: Profile, config: Config, release: str, made: list[MadeStep]) -> list[PathChange]:
+    """Return what makes ``cann`` hold the release, and none that does not know what is set now."""
     from npuprof import catalog
 
     spec = profile.table.get("cann")
     within = releases.find_releases_in_range(spec) if spec else None
     if not spec or within is None:
-        return text
-    came = [option for change in made if (option := catalog.find_option(change.step.to)) is not None]
+        return []
+    came = [option for name in {change.step.to for change in made} if (option := catalog.find_option(name)) is not None]
     unknown = any(option.states[releases.release_index(name)] == "." for option in came for name in within)
     if release in within and not unknown:
-        return text
+        return []
     upper = [clause.strip() for clause in spec.split(",") if clause.strip().startswith("<")]
     kept = [clause for clause in upper if release in (releases.find_releases_in_range(clause) or ())]
-    return edit.apply_changes(text, [edit.PathChange(("profile", "cann"), ",".join([f">={release}", *kept]))])
+    return [PathChange(("profile", "cann"), ",".join([f">={release}", *kept]))]

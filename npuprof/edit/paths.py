@@ -6,14 +6,33 @@ from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.model import Path
+from npuprof.model import Path, Record
 
 #: No value: what a change gives to a key that is to go, and what a missing key has.
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
+class PathChange(Record):
+    """A value to put at a path, or MISSING to take away what is there.
+
+    ``theirs`` is the path of the same in the text that what is new is copied from, its comments included; ``name`` is
+    another name for the key, to be given it where it stands.
+    """
+
+    path: Path
+    value: Any
+    theirs: Path = ()
+    name: str = ""
+
+    def make(self, data: Any) -> None:
+        """Make the change to plain data."""
+        if self.name:
+            assign_at_path(data, self.path, MISSING)
+        assign_at_path(data, (*self.path[:-1], self.name) if self.name else self.path, self.value)
+
+
 def assign_at_path(data: Any, path: Path, value: Any) -> None:
-    """Make the same change to plain data: tables on the way are made where they are missing."""
+    """Put a value into plain data, or take MISSING away; tables on the way are made where they are missing."""
     *way, last = path
     for part, below in zip(way, path[1:], strict=True):
         if isinstance(data, dict):
@@ -50,5 +69,5 @@ def is_same_document(left: dict[str, Any], right: dict[str, Any]) -> bool:
 def _prune_empty_tables(data: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in data.items() if value not in ({}, [])}
     if isinstance(kept.get("append"), dict):
-        kept["append"] = {name: value for name, value in kept["append"].items() if value != {}}
+        kept["append"] = {name: value for name, value in kept["append"].items() if value not in ({}, [])}
     return {name: value for name, value in kept.items() if value != {}}

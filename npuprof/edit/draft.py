@@ -1,0 +1,259 @@
+"""A text while it is edited: statements that go, values that change, and where what is new finds its place."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from typing import Any
+
+from npuprof.catalog import values
+from npuprof.document import keys
+from npuprof.edit.inline import format_long_value, rewrite_value
+from npuprof.edit.paths import MISSING, PathChange, find_at_path
+from npuprof.edit.statements import Statement, Statements, ends_with_blank, split_lines, starts_with_blank
+from npuprof.model import SECTIONS, Path
+
+#: The tables of a profile in the order in which new ones are put.
+_TABLE_ORDER = ("profile", "options", "append", *SECTIONS[1:], "override")
+_MAX_LINE_WIDTH = 123
+
+
+class Draft:
+    """The statements of a text, changed to say ``data``; what is new is copied from a donor where that says the same."""
+
+    def __init__(self, text: str, changes: Iterable[PathChange], newline: str, donor: str = "") -> None:
+        self.data = tomllib.loads(text)
+        self._changes: dict[Path, PathChange] = {}
+        for change in changes:
+            change.make(self.data)
+            self._changes[change.path] = change
+        self._newline = newline
+        self._donor = Statements(donor)
+        self._donor_data = tomllib.loads(donor)
+        self._donor_comments = (
+            {line.strip() for row in (*self._donor, self._donor.last) for line in split_lines(row.lead)} if donor else None
+        )
+        self._rows = Statements(text)
+        self._missing: list[tuple[Path, Any]] = []
+        self._fit_value((), tomllib.loads(text), self.data)
+        self._first_headers: dict[Path, Statement] = {}  # at or below a path
+        self._last_headers: dict[Path, Statement] = {}
+        self._last_pairs: dict[Path, Statement] = {}  # in a table
+        self._last_dotted: dict[Path, Statement] = {}  # with a key that leads through a path
+        for row in self._rows:
+            self._note_place(row)
+        for path, value in self._missing:
+            self._add_value(path, value)
+
+    def __str__(self) -> str:
+        return str(self._rows)
+
+    # -- what is there already ------------------------------------------------------------------------------------
+
+    def _fit_value(self, path: Path, old: Any, new: Any) -> bool:
+        """Make the statements at a path say ``new`` instead of ``old``; return whether any of them is left.
+
+        What has no place among them yet is noted as missing.
+        """
+        if values.is_same_typed_value(old, new):
+            return True
+        row = self._rows.at.get(path)
+        if row is not None and not row.header and new is not MISSING:
+            row.replace_value(rewrite_value(row.text[row.value : row.end], old, new))
+            return True
+        noted = len(self._missing)
+        if isinstance(old, dict) and isinstance(new, dict):
+            left = self._fit_table(path, old, new)
+        elif (*path, 0) in self._rows.at and _is_array_of_tables(new) and not (new and self._is_copied(path)):
+            left = self._fit_blocks(path, old, new)
+        else:
+            self._cut_statements(path, old)
+            self._missing += [(path, new)] if new is not MISSING else []
+            return False
+        if not left and len(path) > 1 + (path[:1] == ("append",)):
+            self._missing[noted:] = [(path, new)]  # a table is gone with the last of its dotted keys: it comes back as a whole
+        return left
+
+    def _fit_table(self, path: Path, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        left = path in self._rows.at
+        known = set(old)
+        for name, item in old.items():
+            row, change = self._rows.at.get((*path, name)), self._changes.get((*path, name))
+            other = change.name if change is not None and row is not None and not row.header else ""
+            if row is not None and other and other in new and other not in known:
+                row.rename_key(other)
+                row.replace_value(keys.format_toml_value(new[other]))
+                known.add(other)
+                left = True
+            else:
+                left = self._fit_value((*path, name), item, new.get(name, MISSING)) or left
+        self._missing += [((*path, name), item) for name, item in new.items() if name not in known]
+        return left
+
+    def _fit_blocks(self, path: Path, old: list[Any], new: list[Any]) -> bool:
+        """Make the tables of an array that are left say what those in ``new`` do; what is more of them is missing."""
+        kept = [number for number in range(len(old)) if not self._is_cut((*path, number))][: len(new)]
+        for number in {*range(len(old))}.difference(kept):
+            self._cut_statements((*path, number), old[number])
+        for number, block in zip([*kept, *range(len(old), len(old) + len(new) - len(kept))], new, strict=True):
+            if number < len(old):
+                self._fit_value((*path, number), old[number], block)
+            else:
+                self._missing.append(((*path, number), block))
+        return bool(kept)
+
+    def _is_cut(self, path: Path) -> bool:
+        return path in self._changes and self._changes[path].value is MISSING
+
+    def _is_copied(self, path: Path) -> bool:
+        return path in self._changes and bool(self._changes[path].theirs)
+
+    def _cut_statements(self, path: Path, old: Any) -> None:
+        """Take out the statements at and below a path; the comments above them stay, unless they are not in the donor."""
+        gone = list(self._rows.find_statements(path, old))
+        for row in gone:
+            if not row.header and row.table[: len(path)] == path:
+                row.lead = ""
+            elif self._donor_comments is not None:
+                row.comments = "".join(line for line in split_lines(row.comments) if line.strip() in self._donor_comments)
+        for row in gone:
+            self._rows.remove(row)
+
+    # -- what is new ----------------------------------------------------------------------------------------------
+
+    def _note_place(self, row: Statement) -> None:
+        for end in range(len(row.table) + 1, len(row.path)):
+            self._last_dotted[row.path[:end]] = row
+        if row.header:
+            for end in range(1, len(row.path) + 1):
+                self._first_headers.setdefault(row.path[:end], row)
+                self._last_headers[row.path[:end]] = row
+        else:
+            self._last_pairs[row.table] = row
+
+    def _add_value(self, path: Path, value: Any) -> None:
+        """Put what is new where its like stands: behind the last pair of its table, or as a table of its own."""
+        there = self._find_source(path, value)
+        if there and (rows := self._copy_tables(there, path, value)):
+            self._add_tables(rows)
+        elif path == ("append",) and isinstance(value, dict):
+            for name, item in value.items():
+                self._add_value((*path, name), item)
+        elif len(path) == 1 and value and _is_array_of_tables(value):
+            for number, item in enumerate(value):
+                self._add_value((*path, number), item)
+        elif isinstance(path[-1], int):
+            self._add_tables(self._make_table(path, value))
+        else:
+            depth = next(
+                end
+                for end in range(len(path) - 1, -1, -1)
+                if not end or path[:end] in self._first_headers or path[:end] in self._last_dotted
+            )
+            section = 2 if path[0] == "append" and (len(path) > 2 or isinstance(value, dict)) else 1
+            within = depth >= section or path[:depth] in self._rows.at or (len(path) <= section and not isinstance(value, dict))
+            for part in reversed(path[depth + 1 if within else section :]):
+                value = {part: value}
+            if within:
+                self._add_pair(path[:depth], path[depth], value, there)
+            else:
+                self._add_tables(self._make_table(path[:section], value))
+
+    def _add_pair(self, parent: Path, name: Any, value: Any, there: Path) -> None:
+        head = self._rows.at.get(parent)
+        if parent and head is None and parent not in self._last_dotted:  # it has tables, and is none itself
+            self._add_tables(self._make_table(parent, {name: value}))
+            return
+        last = place = self._last_dotted[parent] if parent and head is None else self._last_pairs.get(parent) or head or self._rows.first
+        table = parent if head else last.table
+        row = Statement(self._format_pair(last.indent, (*parent[len(table) :], name), value), (*parent, name), table)
+        source = self._donor.at.get(there)
+        if source is not None and source.table == there[:-1] and table == parent:
+            row.text, row.lead = source.text, source.comments
+            place = self._find_sibling(source, parent) or place
+        self._rows.insert(row, place)
+        if place is last:
+            self._note_place(row)
+
+    def _add_tables(self, rows: list[Statement]) -> None:
+        """Put tables before their sub-tables, else behind their like, else where their section goes; blank lines around."""
+        path = rows[0].path
+        near = next((self._last_headers[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._last_headers), None)
+        if path in self._first_headers or near is None:
+            below = self._first_headers.get(path) or self._find_later_section(path)
+            lower = below.comments if below.header else ""
+        else:
+            below = self._last_pairs.get(near.path, near).following
+            lower = below.lead
+        upper = below.lead.removesuffix(lower)
+        if (upper or below.preceding is not self._rows.first) and not ends_with_blank(upper):
+            upper += self._newline
+        if (lower or below is not self._rows.last) and not starts_with_blank(lower):
+            lower = self._newline + lower
+        rows[0].lead, below.lead = upper + rows[0].lead, lower
+        for row in rows:
+            self._rows.insert(row, below.preceding)
+            self._note_place(row)
+
+    def _find_later_section(self, path: Path) -> Statement:
+        """Return the first header of a section that comes after the one of a path, or the end."""
+        if path[0] not in _TABLE_ORDER:
+            return self._rows.last
+        earlier = _TABLE_ORDER[: _TABLE_ORDER.index(path[0]) + 1]
+        return next((row for row in self._rows if row.header and row.path[0] not in earlier), self._rows.last)
+
+    def _make_table(self, path: Path, value: dict[str, Any]) -> list[Statement]:
+        many = 1 + isinstance(path[-1], int)
+        head = Statement(f"{'[' * many}{_format_dotted_key(path)}{']' * many}{self._newline}", path, path, True)
+        return [head, *(Statement(self._format_pair("", (name,), item), (*path, name), path) for name, item in value.items())]
+
+    def _format_pair(self, indent: str, key: Path, value: Any) -> str:
+        """Return a statement: on one line, or a long list with a line for each element."""
+        start, text = f"{indent}{_format_dotted_key(key)} = ", keys.format_toml_value(value)
+        if len(start) + len(text) > _MAX_LINE_WIDTH:
+            text = format_long_value(value, indent)
+        return f"{start}{text}\n".replace("\n", self._newline)
+
+    # -- what the donor lends -------------------------------------------------------------------------------------
+
+    def _find_source(self, path: Path, value: Any) -> Path:
+        """Return the path in the donor of something new, if it says the same there."""
+        for end in range(len(path), 0, -1):
+            if self._is_copied(path[:end]):
+                there = self._changes[path[:end]].theirs + path[end:]
+                return there if values.is_same_typed_value(find_at_path(self._donor_data, there), value) else ()
+        return ()
+
+    def _copy_tables(self, there: Path, path: Path, value: Any) -> list[Statement]:
+        """Return the tables at and below a path as they stand in the donor, if it has it as tables."""
+        found = list(self._donor.find_statements(there, value))
+        if any(row.table[: len(there)] != there for row in found):
+            return []
+        copies: list[Statement] = []
+        for row in found:
+            copy = Statement(row.text, path + row.path[len(there) :], path + row.table[len(there) :], row.header)
+            copy.lead = (self._newline if copies and row.header else "") + (row.comments if row.header else row.lead)
+            copies.append(copy)
+        return copies
+
+    def _find_sibling(self, source: Statement, parent: Path) -> Statement | None:
+        """Return the pair that a pair of the donor goes behind: the nearest before it there, and what only stands here."""
+        found, row = None, source
+        while found is None and not (row := row.preceding).header and row.text:
+            mine = self._rows.at.get(parent + row.path[len(source.table) :])
+            found = mine if mine is not None and not mine.header and mine.table == parent else None
+        while found is not None and not (row := found.following).header and row.text and not row.lead:
+            other = self._donor.at.get(source.table + row.path[len(parent) :])
+            if other is not None and other.table == source.table:
+                break
+            found = row
+        return found
+
+
+def _format_dotted_key(path: Path) -> str:
+    """Return the names of a path as a TOML key; which block of an array of tables it leads through, the text tells."""
+    return ".".join(keys.format_key_segment(part) for part in path if isinstance(part, str))
+
+
+def _is_array_of_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)

@@ -1,0 +1,149 @@
+"""A TOML text as its statements, headers and pairs, each with the lines before it; joined, they are the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+from npuprof.document import keys
+from npuprof.document.positions import Positions
+from npuprof.model import Path
+
+
+class Statement:
+    """The lines of a header or a pair (``text``), and the comments and blank lines before it (``lead``).
+
+    ``path`` is what a header opens or a pair sets, ``table`` the table a pair stands in. In ``text``, ``key`` is where
+    the last part of its key starts, ``value`` and ``end`` are where its value (of a header: its brackets) starts and ends.
+    """
+
+    __slots__ = ("end", "following", "header", "key", "lead", "path", "preceding", "table", "text", "value")
+
+    def __init__(self, text: str, path: Path = (), table: Path = (), header: bool = False) -> None:
+        self.lead = ""
+        self.text = text
+        self.path = path
+        self.table = table
+        self.header = header
+        self.key = self.value = self.end = 0
+        self.preceding: Statement = self
+        self.following: Statement = self
+
+    @property
+    def indent(self) -> str:
+        """The blanks before it."""
+        return self.text[: len(self.text) - len(self.text.lstrip(" \t"))]
+
+    @property
+    def comments(self) -> str:
+        """The comment lines directly above it."""
+        return self.lead[_find_comments_start(self.lead) :]
+
+    @comments.setter
+    def comments(self, text: str) -> None:
+        self.lead = self.lead[: _find_comments_start(self.lead)] + text
+
+    def replace_value(self, written: str) -> None:
+        """Write another value; what stands around it stays."""
+        self.text = self.text[: self.value] + written + self.text[self.end :]
+        self.end = self.value + len(written)
+
+    def rename_key(self, name: str) -> None:
+        """Give the last part of its key another name, in quotes where the old one was."""
+        stop = len(self.text[: self.value].rstrip(" \t")[:-1].rstrip(" \t"))  # before the equals sign
+        written, quote = keys.format_key_segment(name), self.text[self.key]
+        if quote in "\"'" and written == name:
+            written = f"{quote}{name}{quote}"
+        self.text = self.text[: self.key] + written + self.text[stop:]
+        self.value, self.end = (place + self.key + len(written) - stop for place in (self.value, self.end))
+
+
+class Statements:
+    """The statements of a valid TOML text, linked, between two that are empty; ``last`` holds the lines after all others."""
+
+    def __init__(self, text: str) -> None:
+        self.at: dict[Path, Statement] = {}
+        self.first, self.last = Statement(""), Statement("")
+        self.first.following, self.last.preceding = self.last, self.first
+        done = 0
+        table: Path = ()
+        for span in Positions(text).statements:
+            start = text.rfind("\n", 0, span.key) + 1
+            stop = text.find("\n", span.end) + 1 or len(text)
+            table = span.path if span.header else table
+            row = Statement(text[start:stop], span.path, table, span.header)
+            row.lead = text[done:start]
+            row.key, row.value = span.key - start, span.value - start
+            row.end = row.value + len(text[span.value : span.end].rstrip(" \t"))
+            self.insert(row, self.last.preceding)
+            done = stop
+        self.last.lead = text[done:]
+
+    def __iter__(self) -> Iterator[Statement]:
+        row = self.first.following
+        while row is not self.last:
+            yield row
+            row = row.following
+
+    def __str__(self) -> str:
+        return "".join(row.lead + row.text for row in (*self, self.last))
+
+    def find_statements(self, path: Path, value: Any) -> Iterator[Statement]:
+        """Yield the statements that say ``value`` at a path."""
+        row = self.at.get(path)
+        if row is not None:
+            yield row
+        if row is None or row.header:
+            for part, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+                yield from self.find_statements((*path, part), item)
+
+    def insert(self, row: Statement, place: Statement) -> None:
+        """Put a statement behind another."""
+        row.preceding, row.following = place, place.following
+        row.preceding.following = row.following.preceding = self.at[row.path] = row
+
+    def remove(self, row: Statement) -> None:
+        """Take a statement out; the lines before it stay, without the second of two blank lines that now meet."""
+        del self.at[row.path]
+        row.preceding.following, row.following.preceding = row.following, row.preceding
+        above, below = row.lead, row.following.lead
+        if starts_with_blank(below) and (ends_with_blank(above) or (row.preceding is self.first and not above)):
+            below = below[below.index("\n") + 1 :]
+        elif row.following is self.last and not below and ends_with_blank(above):
+            above = above[: above.rfind("\n", 0, -1) + 1]
+        row.following.lead = above + below
+
+
+def find_line_ending(text: str) -> str:
+    """Return the line ending that most lines of a text have."""
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def set_line_endings(text: str, newline: str) -> str:
+    """Return a text with one line ending everywhere, at its end too."""
+    plain = text.replace("\r\n", "\n")
+    return (plain + "\n" * bool(text and text[-1] != "\n")).replace("\n", newline)
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text with their ends; only a line feed ends one, whatever else a comment holds."""
+    return list(StringIO(text))
+
+
+def starts_with_blank(lines: str) -> bool:
+    """Return whether the first of some lines is there, and blank."""
+    return bool(lines) and not lines.partition("\n")[0].strip()
+
+
+def ends_with_blank(lines: str) -> bool:
+    """Return whether the last of some lines is there, and blank."""
+    return bool(lines) and not lines[lines.rfind("\n", 0, -1) + 1 :].strip()
+
+
+def _find_comments_start(lead: str) -> int:
+    """Return where the comment lines begin that stand at the end of some lines."""
+    start = len(lead)
+    while start and lead[(line := lead.rfind("\n", 0, start - 1) + 1) : start].strip():
+        start = line
+    return start
