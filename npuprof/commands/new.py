@@ -10,7 +10,7 @@ from npuprof.commands.parameters import DRY_RUN, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, argument, flag, many, option
 from npuprof.document.profile import Profile
 from npuprof.edit import PathChange
-from npuprof.edit.assignments import assignment
+from npuprof.edit.assignments import parse_assignment
 from npuprof.edit.preset_file import format_difference, judge_change, lock_folder, refuse_builtin
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
@@ -59,7 +59,7 @@ class New(Verb):
         table = {key: value for key, value in {**table, "extends": self.extends or None}.items() if value is not None}
         data: dict[str, Any] = {"profile": table}
         changes = [PathChange(("profile", key), value) for key, value in table.items()]
-        changes += [change for text in self.set_ if (change := assignment(data, text))]
+        changes += [change for text in self.set_ if (change := parse_assignment(data, text))]
         return edit.apply_changes("[profile]\n", changes)
 
 

@@ -7,7 +7,7 @@ from copy import deepcopy
 from npuprof import edit
 from npuprof.commands.parameters import DRY_RUN, EDITED, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, arguments
-from npuprof.edit.assignments import assignment
+from npuprof.edit.assignments import parse_assignment
 from npuprof.edit.preset_file import PresetFile, answer_edit
 from npuprof.report.answer import Answer
 
@@ -29,7 +29,7 @@ class Set(Verb):
 
     def _change_text(self, file: PresetFile) -> str:
         data = deepcopy(file.profile.document.data)
-        found = [assignment(data, text) for text in self.assignments]
+        found = [parse_assignment(data, text) for text in self.assignments]
         return edit.apply_changes(file.text, [change for change in found if change is not None])
 
 

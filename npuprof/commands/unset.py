@@ -7,9 +7,8 @@ from copy import deepcopy
 from npuprof import edit
 from npuprof.commands.parameters import DRY_RUN, EDITED, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, arguments
-from npuprof.edit import PathChange
-from npuprof.edit.assignments import inherits, nothing, removal, spelled
-from npuprof.edit.paths import MISSING, find_at_path
+from npuprof.edit.assignments import build_nothing_finding, find_inherited_keys, find_removals, format_written_key
+from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.preset_file import PresetFile, answer_edit
 from npuprof.model import NpuprofError
 from npuprof.report.answer import Answer
@@ -33,16 +32,16 @@ class Unset(Verb):
 
     def _change_text(self, file: PresetFile, remarks: list[str]) -> str:
         data = deepcopy(file.profile.document.data)
-        found = [change for text in self.keys for change in removal(file.profile, data, text, remarks)]
-        left = [text for text in self.keys if inherits(file.profile, data, text)]
+        found = [change for text in self.keys for change in find_removals(file.profile, data, text, remarks)]
+        left = find_inherited_keys(file.profile, data, self.keys)
         cleared = find_at_path(data, ("profile", "unset"))
         listed = list(cleared) if cleared is not MISSING else []
-        added = [name for name in dict.fromkeys(map(spelled, left)) if name not in listed]
+        added = [name for name in dict.fromkeys(map(format_written_key, left)) if name not in listed]
         remarks.extend(f"{name} is inherited: it stands in 'unset' now" for name in added)
         if added:
             found.append(PathChange(("profile", "unset"), [*listed, *added]))
         if not found:
-            raise NpuprofError([nothing(file.profile, text) for text in self.keys])
+            raise NpuprofError([build_nothing_finding(file.profile, text) for text in self.keys])
         return edit.apply_changes(file.text, found)
 
 

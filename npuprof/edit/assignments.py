@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from npuprof.catalog import values
@@ -12,15 +14,10 @@ from npuprof.edit.statements import Statements
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, did_you_mean
 from npuprof.store import spec
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
 _DEEPEST = 32
 
 
-def _place(text: str) -> tuple[Path, str]:
+def _locate_key(text: str) -> tuple[Path, str]:
     """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
     segments = keys.split_dotted_key(text)
     if segments and len(segments) > _DEEPEST:
@@ -38,16 +35,16 @@ def _place(text: str) -> tuple[Path, str]:
     return (section, name, *parsed[1]), parsed[0]
 
 
-def assignment(data: dict[str, Any], text: str) -> PathChange | None:
+def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already."""
     name, equals, raw = text.partition("=")
     if not equals:
         raise NpuprofError([Finding("NP009", "error", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'")])
-    path, key = _place(name.strip())
+    path, key = _locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
     value = spec.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())
     if path[0] == "profile" and isinstance(value, str):
-        value = _listed(path, value)
+        value = _split_listed_words(path, value)
     if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19 and str(int(value)) == value:
         value = int(value)  # as people write it; what a process sees is the same
     for end in range(1, len(path)):
@@ -68,16 +65,16 @@ def assignment(data: dict[str, Any], text: str) -> PathChange | None:
     return PathChange(path, value)
 
 
-def _listed(path: Path, value: str) -> Any:
+def _split_listed_words(path: Path, value: str) -> Any:
     """Return the words of a text for the lists of ``[profile]``: ``profile.extends=base/a,base/b``."""
     lists = ("extends", "products", "unset", "locked")
     return [word.strip() for word in value.split(",") if word.strip()] if path[1] in lists else value
 
 
-def removal(profile: Profile, data: dict[str, Any], text: str, said: list[str]) -> Iterator[PathChange]:
+def find_removals(profile: Profile, data: dict[str, Any], text: str, said: list[str]) -> Iterator[PathChange]:
     """Yield what takes a key out of a document, and take it out of ``data``."""
-    path, key = _place(text)
-    shown = spelled(text)
+    path, key = _locate_key(text)
+    shown = format_written_key(text)
     places = [(path, 1 if path[0] == "profile" else 2)]
     if path[0] in SECTIONS:
         places.append((("append", *path), 3))
@@ -94,7 +91,7 @@ def removal(profile: Profile, data: dict[str, Any], text: str, said: list[str]) 
             while len(gone) > depth and len(find_at_path(data, gone[:-1])) == 1:
                 gone = gone[:-1]
             assign_at_path(data, gone, MISSING)
-            said.append(f"removed {shown} from {profile.document.source}{_comment_above(profile, gone)}")
+            said.append(f"removed {shown} from {profile.document.source}{_tell_comment_above(profile, gone)}")
             yield PathChange(gone, MISSING)
     for index, block in enumerate(find_at_path(data, ("override",)) if isinstance(find_at_path(data, ("override",)), list) else []):
         if path[0] in SECTIONS and find_at_path(block, path) is not MISSING:
@@ -102,35 +99,42 @@ def removal(profile: Profile, data: dict[str, Any], text: str, said: list[str]) 
             said.append(f"{shown} is still set by override {index + 1}, where {match} matches")
 
 
-def _comment_above(profile: Profile, path: Path) -> str:
-    row = Statements(profile.document.text).at.get(path)
+def _tell_comment_above(profile: Profile, path: Path) -> str:
+    row = _read_statements(profile.document.text).at.get(path)
     return "; the comment above it stays" if row is not None and row.comments else ""
 
 
-def inherits(profile: Profile, data: dict[str, Any], text: str) -> bool:
-    """Return whether a key is set by what the preset extends, and still in force."""
-    path, key = _place(text)
-    if path[0] not in SECTIONS or not profile.extends:
-        return False
+@lru_cache(maxsize=1)
+def _read_statements(text: str) -> Statements:
+    return Statements(text)
+
+
+def find_inherited_keys(profile: Profile, data: dict[str, Any], given: Sequence[str]) -> list[str]:
+    """Return the keys that are set by what the preset extends, and still in force."""
+    places = [(text, path, key) for text, (path, key) in zip(given, map(_locate_key, given), strict=True) if path[0] in SECTIONS]
+    if not places or not profile.extends:
+        return []
     heir = Profile(profile.document, profile.key, profile.home)
     listed = find_at_path(data, ("profile", "unset"))
-    known = listed if isinstance(listed, list) else []
-    heir.steps = tuple(step for step in heir.steps if step.op == "unset" and any(keys.parse_key(n) == (step.key, step.tail) for n in known))
+    known = {keys.parse_key(name) for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
+    heir.steps = tuple(step for step in heir.steps if step.op == "unset" and (step.key, step.tail) in known)
     heir.overrides = ()
     workspace = spec.Workspace(None)
     workspace.use_store(profile.home) if profile.home is not None else None
     settings = workspace.resolver.resolve_profile(heir).settings
-    return key in settings and values.find_value(key, settings[key], path[2:])[0]
+    return [text for text, path, key in places if key in settings and values.find_value(key, settings[key], path[2:])[0]]
 
 
-def spelled(text: str) -> str:
+def format_written_key(text: str) -> str:
     """Return a key as npuprof writes it."""
-    path, key = _place(text)
+    path, key = _locate_key(text)
     return keys.format_key_path(key, path[2:]) if key and path[0] != "append" else keys.format_key_path("", path).lstrip(".")
 
 
-def nothing(profile: Profile, text: str) -> Finding:
+def build_nothing_finding(profile: Profile, text: str) -> Finding:
     """Return the finding that there is nothing to unset."""
     own = [keys.format_full_key(section, name) for section in SECTIONS for name in profile.document.data.get(section, {})]
-    what = f"{profile.name} neither sets nor inherits {spelled(text)}"
-    return Finding("NP924", "error", what, "", did_you_mean(spelled(text), own, f"npuprof show {profile.name} lists what is in force"))
+    shown = format_written_key(text)
+    what = f"{profile.name} neither sets nor inherits {shown}"
+    hint = did_you_mean(shown, own, f"npuprof show {profile.name} lists what is in force")
+    return Finding("NP924", "error", what, "", hint)

@@ -6,16 +6,13 @@ normal form. What a parent sets is not shown: which parents there were at a comm
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.model import SECTIONS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PROFILE_ORDER = ("description", "extends", "scenario", "cann", "products", "abstract", "owner", "unset", "locked")
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 
 from npuprof import checks, document, report, store
 from npuprof.document.profile import Profile
+from npuprof.edit.statements import split_lines
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -170,8 +171,4 @@ def format_difference(source: str, old: str | None, new: str) -> str:
 
     names = ("/dev/null" if old is None else f"a/{source}", f"b/{source}")
     end = "\n\\ No newline at end of file\n"
-    return "".join(line if line.endswith("\n") else line + end for line in unified_diff(_split_lines(old or ""), _split_lines(new), *names))
-
-
-def _split_lines(text: str) -> list[str]:
-    return [line for line in text.replace("\n", "\n\0").split("\0") if line]
+    return "".join(line if line.endswith("\n") else line + end for line in unified_diff(split_lines(old or ""), split_lines(new), *names))
