@@ -120,6 +120,14 @@ class Origin(Record):
         return f"{self.revision[:7]}:{place}" if self.revision else place
 
 
+class Place(Record):
+    """Where something stands in a file; line and column are counted from 1, 0 where there is none."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+
 class Finding(Record):
     """One thing wrong or doubtful: what, where, why, and what to try.
 
@@ -135,13 +143,13 @@ class Finding(Record):
     origin: Origin | None = None
     key: str = ""
     profiles: tuple[str, ...] = ()
-    where: tuple[str, int, int] | None = None
+    where: Place | None = None
 
     @property
     def path(self) -> str | None:
         """The file, or None."""
         if self.where:
-            return self.where[0]
+            return self.where.file
         if self.origin is None:
             return None
         revision = self.origin.revision
@@ -151,14 +159,14 @@ class Finding(Record):
     def line(self) -> int:
         """The line, from 1; 0 where there is none."""
         if self.where:
-            return self.where[1]
+            return self.where.line
         return self.origin.line if self.origin else 0
 
     @property
     def column(self) -> int:
         """The column, from 1; 0 where there is none."""
         if self.where:
-            return self.where[2]
+            return self.where.column
         return self.origin.column if self.origin else 0
 
     @property

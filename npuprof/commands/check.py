@@ -10,7 +10,7 @@ from npuprof.commands.findings import FORMATS, JudgingVerb
 from npuprof.commands.parameters import COLOR, OUTPUT, SEVERITY, SPECS, STORE, STRICT, formats
 from npuprof.commands.support import build_support_matrix
 from npuprof.commands.verb import many
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.store import build_bad_name_finding, spec
 
@@ -81,7 +81,7 @@ class Check(JudgingVerb):
 def _find_strays(workspace: spec.Workspace) -> Iterator[Finding]:
     """Yield a finding for each file of the store whose name no preset can have."""
     for stray in workspace.store.stray_files():
-        yield build_bad_name_finding(stray)._replace(hint="rename the file", where=(os.path.join(workspace.store.label, stray), 0, 0))
+        yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(os.path.join(workspace.store.label, stray)))
 
 
 VERB = Check

@@ -9,7 +9,7 @@ from npuprof import report
 from npuprof.commands.parameters import COLOR, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.document import keys
-from npuprof.model import SECTIONS, Finding, NpuprofError
+from npuprof.model import SECTIONS, Finding, NpuprofError, Place
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.scripts.family import Family, build_family
@@ -63,7 +63,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
                 data = opened.read()
         except OSError as error:
             what = f"cannot read the file: {str(error.strerror).lower()}"
-            problems.append(Finding("NP801", "error", what, "", "check the path", where=(file, 0, 0)))
+            problems.append(Finding("NP801", "error", what, "", "check the path", where=Place(file)))
             unread += file in named
             continue
         if file in named or may_hold_settings(file, data):

@@ -9,7 +9,7 @@ from npuprof import report
 from npuprof.commands.findings import FORMATS, JudgingVerb
 from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, SEVERITY, STORE, STRICT, formats
 from npuprof.commands.verb import arguments
-from npuprof.model import Finding
+from npuprof.model import Finding, Place
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.scripts.blocks import build_block_checker
@@ -76,7 +76,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[s
                 yield file, opened.read()
         except OSError as error:
             what, why = f"cannot read the file: {str(error.strerror).lower()}", "The other files were looked at all the same."
-            yield file, Finding("NP801", "warning", what, why, "", where=(file, 0, 0))
+            yield file, Finding("NP801", "warning", what, why, "", where=Place(file))
 
 
 VERB = Scan

@@ -6,7 +6,7 @@ import re
 import tomllib
 from typing import Any
 
-from npuprof.model import Finding, NpuprofError, Path
+from npuprof.model import Finding, NpuprofError, Path, Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _build_encoding_finding(source: str, line: int, column: int, what: str) -> F
         f"the file is not UTF-8 text: {what}",
         "TOML is always UTF-8.",
         "save the file as UTF-8",
-        where=(source, line, column),
+        where=Place(source, line, column),
     )
 
 
@@ -140,14 +140,14 @@ def _build_syntax_finding(source: str, text: str, message: str) -> Finding:
         what = f"the text ends too early: {what[:1].lower()}{what[1:]}"
     if text.split("\n")[line - 1].startswith(_CONFLICT_MARKS):
         why, hint = "A merge left both sides in the file.", "keep one side, and delete the marks"
-        return Finding("NP001", "error", "not valid TOML: a merge conflict is not resolved", why, hint, where=(source, line, column))
+        return Finding("NP001", "error", "not valid TOML: a merge conflict is not resolved", why, hint, where=Place(source, line, column))
     return Finding(
         "NP001",
         "error",
         f"not valid TOML: {what[:1].lower()}{what[1:]}",
         "Nothing of the file can be used until it can be read.",
         "mend the line; strings need quotes, and a key may stand only once in its table",
-        where=(source, line, column),
+        where=Place(source, line, column),
     )
 
 
@@ -160,7 +160,7 @@ def _build_huge_number_finding(source: str, text: str) -> Finding:
         "not readable: a number with thousands of digits",
         "No option holds more than 64 bits.",
         "write a smaller number, or text in quotes",
-        where=(source, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)),
+        where=Place(source, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)),
     )
 
 
@@ -171,5 +171,5 @@ def _build_nesting_finding(source: str, line: int = 1, column: int = 1) -> Findi
         "not readable: the brackets are nested too deeply",
         "No option needs more than a few levels.",
         "flatten the value",
-        where=(source, line, column),
+        where=Place(source, line, column),
     )

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from npuprof import checks, document, report, store
 from npuprof.document.profile import Profile
 from npuprof.edit.statements import split_lines
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.store import spec
@@ -45,7 +45,7 @@ class PresetFile(Record):
         """Write another text into the file. Raises NpuprofError where it cannot be written, or was written by somebody else."""
         if output.read_file_content(self.path) != self.raw:
             what, why = f"{self.source} has changed meanwhile", "Another program wrote it while the change was being made."
-            raise NpuprofError([Finding("NP922", "error", what, why, "try again", where=(self.source, 0, 0))])
+            raise NpuprofError([Finding("NP922", "error", what, why, "try again", where=Place(self.source))])
         output.write_files_atomically({self.path: (_BOM if self.raw.startswith(_BOM) else b"") + text.encode()})
 
 

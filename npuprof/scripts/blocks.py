@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
 
 from npuprof import renderers
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.stamp import TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.store import spec
 
@@ -89,7 +88,7 @@ def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[byte
 
 def _build_mark_finding(path: str, line: int, what: str) -> Finding:
     why = "Nothing is written into a file whose marks are not certain."
-    return Finding("NP817", "error", what, why, "restore the missing mark, or delete both", where=(path, line + 1, 1))
+    return Finding("NP817", "error", what, why, "restore the missing mark, or delete both", where=Place(path, line + 1, 1))
 
 
 class Injector:
@@ -226,7 +225,7 @@ def build_block_checker(store: str | None) -> Callable[[str, bytes], list[Findin
 
 
 def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
-    where = (path, block.first + 1, len(block.indent) + 1)
+    where = Place(path, block.first + 1, len(block.indent) + 1)
     try:
         state = injector.refresh_block(block).state
     except NpuprofError as error:
@@ -238,7 +237,7 @@ def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
 
 def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
     """Return what is to be said of a block."""
-    where: Any = (path, block.first + 1, len(block.indent) + 1)
+    where = Place(path, block.first + 1, len(block.indent) + 1)
     if state.current:
         return []
     if state.edited and block.text.strip():

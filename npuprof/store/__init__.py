@@ -7,7 +7,7 @@ import stat
 
 from npuprof import document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def _refuse_pipe(path: str) -> None:
 def _build_outside_finding(source: str, name: str, asked: Origin | None) -> Finding:
     what = f"{source} is a link that leads out of the store"
     why = "A store is shared as it is; what lies outside it would be missing elsewhere."
-    return Finding("NP005", "error", what, why, "copy the file into the store", asked, "", (name,), None if asked else (source, 0, 0))
+    return Finding("NP005", "error", what, why, "copy the file into the store", asked, "", (name,), None if asked else Place(source))
 
 
 def _build_unreadable_finding(source: str, error: Exception) -> Finding:
@@ -306,4 +306,4 @@ def _build_unreadable_finding(source: str, error: Exception) -> Finding:
         if error.args[:1] == (0,)
         else "check the path and its permissions"
     )
-    return Finding("NP003", "error", f"cannot read {source}: {str(reason).lower()}", "", hint, where=(source, 0, 0))
+    return Finding("NP003", "error", f"cannot read {source}: {str(reason).lower()}", "", hint, where=Place(source))

@@ -6,7 +6,7 @@ import posixpath
 
 from npuprof import document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.model import Finding, NpuprofError, Origin, Place
 from npuprof.store import ReadOnceStore, build_missing_finding, is_profile_name
 from npuprof.store.repository import shorten_commit
 
@@ -86,7 +86,7 @@ class Revision(ReadOnceStore):
         return Profile(read, key=f"{name}@{self.commit}", home=self)
 
     def _build_blob_finding(self, code: str, name: str, what: str, hint: str) -> Finding:
-        where = (f"{shorten_commit(self.commit)}:{self.repository.source_path(name)}", 0, 0)
+        where = Place(f"{shorten_commit(self.commit)}:{self.repository.source_path(name)}")
         return Finding(code, "error", f"cannot read {name}: {what}", "", hint, where=where)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
@@ -103,5 +103,4 @@ def _place_finding_at_revision(finding: Finding, commit: str) -> Finding:
     """Return a finding whose place says at which revision it was."""
     if finding.where is None:
         return finding
-    file, line, column = finding.where
-    return finding._replace(where=(f"{shorten_commit(commit)}:{file}", line, column))
+    return finding._replace(where=finding.where._replace(file=f"{shorten_commit(commit)}:{finding.where.file}"))

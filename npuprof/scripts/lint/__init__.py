@@ -9,7 +9,7 @@ from npuprof import catalog
 from npuprof.checks import rules, scope
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
-from npuprof.model import Context, Finding, find_nearest_names
+from npuprof.model import Context, Finding, Place, find_nearest_names
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import COMMON_RULES, ScriptView, build_script_views
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
@@ -38,7 +38,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None) -> list[F
 
 def _build_setting_finding(one: FoundSetting, fault: Fault) -> Finding:
     return Finding(
-        fault.code, fault.severity, fault.message, fault.why, fault.hint, None, one.key, (), (one.file, one.line, one.column)
+        fault.code, fault.severity, fault.message, fault.why, fault.hint, None, one.key, (), Place(one.file, one.line, one.column)
     )  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def _build_commented_finding(one: FoundSetting) -> Finding:
     what = f"{one.name}{value} is commented out"
     why = "Settings that are switched on and off by editing drift apart from script to script."
     return Finding(
-        "NP805", "info", what, why, "make it a mix-in preset, or delete the line", None, one.key, (), (one.file, one.line, one.column)
+        "NP805", "info", what, why, "make it a mix-in preset, or delete the line", None, one.key, (), Place(one.file, one.line, one.column)
     )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
 
 def _build_script_finding(imported: ImportedFile, code: str, severity: str, line: int, column: int, *texts: str) -> Finding:
     what, why, hint = texts
-    return Finding(code, severity, what, why, hint, None, "", (), (imported.file, line, column))
+    return Finding(code, severity, what, why, hint, None, "", (), Place(imported.file, line, column))
 
 
 def _check_rewrites(imported: ImportedFile) -> list[Finding]:

@@ -13,7 +13,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.checks.view import Fault, Scope, View
-from npuprof.model import Context, Finding, Origin
+from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.reading.found import UNSET, Branch, FoundSetting, Site
 
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
@@ -48,7 +48,7 @@ class ScriptView(View):
         one = self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values()))
         message, why, hint = (text.replace("this preset", "this script").replace("a preset", "a script") for text in (
             fault.message, fault.why, fault.hint))  # fmt: skip
-        return Finding(fault.code, fault.severity, message, why, hint, None, one.key, (), (one.file, one.line, one.column))
+        return Finding(fault.code, fault.severity, message, why, hint, None, one.key, (), Place(one.file, one.line, one.column))
 
     def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
         """Return whether what a condition names is set, and its value; None is "cannot be known"."""
