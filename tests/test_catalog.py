@@ -329,7 +329,7 @@ def known(path: tuple[str, ...]) -> bool:
 
 @pytest.mark.parametrize("rule", [pytest.param(rule, id=rule["code"]) for rule in RULES["rule"]])
 def test_a_rule_is_whole(rule: dict[str, Any]) -> None:
-    assert re.fullmatch(r"NP3\d\d", rule["code"])
+    assert re.fullmatch(r"NP3\d{2,3}", rule["code"])
     assert re.fullmatch(r"[a-z0-9-]+", rule["name"])
     assert rule["severity"] in ("error", "warning", "info")
     assert rule["source"]

@@ -23,7 +23,7 @@ from npuprof.store import build_bad_name_finding, spec
 def used_in(*paths: str) -> set[str]:
     """Return the codes that stand in some modules of the package."""
     files = [file for path in paths for file in (REPOSITORY / "npuprof").glob(path) if "_built" not in file.parts]
-    return {code for file in files for code in re.findall(r'"(NP\d{3})"', file.read_text())}
+    return {code for file in files for code in re.findall(r'"(NP\d{3,4})"', file.read_text())}
 
 
 USED = used_in("**/*.py")
