@@ -96,7 +96,7 @@ def render(config: Config, target: str, inline: bool = False) -> str:
         from npuprof.model import did_you_mean
 
         hint = did_you_mean(target, TARGETS, f"known are {', '.join(TARGETS)}")
-        raise NpuprofError([Finding("NP902", "error", f"unknown target {target!r}", "", hint)])
+        raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", hint)])
     return renderers.load_target(target).write(config, inline).text
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self, dataclass_transform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Protocol
 
     class SourceText(Protocol):
@@ -128,15 +128,36 @@ class Place(Record):
     column: int = 0
 
 
+#: Finds the severity of a code. The catalogue, which has the page of each, puts itself here; below it all findings are errors.
+_find_severity: Callable[[str], str] = lambda code: "error"  # noqa: E731
+
+
+def use_severities(find: Callable[[str], str]) -> None:
+    """Let findings that say nothing of their severity have the one that ``find`` has for their code."""
+    global _find_severity
+    _find_severity = find
+
+
+class _PageSeverity:
+    """Stands where a finding has no severity of its own: it has that of its code's page."""
+
+    def __get__(self, finding: Any, owner: type) -> str:
+        return _find_severity(finding.code)
+
+
+def severity_of_page() -> Any:
+    """Return the default of a field ``severity`` in a record with a ``code``: what the page of the code says."""
+    return _PageSeverity()
+
+
 class Finding(Record):
     """One thing wrong or doubtful: what, where, why, and what to try.
 
-    ``code`` is stable and has a page (``npuprof rule CODE``). ``profiles`` names the profiles that show the
-    fault, the one that wrote it first.
+    ``code`` is stable and has a page (``npuprof rule CODE``), which says how severe it is where the finding does not.
+    ``profiles`` names the profiles that show the fault, the one that wrote it first.
     """
 
     code: str
-    severity: str
     message: str
     why: str = ""
     hint: str = ""
@@ -144,6 +165,7 @@ class Finding(Record):
     key: str = ""
     profiles: tuple[str, ...] = ()
     where: Place | None = None
+    severity: str = severity_of_page()
 
     @property
     def path(self) -> str | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +83,35 @@ def test_the_bad_example_is_flagged_and_the_good_one_is_not(code: str, tmp_path:
     good = run(tmp_path / "good", page.good, page.ask_good)
     assert [str(finding) for finding in good if finding.code == code] == []
     assert [str(finding) for finding in good if finding.severity == "error"] == [], "the good example has other errors"
+
+
+def test_no_finding_repeats_the_severity_of_its_page() -> None:
+    for path in sorted((REPOSITORY / "npuprof").rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(call, ast.Call)
+                and isinstance(call.func, ast.Name)
+                and call.func.id in ("Finding", "Fault")
+                and len(call.args) > 1
+            ):
+                code, second = (getattr(arg, "value", None) for arg in call.args[:2])
+                said = [word.value.value for word in call.keywords if word.arg == "severity" and isinstance(word.value, ast.Constant)]
+                assert second not in SEVERITIES, f"{path}:{call.lineno}: a severity goes last, and only where the page says another"
+                assert code not in PAGES or said != [PAGES[code].severity], f"{path}:{call.lineno}: the page of {code} says so"
+
+
+def test_a_finding_is_as_severe_as_its_page_unless_it_says_so() -> None:
+    assert [Finding(code, "").severity for code in PAGES] == [page.severity for page in PAGES.values()]
+    assert Finding("NP201", "", severity="info").severity == "info"
+    assert Finding("NP201", "")._replace(severity="info") == Finding("NP201", "", severity="info") != Finding("NP201", "")
+    assert Finding("TEAM-1", "").severity == "error"
+
+
+def test_below_the_catalogue_every_finding_is_an_error() -> None:
+    assert {PAGES[code].severity for code in used_in("document/*.py")} == {"error"}
+    program = "from npuprof.document import parse_document\ntry: parse_document('a', 'a', '[')\nexcept Exception as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, check=True)
+    assert "error NP001" in done.stdout
 
 
 def test_no_code_names_two_rules() -> None:

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from npuprof.model import Record
+from npuprof.model import Record, use_severities
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -180,7 +180,6 @@ class Rule(Record):
 
     code: str
     name: str
-    severity: str
     options: tuple[str, ...]
     when: Any
     needs: Any
@@ -306,6 +305,15 @@ def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
         for key in rule.triggers:
             found.setdefault(key, []).append(rule)
     return {key: tuple(group) for key, group in found.items()}
+
+
+def find_severity(code: str) -> str:
+    """Return how severe the page of a code calls its findings; what has no page is an error."""
+    severities: dict[str, str] = load_built_part("severities")
+    return severities.get(code, "error")
+
+
+use_severities(find_severity)
 
 
 def load_advice() -> tuple[dict[str, Any], ...]:

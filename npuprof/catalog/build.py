@@ -73,6 +73,7 @@ def build_parts() -> dict[str, Any]:
     parts["pages"] = _read_toml_file("pages.toml")
     parts["migrations"] = _build_migrations(history)
     parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"])
+    parts["severities"] = {code: page["severity"] for code, page in (parts["pages"] | parts["rule_texts"]["rules"]).items()}
     return parts
 
 
@@ -188,7 +189,7 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
         triggers = _collect_condition_settings(when)
         reads = _collect_condition_settings(needs) if needs else ()
         rules.append((
-            record["code"], record["name"], record["severity"], tuple(record["options"]), when, needs,
+            record["code"], record["name"], tuple(record["options"]), when, needs,
             record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers, _find_required(when, options),
             _is_product_dependent(trees, options), _collect_compared_settings(trees),
         ))  # fmt: skip

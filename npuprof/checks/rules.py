@@ -71,7 +71,7 @@ def _build_rule_finding(rule: Rule, view: View, guilty: tuple[str | None, ...]) 
     if key is None:
         key = next(key for key in rule.triggers if key in view.settings)
     on = f" on {', '.join(str(family) for family in guilty)}" if len(guilty) < len(_find_rule_families(rule, view)) else ""
-    return view.build_finding(Fault(rule.code, rule.severity, rule.what + on, rule.why, rule.hint), key)
+    return view.build_finding(Fault(rule.code, rule.what + on, rule.why, rule.hint), key)
 
 
 def _find_rule_families(rule: Rule, view: View) -> tuple[str | None, ...]:
@@ -107,7 +107,7 @@ def check_size_profiles(view: View) -> Iterator[Finding]:
         if not low <= len(dims) <= high:
             what = f"dynamic_dims has {len(dims)} size profiles" + (f" on {family}" if family else "")
             yield view.build_finding(
-                Fault("NP381", "error", what, "The engine builds one graph for each.", f"write {low} to {high} of them"), "dynamic_dims"
+                Fault("NP381", what, "The engine builds one graph for each.", f"write {low} to {high} of them"), "dynamic_dims"
             )
             break
     shapes = values.parse_structured_value("input_shape", view.settings.get("input_shape"))
@@ -118,14 +118,12 @@ def check_size_profiles(view: View) -> Iterator[Finding]:
         if len(sizes) != opened:
             what = f"size profile {index + 1} has {len(sizes)} numbers, input_shape has {opened} open dimensions"
             why = "The numbers fill the -1 of input_shape from left to right; a mismatch makes the job exit."
-            yield view.build_finding(Fault("NP382", "error", what, why, f"write {opened} numbers", (index,)), "dynamic_dims")
+            yield view.build_finding(Fault("NP382", what, why, f"write {opened} numbers", (index,)), "dynamic_dims")
     names = list(shapes)
     if names != sorted(names):
         why = "The engine takes the inputs in alphabetical order, so the sizes would fill other dimensions."
         hint = f"write them in the order {', '.join(sorted(names))}"
-        yield view.build_finding(
-            Fault("NP383", "warning", "input_shape does not list the inputs in alphabetical order", why, hint), "input_shape"
-        )
+        yield view.build_finding(Fault("NP383", "input_shape does not list the inputs in alphabetical order", why, hint), "input_shape")
 
 
 def _check_checkpoint_steps(view: View) -> Iterator[Finding]:
@@ -134,6 +132,4 @@ def _check_checkpoint_steps(view: View) -> Iterator[Finding]:
     if type(loop) is int and type(steps) is int and loop > 1 and steps > 0 and steps % loop:
         what = f"save_checkpoints_steps = {steps} is no multiple of iterations_per_loop = {loop}"
         why = "A checkpoint can only be written between two loops."
-        yield view.build_finding(
-            Fault("NP384", "error", what, why, f"write {steps + loop - steps % loop}"), "estimator.save_checkpoints_steps"
-        )
+        yield view.build_finding(Fault("NP384", what, why, f"write {steps + loop - steps % loop}"), "estimator.save_checkpoints_steps")

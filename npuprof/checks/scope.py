@@ -26,7 +26,7 @@ def check_late_options(view: View) -> Iterator[Finding]:
         what = f"{len(late)} of the options reach the engine only when the process initialises it: {', '.join(late)}"
         why = "The first session of a process decides; what later sessions say of these options is ignored without a message."
         hint = "give them to the first session, and to initialize_system or init_resource where the script calls it"
-        yield view.build_finding(Fault("NP505", "info", what, why, hint), late[0])
+        yield view.build_finding(Fault("NP505", what, why, hint), late[0])
 
 
 def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
@@ -65,11 +65,7 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
     named = view.config.cann
     if cann and named and cann not in (releases.find_releases_in_range(named) or (cann,)):
         fault = Fault(
-            "NP406",
-            "warning",
-            f"the profile is meant for CANN {named}, not for {cann}",
-            "",
-            "widen cann in [profile], or check another release",
+            "NP406", f"the profile is meant for CANN {named}, not for {cann}", "", "widen cann in [profile], or check another release"
         )
         yield view.build_finding(fault, "profile.cann", view.config.find_profile_origin("cann"))
     meant = view.config.products
@@ -80,7 +76,6 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
     ):
         fault = Fault(
             "NP407",
-            "warning",
             f"the profile is meant for {', '.join(meant)}, not for {product}",
             "",
             "add the product to [profile], or check another one",
@@ -94,16 +89,14 @@ def _find_claim_faults(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[
     if cann is not None:
         covered = releases.find_releases_in_range(cann)
         if covered is None:
-            found.append(
-                (Fault("NP402", "error", f"cann = {format_short_value(cann)} is no range of releases", "", 'write ">=8.0,<10"'), ("cann",))
-            )
+            found.append((Fault("NP402", f"cann = {format_short_value(cann)} is no range of releases", "", 'write ">=8.0,<10"'), ("cann",)))
         elif not covered:
             what = f"cann = {format_short_value(cann)} holds no known release"
-            found.append((Fault("NP402", "warning", what, "", f"the newest known is {releases.load_releases()[-1]}"), ("cann",)))
+            found.append((Fault("NP402", what, "", f"the newest known is {releases.load_releases()[-1]}", severity="warning"), ("cann",)))
     for index, name in enumerate(meant):
         if products.find_product(name) is None:
             hint = did_you_mean(name, products.product_names(), f"known are {', '.join(products.product_names())}")
-            found.append((Fault("NP403", "error", f"unknown product {name!r}", "Checks for it cannot be made.", hint), ("products", index)))
+            found.append((Fault("NP403", f"unknown product {name!r}", "Checks for it cannot be made.", hint), ("products", index)))
     return tuple(found)
 
 
@@ -113,17 +106,17 @@ def _find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Faul
     for index, name in enumerate(match.get("product", ())):
         if products.find_product(name) is None:
             hint = did_you_mean(name, products.product_names(), f"known are {', '.join(products.product_names())}")
-            yield Fault("NP403", "error", f"unknown product {name!r}", never, hint), ("product", index)
+            yield Fault("NP403", f"unknown product {name!r}", never, hint), ("product", index)
     for index, spec in enumerate(match.get("cann", ())):
         if releases.find_releases_in_range(spec) is None:
             yield (
-                Fault("NP402", "error", f"cann = {format_short_value(spec)} is no range of releases", never, 'write ">=8.0,<10"'),
+                Fault("NP402", f"cann = {format_short_value(spec)} is no range of releases", never, 'write ">=8.0,<10"'),
                 ("cann", index),
             )
     for index, name in enumerate(match.get("target", ())):
         if name not in targets.NAMES:
             hint = did_you_mean(name, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
-            yield Fault("NP902", "error", f"unknown target {name!r}", never, hint), ("target", index)
+            yield Fault("NP902", f"unknown target {name!r}", never, hint), ("target", index)
 
 
 def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
@@ -138,14 +131,13 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         hint = f"{span}; unset it there, or narrow cann"
         if option.replaced_by:
             hint = f"use {option.replaced_by}; {span}"
-        yield Fault("NP404", "error", f"{option.name} is not read in CANN {_format_release_span(missing)}", why, hint)
+        yield Fault("NP404", f"{option.name} is not read in CANN {_format_release_span(missing)}", why, hint)
         return
     unknown = [name for name in scope.releases if option.states[releases.release_index(name)] == "?"]
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
         yield Fault(
             "NP405",
-            "warning",
             f"it is not known whether CANN {_format_release_span(unknown)} reads {option.name}",
             why,
             "narrow cann to where it is certain, or try it there",
@@ -156,7 +148,6 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         if early:
             yield Fault(
                 "NP408",
-                "error",
                 f"{option.name} = {format_short_value(value)} is not known in CANN {_format_release_span(early)}",
                 f"The value came with {since}.",
                 "write an older value, or narrow cann",
@@ -173,7 +164,6 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         why = "The documentation does not list it among the products that support the option."
         yield Fault(
             "NP409",
-            "error",
             f"{option.name} is not supported on {', '.join(barred)}",
             why,
             f"supported are {', '.join(option.products)}; set it in an [[override]] for them",
@@ -184,7 +174,6 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         if barred:
             yield Fault(
                 "NP409",
-                "error",
                 f"{option.name} = {format_short_value(value)} is not supported on {', '.join(barred)}",
                 "",
                 f"the value works on {', '.join(allowed)}",
@@ -195,7 +184,6 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
             if not low <= value <= high:
                 yield Fault(
                     "NP410",
-                    "error",
                     f"{option.name} = {value} is out of range on {family}",
                     "",
                     f"there write {low} to {high} {option.unit}".rstrip(),
@@ -210,7 +198,6 @@ def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
         if "atc" not in option.spelling:
             yield Fault(
                 "NP411",
-                "warning",
                 f"{option.name} has no meaning for offline inference",
                 "ATC has no flag for it.",
                 "unset it, or use another scenario",
@@ -218,7 +205,6 @@ def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
     elif option.scenarios and scenario not in option.scenarios:
         yield Fault(
             "NP411",
-            "warning",
             f"{option.name} is meant for {' and '.join(option.scenarios)}, not for {scenario}",
             "",
             "unset it, or correct the scenario",
@@ -233,14 +219,11 @@ def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
             ended = len(option.states.rstrip("."))
             why = f"Since CANN {releases.load_releases()[ended]} no adapter" if ended else "No release of the adapter"
             why += " reads the key."
-        yield Fault(
-            "NP502", "warning", f"{option.name} has no effect", why, f"use {option.replaced_by}" if option.replaced_by else "unset it"
-        )
+        yield Fault("NP502", f"{option.name} has no effect", why, f"use {option.replaced_by}" if option.replaced_by else "unset it")
     elif _is_mark_in_force(scope, option.deprecated, option.deprecated_since):
         since = f" since CANN {option.deprecated_since}" if option.deprecated_since else ""
         yield Fault(
             "NP501",
-            "warning",
             f"{option.name} is deprecated{since}",
             "A later release may drop it.",
             f"use {option.replaced_by}" if option.replaced_by else "unset it if you can",
@@ -248,7 +231,6 @@ def _find_deprecation_faults(scope: Scope, option: Option) -> Iterator[Fault]:
     elif option.page == "undocumented":
         yield Fault(
             "NP503",
-            "info",
             f"{option.name} is not documented",
             "The manuals call such settings reserved; they may change without notice.",
             "use it only on advice",
@@ -269,10 +251,10 @@ def _find_env_and_atc_faults(scope: Scope, key: str) -> Iterator[Fault]:
         return
     barred = [family for family in scope.families if record.products and family not in record.products]
     if barred:
-        yield Fault("NP409", "error", f"{key} is not supported on {', '.join(barred)}", "", f"supported are {', '.join(record.products)}")
+        yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", "", f"supported are {', '.join(record.products)}")
     if record.deprecated:
         newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
-        yield Fault("NP501", "warning", f"{key} is deprecated", "", f"use {newer}" if newer else "unset it")
+        yield Fault("NP501", f"{key} is deprecated", "", f"use {newer}" if newer else "unset it")
     if section == "atc" and scope.scenario and scope.scenario != "offline-inference":
         hint = 'write scenario = "offline-inference", or unset it'
-        yield Fault("NP411", "warning", f"{key} has no meaning for {scope.scenario}", "Only the ATC compiler reads it.", hint)
+        yield Fault("NP411", f"{key} has no meaning for {scope.scenario}", "Only the ATC compiler reads it.", hint)

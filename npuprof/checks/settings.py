@@ -65,9 +65,9 @@ def _build_unknown_option_fault(name: str) -> Fault:
     for section, find in where.items():
         if find(name):
             hint = f"{name} belongs below [{section}]"
-            return Fault("NP201", "error", f"{name!r} is no session option", why, hint)
+            return Fault("NP201", f"{name!r} is no session option", why, hint)
     hint = did_you_mean(name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it")
-    return Fault("NP201", "error", f"unknown option {name!r}", why, hint)
+    return Fault("NP201", f"unknown option {name!r}", why, hint)
 
 
 def _find_option_faults(option: Option, value: Any) -> list[Fault]:
@@ -79,13 +79,7 @@ def _find_option_faults(option: Option, value: Any) -> list[Fault]:
         return [_build_type_fault(option, value)]
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
         return [
-            Fault(
-                "NP203",
-                "error",
-                f"{option.name} = {value} does not fit 64 bits",
-                "The protobuf field holds an int64.",
-                "write a smaller number",
-            )
+            Fault("NP203", f"{option.name} = {value} does not fit 64 bits", "The protobuf field holds an int64.", "write a smaller number")
         ]
     if option.choices:
         return _find_choice_faults(option, value)
@@ -129,7 +123,7 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
         example = option.choices[0] if option.choices else catalog.find_record_texts("options", option.name).get("example")
         hint = f"write {option.name} = {format_short_value(example)}" if example is not None else f"write {wanted}"
     why = _WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
-    return Fault("NP202", "error", f"{option.name} takes {wanted}, not {_describe_value_kind(value)}", why, hint)
+    return Fault("NP202", f"{option.name} takes {wanted}, not {_describe_value_kind(value)}", why, hint)
 
 
 def _describe_value_kind(value: Any) -> str:
@@ -145,7 +139,7 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     if doubt:
         plain = [choice for choice in option.choices if str(choice) not in option.doubtful_values]
         hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {', '.join(map(format_short_value, plain))}"
-        return [Fault("NP205", "warning", f"{option.name} = {format_short_value(value)} is doubtful: {doubt}", "", hint)]
+        return [Fault("NP205", f"{option.name} = {format_short_value(value)} is doubtful: {doubt}", "", hint)]
     if value in option.choices:
         return []
     until = option.choices_until.get(str(value))
@@ -153,7 +147,6 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
         return [
             Fault(
                 "NP203",
-                "error",
                 f"{option.name} = {format_short_value(value)} is no longer accepted",
                 f"CANN {until} took the value away.",
                 f"write one of {', '.join(map(format_short_value, option.choices))}",
@@ -163,7 +156,7 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     listed = ", ".join(map(format_short_value, option.choices))
     hint = f"did you mean {' or '.join(map(format_short_value, near))}?" if near else f"write one of {listed}"
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
-    return [Fault("NP203", "error", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint)]
+    return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint)]
 
 
 def _find_range_faults(option: Option, value: Any) -> list[Fault]:
@@ -174,10 +167,8 @@ def _find_range_faults(option: Option, value: Any) -> list[Fault]:
         return []
     doubt = option.doubtful_values.get(str(value))
     why = _BAD_VALUE.get(option.on_bad_value, "Outside the documented range its effect is unknown.")
-    severity, code = ("warning", "NP205") if doubt else ("error", "NP203")
-    return [
-        Fault(code, severity, f"{option.name} = {value} is out of range", doubt or why, f"write {_format_range(low, high, option.unit)}")
-    ]
+    hint = f"write {_format_range(low, high, option.unit)}"
+    return [Fault("NP205" if doubt else "NP203", f"{option.name} = {value} is out of range", doubt or why, hint)]
 
 
 def _format_range(low: float | None, high: float | None, unit: str) -> str:
@@ -188,12 +179,12 @@ def _format_range(low: float | None, high: float | None, unit: str) -> str:
 
 def _find_text_faults(option: Option, value: str) -> list[Fault]:
     if "\0" in value:
-        return [Fault("NP203", "error", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
+        return [Fault("NP203", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
     if option.kind.startswith("path"):
         if value:
             return []
         hint = f"write a path, or unset {option.name}"
-        return [Fault("NP203", "error", f"{option.name} is empty", "An empty path names nothing.", hint)]
+        return [Fault("NP203", f"{option.name} is empty", "An empty path names nothing.", hint)]
     structure = None
     if option.structure:
         from npuprof.catalog.structures import STRUCTURES
@@ -211,9 +202,9 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         hint = f"write {', or '.join(shapes)}" if shapes else f"unset it, or see npuprof option {option.name}"
         if option.lax_pattern and re.fullmatch(option.lax_pattern, value):
             why = "The adapter lets it pass, but its meaning is not documented."
-            return [Fault("NP205", "warning", f"{option.name} = {format_short_value(value)} is not in the documented format", why, hint)]
+            return [Fault("NP205", f"{option.name} = {format_short_value(value)} is not in the documented format", why, hint)]
         why = _BAD_VALUE.get(option.on_bad_value, "The adapter hands the text on as it is; the engine cannot read it.")
-        return [Fault("NP203", "error", f"{option.name} = {format_short_value(value)} is not in its format", why, hint)]
+        return [Fault("NP203", f"{option.name} = {format_short_value(value)} is not in its format", why, hint)]
     return []
 
 
@@ -230,7 +221,7 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     if option.structure == "acceleration" and len(names) == 2:
         ratio = "0.9" if names[1] == "step" else "1.05"
         why = f"The documentation asks for all three fields; the adapter takes {ratio} for the third."
-        return [Fault("NP205", "warning", f"{option.name} has no ratio", why, f"write the ratio as well, for example {ratio}")]
+        return [Fault("NP205", f"{option.name} has no ratio", why, f"write the ratio as well, for example {ratio}")]
     if option.kind != "list" or not option.pattern:
         return []
     odd = [(index, name) for index, name in enumerate(names) if not re.fullmatch(option.pattern, str(name))]
@@ -239,14 +230,7 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     why = "No documented name looks like that, and an unknown name is passed over without a message."
     hint = f"write names like {catalog.find_record_texts('options', option.name)['example']}"
     return [
-        Fault(
-            "NP205",
-            "warning",
-            f"{option.name}: {format_short_value(name)} does not look like a name that is listed there",
-            why,
-            hint,
-            (index,),
-        )
+        Fault("NP205", f"{option.name}: {format_short_value(name)} does not look like a name that is listed there", why, hint, (index,))
         for index, name in odd
     ]
 
@@ -254,7 +238,7 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
 def _build_structure_fault(option: Option, fault: tuple[Any, str, str]) -> Fault:
     tail, message, hint = fault
     why = _BAD_VALUE.get(option.on_bad_value, "What does not fit the format cannot be written for the engine.")
-    return Fault("NP204", "error", f"{keys.format_key_path(option.name, tail)}: {message}", why, hint, tail)
+    return Fault("NP204", f"{keys.format_key_path(option.name, tail)}: {message}", why, hint, tail)
 
 
 @cache
@@ -267,18 +251,14 @@ def _find_variable_faults(name: str, value: Any) -> list[Fault]:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return [
             Fault(
-                "NP207",
-                "error",
-                f"{name!r} cannot be the name of an environment variable",
-                "No shell could set it.",
-                "use letters, digits and '_'",
+                "NP207", f"{name!r} cannot be the name of an environment variable", "No shell could set it.", "use letters, digits and '_'"
             )
         ]
     if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _reserved_variable_names():
         why = "An export holds the preset's name, its digest and every option under such names; the value would be lost."
         option = _reserved_variable_names()[name.removeprefix("NPUPROF_")]
         hint = f"write {option} below [options]" if option else "choose another name"
-        return [Fault("NP210", "error", f"env.{name} is a name that npuprof fills in", why, hint)]
+        return [Fault("NP210", f"env.{name} is a name that npuprof fills in", why, hint)]
     variable = catalog.find_variable(name)
     if isinstance(value, dict):
         return _find_launcher_faults(name, value, variable)
@@ -286,21 +266,19 @@ def _find_variable_faults(name: str, value: Any) -> list[Fault]:
         return [
             Fault(
                 "NP202",
-                "error",
                 f"env.{name} takes text or a number, not {_describe_value_kind(value)}",
                 "An environment holds text only.",
                 f'write {name} = "..."',
             )
         ]
     if isinstance(value, str) and "\0" in value:
-        return [Fault("NP203", "error", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
+        return [Fault("NP203", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
     if isinstance(value, bool):
         texts = variable.choices if variable else ()
         word = next((text for text in texts if text.lower() in (str(value).lower(), str(int(value)))), str(int(value)))
         return [
             Fault(
                 "NP202",
-                "error",
                 f"env.{name} takes text or a number, not {format_short_value(value)}",
                 "An environment holds text, and programs spell yes and no differently.",
                 f"write {name} = {format_short_value(word)}",
@@ -309,20 +287,16 @@ def _find_variable_faults(name: str, value: Any) -> list[Fault]:
     if variable is None:
         near = _find_near_variables(name)
         if near and near[0] != name:
-            return [
-                Fault(
-                    "NP206", "warning", f"no known environment variable {name!r}", "Nothing known reads it.", f"did you mean {near[0]!r}?"
-                )
-            ]
+            return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", f"did you mean {near[0]!r}?")]
         return []
     text = str(value)
     parts = text.split(variable.separator) if variable.separator else [text]
     if variable.choices and not set(parts) <= set(variable.choices):
         listed = ", ".join(map(format_short_value, variable.choices))
-        return [Fault("NP203", "error", f"env.{name} = {format_short_value(text)} is none of {listed}", "", f"write one of {listed}")]
+        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", f"write one of {listed}")]
     if variable.pattern and not re.fullmatch(variable.pattern, text):
         example = catalog.find_record_texts("env", name).get("format", variable.pattern)
-        return [Fault("NP203", "error", f"env.{name} = {format_short_value(text)} is not in its format", "", f"write text like {example}")]
+        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", "", f"write text like {example}")]
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
     return []
@@ -340,7 +314,6 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
         return [
             Fault(
                 "NP202",
-                "error",
                 f"env.{name} takes a number, not {format_short_value(text)}",
                 "",
                 f"write {name} = {variable.default if variable.default is not None else 1}",
@@ -349,7 +322,7 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
     low, high = variable.minimum, variable.maximum
     if (low is not None and number < low) or (high is not None and number > high):
         hint = f"write {_format_range(low, high, variable.unit)}"
-        return [Fault("NP203", "error", f"env.{name} = {text} is out of range", "", hint)]
+        return [Fault("NP203", f"env.{name} = {text} is out of range", "", hint)]
     return []
 
 
@@ -357,17 +330,12 @@ def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Va
     from npuprof.catalog.launchers import FACTS
 
     if set(value) != {"launcher"}:
-        return [
-            Fault(
-                "NP204", "error", f"env.{name} takes text, a number or {{ launcher = ... }}", "", f'write {name} = {{ launcher = "rank" }}'
-            )
-        ]
+        return [Fault("NP204", f"env.{name} takes text, a number or {{ launcher = ... }}", "", f'write {name} = {{ launcher = "rank" }}')]
     fact = value["launcher"]
     if not isinstance(fact, str) or fact not in FACTS:
         return [
             Fault(
                 "NP203",
-                "error",
                 f"env.{name}: unknown launcher fact {format_short_value(fact)}",
                 "",
                 did_you_mean(str(fact), FACTS, f"known are {', '.join(FACTS)}"),
@@ -384,19 +352,17 @@ def _find_argument_faults(name: str, value: Any) -> list[Fault]:
             return [
                 Fault(
                     "NP208",
-                    "error",
                     f"{name} is a session option, not only an estimator argument",
                     "It would be lost on every other target.",
                     f"write {name} below [options]",
                 )
             ]
         hint = did_you_mean(name, catalog.record_names("estimator"), f"known are {', '.join(catalog.record_names('estimator'))}")
-        return [Fault("NP208", "error", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint)]
+        return [Fault("NP208", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint)]
     if argument.kind == "object":
         return [
             Fault(
                 "NP208",
-                "error",
                 f"estimator.{name} is an object of the script",
                 "A preset holds plain values.",
                 "pass it in the script, to the rendered function",
@@ -410,13 +376,12 @@ def _find_flag_faults(name: str, value: Any) -> list[Fault]:
     if flag is None:
         hint = did_you_mean(name, catalog.record_names("atc"), "npuprof options lists all")
         hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
-        return [Fault("NP209", "error", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint)]
+        return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint)]
     found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value)
     if not found and flag.pattern and isinstance(value, str) and not re.fullmatch(flag.pattern, value):
         found = [
             Fault(
                 "NP203",
-                "error",
                 f"atc.{name} = {format_short_value(value)} is not in its format",
                 "atc stops at it.",
                 "see npuprof option --" + name,
@@ -437,13 +402,13 @@ def _find_plain_value_faults(
         words = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
         expected = " or ".join(dict.fromkeys(words.get(t, t.__name__) for t in wanted))
         hint = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
-        return [Fault("NP202", "error", f"{key} takes {expected}, not {_describe_value_kind(value)}", "", hint)]
+        return [Fault("NP202", f"{key} takes {expected}, not {_describe_value_kind(value)}", "", hint)]
     if choices and value not in choices:
         listed = ", ".join(map(format_short_value, choices))
-        return [Fault("NP203", "error", f"{key} = {format_short_value(value)} is none of {listed}", "", f"write one of {listed}")]
+        return [Fault("NP203", f"{key} = {format_short_value(value)} is none of {listed}", "", f"write one of {listed}")]
     if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
         bounds = " and ".join(
             text for text in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "") if text
         )
-        return [Fault("NP203", "error", f"{key} = {value} is out of range", "", f"write {bounds}")]
+        return [Fault("NP203", f"{key} = {value} is out of range", "", f"write {bounds}")]
     return []

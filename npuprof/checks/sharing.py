@@ -34,7 +34,7 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
             return None
         what = f"{key} belongs to one process, not to a preset"
         why = "Everybody who uses the preset would get the same value in every process."
-        return Fault("NP601", "warning", what, why, f"set it in the script, or give it at the start: --set {key}=...")
+        return Fault("NP601", what, why, f"set it in the script, or give it at the start: --set {key}=...")
     section, name = keys.split_section_and_name(key)
     variable = catalog.find_variable(name) if section == "env" else None
     if variable is None or variable.freeze == "ok" or isinstance(value, dict):
@@ -44,12 +44,10 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
         hint = f'write {name} = {{ launcher = "{variable.launcher}" }}, filled in when the process starts'
     if variable.freeze == "never":
         why = "It differs from process to process; frozen in a preset every process gets the same one."
-        return Fault("NP602", "error", f"{key} is a fact of one process", why, hint)
+        return Fault("NP602", f"{key} is a fact of one process", why, hint)
     if variable.freeze == "launcher":
-        return Fault(
-            "NP603", "warning", f"{key} is a fact of the job", "It belongs to whoever starts the job, not to a shared preset.", hint
-        )
-    return Fault("NP604", "info", f"{key} depends on the site", "On another machine or network it has to be another value.", hint)
+        return Fault("NP603", f"{key} is a fact of the job", "It belongs to whoever starts the job, not to a shared preset.", hint)
+    return Fault("NP604", f"{key} depends on the site", "On another machine or network it has to be another value.", hint)
 
 
 def check_locked_keys(view: View) -> Iterator[Finding]:
@@ -72,7 +70,7 @@ def check_locked_keys(view: View) -> Iterator[Finding]:
             why = "Whoever locked it relies on the value in every profile below."
             owner = profile.table.get("owner")
             hint = "remove it here, or ask the owner" + (f" ({owner})" if owner else "")
-            yield view.build_finding(Fault("NP105", "error", what, why, hint), key, guilty[-1] if guilty else None)
+            yield view.build_finding(Fault("NP105", what, why, hint), key, guilty[-1] if guilty else None)
 
 
 def _check_unknown_lock(view: View, profile: Profile, key: str) -> Iterator[Finding]:
@@ -81,7 +79,7 @@ def _check_unknown_lock(view: View, profile: Profile, key: str) -> Iterator[Find
     if section == "options" and catalog.find_option(name) is None and key not in view.settings:
         index = next(index for index, written in enumerate(profile.locked) if (keys.parse_key(written) or (written,))[0] == key)
         hint = did_you_mean(name, catalog.record_names(), "npuprof options lists all")
-        fault = Fault("NP201", "error", f"locked names an unknown option {name!r}", "The lock would protect nothing.", hint)
+        fault = Fault("NP201", f"locked names an unknown option {name!r}", "The lock would protect nothing.", hint)
         yield view.build_finding(fault, "profile.locked", profile.origin("profile", "locked", index))
 
 
@@ -102,7 +100,7 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
             what = f"unset {keys.format_key_path(step.key, step.tail)} clears nothing"
             why = "Nothing that the profile extends sets it."
             hint = did_you_mean(step.key, before, "remove it from unset")
-            yield view.build_finding(Fault("NP702", "warning", what, why, hint), step.key, profile.origin(*step.path))
+            yield view.build_finding(Fault("NP702", what, why, hint), step.key, profile.origin(*step.path))
         if step.op == "unset":
             current = dict(current)
             _apply_unset_step(current, step)
@@ -142,7 +140,7 @@ def _check_repeated_values(view: View, profile: Profile, step: Step, before: Any
     for tail, value in pairs:
         what = f"{keys.format_key_path(step.key, tail)} = {format_short_value(value)} is what is inherited anyway"
         why = "When the parent changes, this profile would silently keep the old value."
-        yield view.build_finding(Fault("NP701", "warning", what, why, "remove the line"), step.key, profile.origin(*step.path, *tail))
+        yield view.build_finding(Fault("NP701", what, why, "remove the line"), step.key, profile.origin(*step.path, *tail))
 
 
 def _collect_repeated_leaves(before: Any, value: dict[str, Any], tail: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases, values
 from npuprof.document import keys
-from npuprof.model import Finding, Origin, Path, Record
+from npuprof.model import Finding, Origin, Path, Record, severity_of_page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ class Fault(Record):
     """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting."""
 
     code: str
-    severity: str
     message: str
     why: str = ""
     hint: str = ""
     tail: Path = ()
+    severity: str = severity_of_page()
 
 
 class Scope(Record):
@@ -70,7 +70,7 @@ class View:
         """Return a fault as a finding at the place of its setting."""
         where = origin or self.config.origin(key, fault.tail)
         shown = keys.format_key_path(key, fault.tail)
-        return Finding(fault.code, fault.severity, fault.message, fault.why, fault.hint, where, shown, (self.config.name,))
+        return Finding(fault.code, fault.message, fault.why, fault.hint, where, shown, (self.config.name,), severity=fault.severity)
 
     def resolve_default(self, option: catalog.Option, family: str | None) -> Any:
         """Return what an option counts as where it is not set, None where that cannot be said."""

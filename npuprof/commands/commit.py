@@ -74,7 +74,7 @@ def _refuse_errors(workspace: spec.Workspace) -> None:
             found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
     if found:
         why = "What is committed reaches everybody."
-        refused = Finding("NP025", "error", "nothing was committed: the store has errors", why, "mend what is listed above")
+        refused = Finding("NP025", "nothing was committed: the store has errors", why, "mend what is listed above")
         raise NpuprofError([*checks.fold_findings(found), refused])
 
 

@@ -108,7 +108,7 @@ class Diff(Verb):
         start = revisions.load_revision(store, before)
         if not start.files and not after.names():
             what = f"there are no profiles in {start.label}, nor in {after.label}"
-            raise NpuprofError([Finding("NP023", "error", what, "", "name the store with --store")])
+            raise NpuprofError([Finding("NP023", what, "", "name the store with --store")])
         return survey.compare_store_states(start, after, (first, second), workspace.resolver.context, self.specs, self.raw)
 
 
@@ -116,7 +116,7 @@ def _choose_sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
     """Return what a single spec is compared with: at a revision with now, now with the last commit."""
     if one == "-" or len(workspace.split_spec(one)) > 1:
         why = "A single preset is compared with its last commit."
-        raise NpuprofError([Finding("NP902", "error", f"nothing to compare {one!r} with", why, "name a second preset")])
+        raise NpuprofError([Finding("NP902", f"nothing to compare {one!r} with", why, "name a second preset")])
     name, at, _ = one.partition("@")
     return (one, name) if at else (f"{one}@HEAD", one)
 

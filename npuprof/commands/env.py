@@ -69,10 +69,10 @@ class Env(Verb):
         beside = "--diff" if self.diff else "--format"
         for spelling, wanted in (("--shell", self.shell), ("--unset", self.undo)):
             if wanted:
-                raise NpuprofError([Finding("NP914", "error", f"{spelling} and {beside} do not go together", "", "leave one of them out")])
+                raise NpuprofError([Finding("NP914", f"{spelling} and {beside} do not go together", "", "leave one of them out")])
         if self.diff and self.file_format not in (None, "json"):
             hint = "leave --format out, or write --format json"
-            raise NpuprofError([Finding("NP914", "error", f"--diff has no form for {self.file_format}", "", hint)])
+            raise NpuprofError([Finding("NP914", f"--diff has no form for {self.file_format}", "", hint)])
 
 
 def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
@@ -94,7 +94,7 @@ def _write_file_format(config: Config, name: str) -> Answer:
     text = kind.write(config, found, beside)
     if kind.largest and sum(len(f"{key}{value}".encode()) for key, value in {**found, **beside}.items()) > kind.largest:
         what = "the variables do not fit into one ConfigMap"
-        raise NpuprofError([Finding("NP903", "error", what, "Kubernetes takes at most 1 MiB.", "keep long values in files")])
+        raise NpuprofError([Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "keep long values in files")])
     if kind.folder:
         if beside:
             notes.append(f"{', '.join(beside)} must be at {kind.folder} in the container: env --format k8s-configmap holds them")

@@ -82,12 +82,12 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     """Return the key and the path below it. Raises NpuprofError for what is no key, or one that nobody knows."""
     parsed = keys.parse_key_path(text)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", "error", f"{text!r} is not a key", "", "write the option's name, or section.name")])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name")])
     known = catalog.find_record_texts(*keys.split_section_and_name(parsed[0]))
     if not known and parsed[0] not in config.settings and not config.history(parsed[0]):
         names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
-        raise NpuprofError([Finding("NP201", "error", what, "", did_you_mean(text, names))])
+        raise NpuprofError([Finding("NP201", what, "", did_you_mean(text, names))])
     return parsed
 
 

@@ -63,7 +63,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
                 data = opened.read()
         except OSError as error:
             what = f"cannot read the file: {str(error.strerror).lower()}"
-            problems.append(Finding("NP801", "error", what, "", "check the path", where=Place(file)))
+            problems.append(Finding("NP801", what, "", "check the path", where=Place(file), severity="error"))
             unread += file in named
             continue
         if file in named or may_hold_settings(file, data):
@@ -79,7 +79,7 @@ def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tup
     if not good:
         why = "Every setting found depends on the run, or none was found." if made else "No setting was found."
         hint = "npuprof import --format text tells more"
-        raise NpuprofError([Finding("NP816", "error", "there is nothing to make a preset of", why, hint)])
+        raise NpuprofError([Finding("NP816", "there is nothing to make a preset of", why, hint)])
     if base == "auto":
         return _write_family(good, path)
     remarks: list[str] = []
@@ -92,7 +92,7 @@ def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tup
         if path is None or path.endswith(".toml") or path == "-":
             names = ", ".join(list(files)[:8]) + (", ..." if len(files) > 8 else "")
             why = f"The scripts hold {len(files)} presets: {names}."
-            raise NpuprofError([Finding("NP816", "error", "several presets do not fit one file", why, "name a folder with -o DIR")])
+            raise NpuprofError([Finding("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")])
         remarks.append(_write_folder(files, path))
     notes = sum(len(draft.notes) for draft in good)
     if notes:
@@ -119,7 +119,7 @@ def _write_folder(files: dict[str, str], folder: str) -> str:
     there = [name for name in files if os.path.exists(os.path.join(folder, f"{name}.toml"))]
     if there:
         why = "An import never writes over presets."
-        raise NpuprofError([Finding("NP816", "error", f"{folder} already holds {', '.join(there[:5])}", why, "name another folder")])
+        raise NpuprofError([Finding("NP816", f"{folder} already holds {', '.join(there[:5])}", why, "name another folder")])
     output.write_files_atomically({os.path.join(folder, f"{name}.toml"): written for name, written in files.items()})
     return f"wrote {report.format_count(len(files), 'preset')} below {folder}"
 

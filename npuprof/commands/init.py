@@ -60,7 +60,7 @@ def _refuse_existing(folder: str, files: dict[str, str]) -> None:
     if there:
         what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {folder}"
         hint = "use another folder, or add what is missing: npuprof new, npuprof schema, npuprof git install"
-        raise NpuprofError([Finding("NP923", "error", what, "A new store never overwrites a file.", hint)])
+        raise NpuprofError([Finding("NP923", what, "A new store never overwrites a file.", hint)])
 
 
 def _collect_files(ci: str) -> dict[str, str]:
@@ -92,7 +92,7 @@ def _add_attributes(folder: str, files: dict[str, str]) -> None:
     except FileNotFoundError:
         old = ""
     except (OSError, UnicodeDecodeError) as error:
-        raise NpuprofError([Finding("NP003", "error", f"cannot read {path}: {error}", "", "check the file")]) from None
+        raise NpuprofError([Finding("NP003", f"cannot read {path}: {error}", "", "check the file")]) from None
     if _ATTRIBUTES[1] not in old.splitlines():
         files[".gitattributes"] = f"{old}{'' if not old or old.endswith(chr(10)) else chr(10)}" + "".join(
             f"{line}\n" for line in _ATTRIBUTES

@@ -48,7 +48,7 @@ class Inject(Verb):
             what, hint = "which preset?", "name a SPEC, or refresh the blocks that are there with --all"
         else:
             return
-        raise NpuprofError([Finding("NP902", "error", what, "", hint)])
+        raise NpuprofError([Finding("NP902", what, "", hint)])
 
 
 VERB = Inject

@@ -59,7 +59,7 @@ class List(Verb):
                 found.append((profile, config))
         if unknown:
             hint = did_you_mean(unknown[0], catalog.record_names(), "npuprof options lists all; variables are env.NAME")
-            raise NpuprofError([Finding("NP201", "error", f"--where asks for {unknown[0]!r}, which is no setting", "", hint)])
+            raise NpuprofError([Finding("NP201", f"--where asks for {unknown[0]!r}, which is no setting", "", hint)])
         forms: Forms = {
             "text": lambda: (
                 _format_tree([profile for profile, _ in found]) if self.tree else _build_table(_build_rows(found, workspace.store))
@@ -130,7 +130,7 @@ def _parse_condition(text: str) -> Any:
     except (ValueError, SyntaxError):
         why = "Option names stand for their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
         what, hint = f"{text!r} is not a condition", "write 'precision_mode_v2 == \"fp16\"'"
-        raise NpuprofError([Finding("NP013", "error", what, why, hint)]) from None
+        raise NpuprofError([Finding("NP013", what, why, hint)]) from None
 
 
 def _find_unknown_options(wanted: Any) -> list[str]:

@@ -82,7 +82,7 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
         return "", ()
     parsed = keys.parse_key(key)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", "error", f"{key!r} is not a key", "", "write the option's name, or section.name")])
+        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", "write the option's name, or section.name")])
     return parsed
 
 
@@ -97,7 +97,7 @@ def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Itera
 
 def _build_missing_finding(repository: Repository, name: str, tip: str) -> Finding:
     hint = did_you_mean(name, sorted(repository.list_profile_files(tip)), "commit it first; npuprof list shows all")
-    return Finding("NP023", "error", f"no commit has a profile {name!r}", "", hint)
+    return Finding("NP023", f"no commit has a profile {name!r}", "", hint)
 
 
 def _format_step(step: HistoryStep, name: str, coloured: bool) -> str:

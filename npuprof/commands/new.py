@@ -48,7 +48,7 @@ class New(Verb):
         with lock_folder(home.root):
             if os.path.lexists(path):
                 what, hint = f"{source} exists already", "choose another name, or change it with set"
-                raise NpuprofError([Finding("NP923", "error", what, "Nothing is overwritten.", hint)])
+                raise NpuprofError([Finding("NP923", what, "Nothing is overwritten.", hint)])
             if not self.dry_run:
                 output.make_folder(os.path.dirname(path))
                 output.write_files_atomically({path: text})
@@ -67,7 +67,7 @@ def _refuse_outside(root: str, path: str, name: str) -> None:
     real = os.path.realpath(root).rstrip(os.sep) + os.sep
     if not os.path.realpath(path).startswith(real):
         why = "A store is shared as it is; what lies outside it would be missing elsewhere."
-        raise NpuprofError([Finding("NP005", "error", f"{name!r} leads out of the store", why, "choose another name")])
+        raise NpuprofError([Finding("NP005", f"{name!r} leads out of the store", why, "choose another name")])
 
 
 VERB = New

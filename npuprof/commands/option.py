@@ -65,7 +65,7 @@ def _find_section(key: str) -> tuple[str, str]:
             return section, key
     names = [name for section in catalog.PREFIXES for name in catalog.record_names(section)]
     hint = did_you_mean(key.lstrip("-"), names, "npuprof options lists all")
-    raise NpuprofError([Finding("NP201", "error", f"the catalogue has no {key!r}", "", hint)])
+    raise NpuprofError([Finding("NP201", f"the catalogue has no {key!r}", "", hint)])
 
 
 def _build_fields(section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Options(Verb):
                     rows.append({"name": f"{prefix}{name}", "section": section, "summary": summary})
         if not rows:
             hint = did_you_mean(self.query or "", catalog.record_names(), "try fewer words")
-            raise NpuprofError([Finding("NP201", "error", f"nothing in the catalogue matches {self.query!r}", "", hint)])
+            raise NpuprofError([Finding("NP201", f"nothing in the catalogue matches {self.query!r}", "", hint)])
         return Answer({
             "text": lambda: Table([(row["name"], row["summary"]) for row in rows]),
             "json": lambda: {"schema": "npuprof.options/1", "options": rows},

@@ -46,7 +46,7 @@ class Release(Verb):
         name, revision = workspace.split_single_spec(self.spec, "release")
         if revision:
             what, hint = f"cannot release {self.spec!r}", f"npuprof release {name}"
-            raise NpuprofError([Finding("NP026", "error", what, "A release is made of the last commit.", hint)])
+            raise NpuprofError([Finding("NP026", what, "A release is made of the last commit.", hint)])
         repository = revisions.find_repository(workspace.store)
         config = workspace.resolve_spec(name)
         _refuse_errors(config)
@@ -73,7 +73,7 @@ class Release(Verb):
 def _parse_number(version: str) -> VersionNumber:
     match = _NUMBER.fullmatch(version)
     if match is None:
-        raise NpuprofError([Finding("NP026", "error", f"{version!r} is not a version", "", "write three numbers: 1.2.0")])
+        raise NpuprofError([Finding("NP026", f"{version!r} is not a version", "", "write three numbers: 1.2.0")])
     return int(match[1]), int(match[2]), int(match[3])
 
 
@@ -84,17 +84,17 @@ def _choose_number(name: str, wanted: VersionNumber | None, proposal: Proposal, 
         shown = format_version_number(number)
         what = f"{name} {shown} is released already" if number == last.number else f"{shown} would go back: {name} is at {last.number_text}"
         hint = f"the next is {format_version_number(proposal.number)}"
-        raise NpuprofError([Finding("NP026", "error", what, "Version numbers only rise.", hint)])
+        raise NpuprofError([Finding("NP026", what, "Version numbers only rise.", hint)])
     if proposal.step == "none" and wanted is None:
         what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
-        raise NpuprofError([Finding("NP026", "error", what, "", "to release it all the same give the number")])
+        raise NpuprofError([Finding("NP026", what, "", "to release it all the same give the number")])
     return number
 
 
 def _refuse_errors(config: Config) -> None:
     errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
     if errors:
-        refused = Finding("NP026", "error", f"{config.name} is not released: it has errors", "", "mend what is listed above")
+        refused = Finding("NP026", f"{config.name} is not released: it has errors", "", "mend what is listed above")
         raise NpuprofError([*errors, refused])
 
 
@@ -109,7 +109,7 @@ def _refuse_uncommitted(workspace: spec.Workspace, config: Config, head: str) ->
     ]
     if dirty:
         what = f"{config.name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"
-        raise NpuprofError([Finding("NP026", "error", what, "A version must be found again in the repository.", "npuprof commit")])
+        raise NpuprofError([Finding("NP026", what, "A version must be found again in the repository.", "npuprof commit")])
 
 
 VERB = Release

@@ -83,7 +83,7 @@ def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Findi
     names = list(collect_sidecars(config))
     what = f"the code needs {', '.join(rendered.sidecars)} beside it, which cannot be written to standard output"
     why = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} written out in the preset."
-    return Finding("NP904", "error", what, why, "name a folder with -o DIR", config.origin(names[0]))
+    return Finding("NP904", what, why, "name a folder with -o DIR", config.origin(names[0]))
 
 
 def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answer:

@@ -50,7 +50,7 @@ def _refuse_errors(config: Config) -> None:
         why = "It is only there to be extended, and may be incomplete."
         hint = "extend it, or lay it over another with --with"
         what = f"{config.name} is abstract"
-        findings.insert(0, Finding("NP107", "error", what, why, hint, origin, "profile.abstract", (config.name,)))
+        findings.insert(0, Finding("NP107", what, why, hint, origin, "profile.abstract", (config.name,)))
     if any(finding.severity == "error" for finding in findings):
         raise NpuprofError(findings)
     tell_findings(findings)

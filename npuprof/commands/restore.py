@@ -45,10 +45,10 @@ class Restore(Verb):
         name, revision = workspace.split_single_spec(self.spec, "restore")
         if not revision:
             what, hint = f"{self.spec!r} names no revision", f"say which: {name}@HEAD, {name}@1.2.0"
-            raise NpuprofError([Finding("NP027", "error", what, "", hint)])
+            raise NpuprofError([Finding("NP027", what, "", hint)])
         home = workspace.store
         if home.label == "builtin:":
-            raise NpuprofError([Finding("NP027", "error", "the shipped presets cannot be written", "", "work in a store of your own")])
+            raise NpuprofError([Finding("NP027", "the shipped presets cannot be written", "", "work in a store of your own")])
         commit, _ = revisions.find_repository(home).resolve_revision(name, revision)
         then = revisions.load_revision(home, commit)
         raw, notes = self._recover_text(workspace, then, name)
@@ -95,7 +95,7 @@ def format_flat_preset(config: Config) -> str:
     settings = {} if again.problems else {step.key: step.value for step in again.steps}
     if compute_digest(settings) != config.digest:
         what = f"a flat form of {config.name} would not resolve as it does"
-        raise NpuprofError([Finding("NP027", "error", what, "Nothing was written.", "restore the file itself, without --resolved")])
+        raise NpuprofError([Finding("NP027", what, "Nothing was written.", "restore the file itself, without --resolved")])
     return text
 
 

@@ -29,7 +29,7 @@ class Rule(Verb):
         page = known.get(self.code.upper())
         if page is None:
             hint = did_you_mean(self.code, known, "npuprof rule lists all codes")
-            raise NpuprofError([Finding("NP902", "error", f"there is no code {self.code!r}", "", hint)])
+            raise NpuprofError([Finding("NP902", f"there is no code {self.code!r}", "", hint)])
         return Answer({"text": lambda: _format_page(page), "json": lambda: {"schema": "npuprof.rule/1", **page._asdict()}})
 
 

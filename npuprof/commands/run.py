@@ -45,7 +45,7 @@ class Run(Verb):
         """
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
-            raise NpuprofError([Finding("NP914", "error", "no command to run", "", hint)])
+            raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
         config = resolve_checked(self, "env", self.no_check)
         folder = sidecar_cache_folder(config)
         found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder)
@@ -67,7 +67,7 @@ def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
         missing = isinstance(error, FileNotFoundError) and not os.path.exists(command[0])
         what = f"cannot run {command[0]}: {'there is no such command' if missing else str(error.strerror).lower()}"
         hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
-        return Answer(code=127 if missing else 126, problems=(Finding("NP915", "error", what, "", hint),))
+        return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))
 
 
 VERB = Run

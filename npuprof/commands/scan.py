@@ -76,7 +76,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[s
                 yield file, opened.read()
         except OSError as error:
             what, why = f"cannot read the file: {str(error.strerror).lower()}", "The other files were looked at all the same."
-            yield file, Finding("NP801", "warning", what, why, "", where=Place(file))
+            yield file, Finding("NP801", what, why, "", where=Place(file))
 
 
 VERB = Scan

@@ -65,7 +65,7 @@ class Parameter(Record):
         if value not in known:
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
             hint = did_you_mean(value, known, f"known are {', '.join(known)}")
-            raise NpuprofError([Finding("NP902", "error", what, "", hint)])
+            raise NpuprofError([Finding("NP902", what, "", hint)])
 
 
 def argument(metavar: str, text: str, default: Any = None, required: bool = True) -> Any:

@@ -121,12 +121,7 @@ def _decode_utf8(source: str, raw: bytes) -> str:
 
 def _build_encoding_finding(source: str, line: int, column: int, what: str) -> Finding:
     return Finding(
-        "NP002",
-        "error",
-        f"the file is not UTF-8 text: {what}",
-        "TOML is always UTF-8.",
-        "save the file as UTF-8",
-        where=Place(source, line, column),
+        "NP002", f"the file is not UTF-8 text: {what}", "TOML is always UTF-8.", "save the file as UTF-8", where=Place(source, line, column)
     )
 
 
@@ -140,10 +135,9 @@ def _build_syntax_finding(source: str, text: str, message: str) -> Finding:
         what = f"the text ends too early: {what[:1].lower()}{what[1:]}"
     if text.split("\n")[line - 1].startswith(_CONFLICT_MARKS):
         why, hint = "A merge left both sides in the file.", "keep one side, and delete the marks"
-        return Finding("NP001", "error", "not valid TOML: a merge conflict is not resolved", why, hint, where=Place(source, line, column))
+        return Finding("NP001", "not valid TOML: a merge conflict is not resolved", why, hint, where=Place(source, line, column))
     return Finding(
         "NP001",
-        "error",
         f"not valid TOML: {what[:1].lower()}{what[1:]}",
         "Nothing of the file can be used until it can be read.",
         "mend the line; strings need quotes, and a key may stand only once in its table",
@@ -156,7 +150,6 @@ def _build_huge_number_finding(source: str, text: str) -> Finding:
     offset = match.start() if match else 0
     return Finding(
         "NP001",
-        "error",
         "not readable: a number with thousands of digits",
         "No option holds more than 64 bits.",
         "write a smaller number, or text in quotes",
@@ -167,7 +160,6 @@ def _build_huge_number_finding(source: str, text: str) -> Finding:
 def _build_nesting_finding(source: str, line: int = 1, column: int = 1) -> Finding:
     return Finding(
         "NP001",
-        "error",
         "not readable: the brackets are nested too deeply",
         "No option needs more than a few levels.",
         "flatten the value",

@@ -131,7 +131,7 @@ class _Reader:
         why = "What is not understood would be ignored in silence, which is what npuprof is there to prevent."
         origin = Origin(self.document, path)
         shown = keys.format_key_path("", path).lstrip(".")
-        self.problems.append(Finding(code, "error", message, why, hint, origin, shown, (self.document.name,)))
+        self.problems.append(Finding(code, message, why, hint, origin, shown, (self.document.name,)))
 
     def profile_table(self) -> dict[str, Any]:
         table = self.document.data.get("profile", {})

@@ -52,4 +52,4 @@ def _build_edit_error(path: Path) -> NpuprofError:
     shown = keys.format_key_path("", path).lstrip(".") or "the file"
     what = f"cannot edit {shown}: read again, the text is not what was asked for"
     why = "An edit is read again before it is written; this one would have changed something else, or not what was meant."
-    return NpuprofError([Finding("NP921", "error", what, why, "make this change by hand", key=shown)])
+    return NpuprofError([Finding("NP921", what, why, "make this change by hand", key=shown)])

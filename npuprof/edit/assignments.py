@@ -22,7 +22,7 @@ def _locate_key(text: str) -> tuple[Path, str]:
     segments = keys.split_dotted_key(text)
     if segments and len(segments) > _DEEPEST:
         what = f"{keys.format_short_value(text)} is a key of {len(segments)} parts"
-        raise NpuprofError([Finding("NP009", "error", what, "No value is nested that deeply.", "name the option, and what is inside it")])
+        raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
     if segments and segments[0] == "profile" and len(segments) > 1:
         return segments, ""
     appended = bool(segments) and segments is not None and segments[0] == "append" and len(segments) > 2 and segments[1] in SECTIONS
@@ -30,7 +30,7 @@ def _locate_key(text: str) -> tuple[Path, str]:
         return segments, keys.format_full_key(segments[1], segments[2])
     parsed = keys.parse_key(text)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", "error", f"{text!r} is not a key", "", "write the option's name, or section.name")])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name")])
     section, name = keys.split_section_and_name(parsed[0])
     return (section, name, *parsed[1]), parsed[0]
 
@@ -39,7 +39,7 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already."""
     name, equals, raw = text.partition("=")
     if not equals:
-        raise NpuprofError([Finding("NP009", "error", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'")])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'")])
     path, key = _locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
     value = spec.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())
@@ -55,7 +55,7 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
         if not isinstance(parsed, dict):
             shown = keys.format_key_path("", path[:end]).lstrip(".")
             what = f"{shown} is {keys.format_short_value(over)}, which has no {keys.format_key_segment(str(path[end]))}"
-            raise NpuprofError([Finding("NP920", "error", what, "Only a table has keys inside.", f"set {shown} as a whole")])
+            raise NpuprofError([Finding("NP920", what, "Only a table has keys inside.", f"set {shown} as a whole")])
         assign_at_path(parsed, path[end:], value)
         path, value = path[:end], parsed
         break
@@ -137,4 +137,4 @@ def build_nothing_finding(profile: Profile, text: str) -> Finding:
     shown = format_written_key(text)
     what = f"{profile.name} neither sets nor inherits {shown}"
     hint = did_you_mean(shown, own, f"npuprof show {profile.name} lists what is in force")
-    return Finding("NP924", "error", what, "", hint)
+    return Finding("NP924", what, "", hint)

@@ -193,8 +193,8 @@ def _build_decision_finding(step: Step, origin: Origin | None, name: str, hindra
     if hindrance:
         what = f"{step.rule}: {step.option} is not turned into {step.to}: {hindrance}"
         why = "Done in part, it would leave the old key and the new one side by side."
-        return Finding("NP511", severity, what, why, "clear that away and migrate again", origin, step.option, (name,))
-    return Finding("NP511", severity, what, step.why, step.decide, origin, step.option, (name,))
+        return Finding("NP511", what, why, "clear that away and migrate again", origin, step.option, (name,), severity=severity)
+    return Finding("NP511", what, step.why, step.decide, origin, step.option, (name,), severity=severity)
 
 
 def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list[Finding]:
@@ -209,7 +209,7 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
         return []
     what = f"{step.rule}: {step.option} = {format_short_value(config.settings[step.option])} comes from {origin.profile}"
     hint = f"npuprof migrate {origin.profile} --cann ..., or decide here: {step.decide}"
-    return [Finding("NP513", "warning", what, step.why, hint, origin, step.option, (profile.name,))]
+    return [Finding("NP513", what, step.why, hint, origin, step.option, (profile.name,))]
 
 
 def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile]) -> list[Finding]:
@@ -230,7 +230,7 @@ def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile]) -> list[Findin
                 what = f"{step.rule}: {heir.name} names {step.option}, and inherits {step.to} now"
                 why = "It overruled or cleared the value of this preset; now both keys stand side by side."
                 hint = f"npuprof migrate {heir.name} --cann ..."
-                found.append(Finding("NP513", "warning", what, why, hint, origin, step.option, (heir.name,)))
+                found.append(Finding("NP513", what, why, hint, origin, step.option, (heir.name,)))
     return found
 
 
@@ -245,7 +245,7 @@ def _check_unset_and_locked(profile: Profile, made: list[MadeStep]) -> list[Find
                 what = f"{step.rule}: {name} names {key}, which became {step.to or 'nothing'}"
                 why = "A key that is not set any more cannot be cleared or locked."
                 origin = profile.origin("profile", name, index)
-                found.append(Finding("NP511", "warning", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
+                found.append(Finding("NP511", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
     return found
 
 
@@ -262,7 +262,7 @@ def _check_changed_defaults(config: Config, release: str) -> list[Finding]:
         what = f"{option} is not set, and its default changed in CANN {since}: {before}, then {after}"
         origin = next((p.origin("profile", "cann") for p in reversed(config.lineage) if "cann" in p.table), None)
         hint = f"set {option} if the old behaviour matters"
-        found.append(Finding("NP512", "info", what, "Leaving it out means something else now.", hint, origin, option, (config.name,)))
+        found.append(Finding("NP512", what, "Leaving it out means something else now.", hint, origin, option, (config.name,)))
     return found
 
 

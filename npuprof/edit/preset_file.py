@@ -45,7 +45,7 @@ class PresetFile(Record):
         """Write another text into the file. Raises NpuprofError where it cannot be written, or was written by somebody else."""
         if output.read_file_content(self.path) != self.raw:
             what, why = f"{self.source} has changed meanwhile", "Another program wrote it while the change was being made."
-            raise NpuprofError([Finding("NP922", "error", what, why, "try again", where=Place(self.source))])
+            raise NpuprofError([Finding("NP922", what, why, "try again", where=Place(self.source))])
         output.write_files_atomically({self.path: (_BOM if self.raw.startswith(_BOM) else b"") + text.encode()})
 
 
@@ -90,7 +90,7 @@ def _find_file(name: str, store_: str | None) -> tuple[PresetFile, str]:
         composed = "+" in name
         what = f"{name!r} is {'several presets' if composed else 'a preset as it was'}, and cannot be edited"
         hint = "name one of them" if composed else f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"
-        raise NpuprofError([Finding("NP920", "error", what, "An edit changes one file of the working tree.", hint)])
+        raise NpuprofError([Finding("NP920", what, "An edit changes one file of the working tree.", hint)])
     profile = spec.Workspace(store_).profile(name)
     if name == "-":
         return PresetFile("-", b"", profile), ""
@@ -106,7 +106,7 @@ def refuse_builtin(home: store.Folder) -> None:
     if home.label == "builtin:":
         why = "These presets come with npuprof and are the same for everybody."
         hint = "extend the preset in a store of your own: npuprof init, npuprof new NAME --extends PARENT"
-        raise NpuprofError([Finding("NP920", "error", "builtin: is read-only", why, hint)])
+        raise NpuprofError([Finding("NP920", "builtin: is read-only", why, hint)])
 
 
 @contextmanager

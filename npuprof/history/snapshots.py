@@ -90,7 +90,7 @@ class SnapshotWalk:
         if name not in self.files:
             assert asked is not None, "the preset itself has been looked for"
             what = f"{asked.profile} extends {name!r}, which was not there"
-            raise NpuprofError([Finding("NP101", "error", what, "", "", asked, "profile.extends", (asked.profile,))])
+            raise NpuprofError([Finding("NP101", what, "", "", asked, "profile.extends", (asked.profile,))])
         file = self.files[name]
         oid = self.files[Revision(self.repository, self._tip, self.files).follow_links(name)].oid if file.is_link else file.oid
         if len(self._profiles) > _PROFILES:

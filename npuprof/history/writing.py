@@ -68,7 +68,7 @@ def create_tag(repository: Repository, name: str, target: str, message: str) -> 
     """Make an annotated tag. Raises NpuprofError where it exists or git refuses the name."""
     if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
         what = f"the tag {name} exists already"
-        raise NpuprofError([Finding("NP026", "error", what, "A released version never changes.", "release the next number")])
+        raise NpuprofError([Finding("NP026", what, "A released version never changes.", "release the next number")])
     with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said:
         _run_git_command(
             repository, _open_git_commands(repository).tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target

@@ -95,9 +95,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
             key = f"atc.{name}"
             what = f"{key} cannot be carried by the target atc"
             why = "ATC knows no such flag." if catalog.find_flag(name) is None else "A flag holds one text or number."
-            raise NpuprofError(
-                [Finding("NP901", "error", what, why, "npuprof options lists them", config.origin(key), key, (config.name,))]
-            )
+            raise NpuprofError([Finding("NP901", what, why, "npuprof options lists them", config.origin(key), key, (config.name,))])
         if name in found and format_flag_value(found[name]) != format_flag_value(value):
             raise NpuprofError(
                 [_build_duplicate_flag_finding(config, name, format_flag_value(found[name]), format_flag_value(value), keys[name])]
@@ -111,7 +109,7 @@ def _build_duplicate_flag_finding(config: Config, flag: str, first: str, second:
     what = f"--{flag} is {format_short_value(first)} by {key} and {format_short_value(second)} by atc.{flag}"
     why = "Either is a setting of the preset, and a command line takes one."
     hint = f"unset atc.{flag}, or {key} in an [[override]] for this target"
-    return Finding("NP912", "error", what, why, hint, config.origin(f"atc.{flag}"), f"atc.{flag}", (config.name,))
+    return Finding("NP912", what, why, hint, config.origin(f"atc.{flag}"), f"atc.{flag}", (config.name,), severity="error")
 
 
 def _explain_flag_refusal(flag: str, value: str) -> str:
@@ -138,7 +136,7 @@ def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]
     if missing:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
-        found.append(build_render_finding(config, "NP911", "info", "", what, why, "add them to the command, or give --set atc.model=..."))
+        found.append(build_render_finding(config, "NP911", "", what, why, "add them to the command, or give --set atc.model=..."))
     for flag in given:
         record = catalog.find_flag(flag)
         if record is not None:
@@ -149,13 +147,13 @@ def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]
         copy = f"copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
         hint = f"if it serves, {copy}" if value == best else f"see whether {best} serves; if so, {copy}"
         what = f"--op_select_implmode={value} is not for conversions that count"
-        found.append(build_render_finding(config, "NP913", "warning", keys["op_select_implmode"], what, _ADVICE, hint))
+        found.append(build_render_finding(config, "NP913", keys["op_select_implmode"], what, _ADVICE, hint))
         if str(value).endswith("_for_all") and "optypelist_for_implmode" in given:
             what = f"--optypelist_for_implmode has no effect beside --op_select_implmode={value}"
             why = "The values ending in _for_all read the built-in list and nothing else."
             found.append(
                 build_render_finding(
-                    config, "NP912", "warning", keys["optypelist_for_implmode"], what, why, "unset it, or write the value without _for_all"
+                    config, "NP912", keys["optypelist_for_implmode"], what, why, "unset it, or write the value without _for_all"
                 )
             )
     return found
@@ -174,17 +172,16 @@ def _check_flag_conflicts(config: Config, record: Flag, given: dict[str, Any], k
         back = catalog.find_flag(name)
         if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
             continue  # said once, by the other
-        severity = "error" if record.stops and back is not None and back.stops else "warning"
-        why = "ATC stops." if severity == "error" else "One overrules the other."
+        stops = record.stops and back is not None and back.stops
+        why = "ATC stops." if stops else "One overrules the other."
         what = f"--{record.name} and {other} exclude each other"
-        found.append(build_render_finding(config, "NP912", severity, keys[record.name], what, why, "unset one of them"))
+        told = build_render_finding(config, "NP912", keys[record.name], what, why, "unset one of them")
+        found.append(told._replace(severity="error") if stops else told)
     lacking = [other for other in record.requires if not _is_requirement_met(other, given)]
     if lacking:
         what = f"--{record.name} needs {' and '.join(lacking)}"
         found.append(
-            build_render_finding(
-                config, "NP912", "warning", keys[record.name], what, "Without it ATC stops or ignores it.", "add it to [atc]"
-            )
+            build_render_finding(config, "NP912", keys[record.name], what, "Without it ATC stops or ignores it.", "add it to [atc]")
         )
     return found
 

@@ -123,7 +123,7 @@ def _build_not_carried_finding(config: Config, name: str, target: str, reason: s
     )
     what = f"{name} cannot be carried by the target {target}"
     why = reason or "A setting is never dropped in silence."
-    return Finding("NP901", "error", what, why, hint, config.origin(name), name, (config.name,))
+    return Finding("NP901", what, why, hint, config.origin(name), name, (config.name,))
 
 
 def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
@@ -132,7 +132,7 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
 
     why = next((fault.message for fault in find_setting_faults(name, config.settings[name])), "Its place holds another type.")
     what = f"{name} cannot be carried by the target {target}"
-    return Finding("NP901", "error", what, f"{why}.", "npuprof check says what to write", config.origin(name), name, (config.name,))
+    return Finding("NP901", what, f"{why}.", "npuprof check says what to write", config.origin(name), name, (config.name,))
 
 
 _SECTION_COMMANDS = {"env": "npuprof env", "estimator": "npuprof render --to estimator", "atc": "npuprof render --to atc"}

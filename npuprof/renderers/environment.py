@@ -103,7 +103,7 @@ def _build_variable_finding(config: Config, name: str, what: str, hint: str) -> 
 
 def build_unstartable_finding(config: Config, key: str, what: str, hint: str) -> Finding:
     """Return the finding on a setting with whose variable or argument no program could be started."""
-    return Finding("NP903", "error", what, "No program could be started with it.", hint, config.origin(key), key, (config.name,))
+    return Finding("NP903", what, "No program could be started with it.", hint, config.origin(key), key, (config.name,))
 
 
 def find_variable_key(config: Config, name: str) -> str:
@@ -121,7 +121,6 @@ def build_export_finding(config: Config, name: str, reason: str) -> Finding:
     key = find_variable_key(config, name)
     return Finding(
         "NP903",
-        "error",
         f"{name} cannot be exported: {reason}",
         "A value comes back byte for byte or not at all.",
         "use another shell or format, or write the value without it",

@@ -134,7 +134,7 @@ def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) 
             key = next(iter(dynamic.values()))
             why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
             what = f"{key} needs {', '.join(missing)} beside it"
-            raise NpuprofError([Finding("NP908", "error", what, why, "set them as well", config.origin(key), key, (config.name,))])
+            raise NpuprofError([Finding("NP908", what, why, "set them as well", config.origin(key), key, (config.name,))])
         absent = taken[-1] not in dynamic and _is_hybrid_mode_absent(config)
         tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
     return tree
@@ -200,7 +200,7 @@ def _format_estimator_section(config: Config) -> list[str]:
             what = f"{key} cannot be carried by the target estimator"
             why = "NPURunConfig has no such argument." if record is None else "A preset cannot hold what the argument takes."
             hint = "give it to run_config() in the script" if record else "npuprof options lists what there is"
-            raise NpuprofError([Finding("NP901", "error", what, why, hint, config.origin(key), key, (config.name,))])
+            raise NpuprofError([Finding("NP901", what, why, hint, config.origin(key), key, (config.name,))])
         lines.append(f"{name}={format_literal(value)}")
     return lines
 
@@ -226,7 +226,7 @@ def _check_session_options(config: Config, beside: list[str]) -> tuple[Finding, 
         return ()
     what = f"{', '.join(beside)} goes through session_config: NPURunConfig has no such argument"
     why = "NPUEstimator adds an entry of its own after it, whose values win for every key that both hold."
-    return (build_render_finding(config, "NP909", "info", beside[0], what, why, ""),)
+    return (build_render_finding(config, "NP909", beside[0], what, why, ""),)
 
 
 def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
@@ -236,7 +236,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
         if option.estimator_default is not None and option.name not in config.settings:
             what = f"NPUEstimator sets {option.name} = {format_toml_value(option.estimator_default)}, which a session leaves off"
             why = "It writes its own default for every argument that is not given."
-            found.append(build_render_finding(config, "NP909", "info", option.name, what, why, f"set {option.name} if it matters"))
+            found.append(build_render_finding(config, "NP909", option.name, what, why, f"set {option.name} if it matters"))
     _, dims, _, newest = _dynamic_arguments()
     if (
         dims in config.settings
@@ -247,7 +247,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
         what = f"DynamicInputConfig is given {newest}=0, which newer releases insist on and older ones do not take"
         why = "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a missing one; those between are not known."
         hint = "render with --cann RELEASE; where the release raises TypeError, take the argument out"
-        found.append(build_render_finding(config, "NP909", "info", dims, what, why, hint))
+        found.append(build_render_finding(config, "NP909", dims, what, why, hint))
     for option in records:
         needed = option.needs_argument
         if needed and option.name in config.settings and needed not in config.settings:
@@ -255,7 +255,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
                 if f"env.{twin}" in config.settings:
                     what = f"{option.name} is lost: NPUEstimator passes it on only beside the argument {needed}"
                     why = f"{twin} in the environment does not count."
-                    found.append(build_render_finding(config, "NP910", "warning", option.name, what, why, f"set {needed}"))
+                    found.append(build_render_finding(config, "NP910", option.name, what, why, f"set {needed}"))
     return tuple(found)
 
 

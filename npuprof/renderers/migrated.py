@@ -187,7 +187,7 @@ def _check_initial_options(config: Config, target: str) -> tuple[Finding, ...]:
     what = f"{', '.join(late)} must also be in the session of init_resource or initialize_system, where the script calls one"
     why = "The first session of a process starts the engine; what later ones say of these options is ignored."
     hint = "npuprof render --to init-resource, or --to initialize-system, writes it"
-    return (build_render_finding(config, "NP907", "info", late[0], what, why, hint),)
+    return (build_render_finding(config, "NP907", late[0], what, why, hint),)
 
 
 def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
@@ -221,7 +221,7 @@ def _build_no_argument_finding(config: Config, name: str) -> Finding:
     key = f"estimator.{name}"
     what = f"{key} cannot be carried by the target estimator-migrated"
     why = "tf.estimator.RunConfig has no such argument."
-    return Finding("NP901", "error", what, why, "the target estimator can carry it", config.origin(key), key, (config.name,))
+    return Finding("NP901", what, why, "the target estimator can carry it", config.origin(key), key, (config.name,))
 
 
 def _build_target(place: int, name: str, summary: str, surface: str = "session") -> Target:

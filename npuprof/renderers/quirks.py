@@ -31,7 +31,6 @@ def find_companion_lines(config: Config, loop: str = "", trains: bool = True) ->
             build_render_finding(
                 config,
                 "NP905",
-                "warning",
                 "experimental_accelerate_train_mode",
                 f"the script has to add {hook} to its hooks",
                 f"The adapter splits the training by {pair}, which nothing else keeps current.",
@@ -46,7 +45,6 @@ def find_companion_lines(config: Config, loop: str = "", trains: bool = True) ->
             build_render_finding(
                 config,
                 "NP906",
-                "info",
                 "iterations_per_loop",
                 f"iterations_per_loop = {count} needs a change of the script as well",
                 "The option alone does not move the loop to the device.",
@@ -56,7 +54,7 @@ def find_companion_lines(config: Config, loop: str = "", trains: bool = True) ->
     return remarks, tuple(findings)
 
 
-def build_render_finding(config: Config, code: str, severity: str, key: str, what: str, why: str, hint: str) -> Finding:
+def build_render_finding(config: Config, code: str, key: str, what: str, why: str, hint: str) -> Finding:
     """Return a finding; at the place that set its key, where it is more than a note."""
-    origin = config.origin(key) if severity != "info" and key in config.settings else None
-    return Finding(code, severity, what, why, hint, origin, key, (config.name,))
+    found = Finding(code, what, why, hint, None, key, (config.name,))
+    return found._replace(origin=config.origin(key)) if found.severity != "info" and key in config.settings else found

@@ -22,7 +22,7 @@ def read_file_content(path: str, hint: str = "check the path and its permissions
             return file.read()
     except OSError as error:
         what = f"cannot read {path}: {str(error.strerror).lower()}"
-        raise NpuprofError([Finding("NP003", "error", what, "", hint)]) from None
+        raise NpuprofError([Finding("NP003", what, "", hint)]) from None
 
 
 def write_answer(pieces: Iterable[bytes], path: str | None = None) -> None:
@@ -204,4 +204,4 @@ def remove_folders(made: list[str]) -> None:
 
 def _build_write_error(what: str, why: str) -> NpuprofError:
     hint = "check the path, its permissions, and the space that is left"
-    return NpuprofError([Finding("NP012", "error", f"cannot write {what}", why, hint)])
+    return NpuprofError([Finding("NP012", f"cannot write {what}", why, hint)])

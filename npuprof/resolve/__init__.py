@@ -256,7 +256,6 @@ def _build_repeated_parent_finding(profile: Profile, index: int) -> Finding:
     reference = profile.extends[index]
     return Finding(
         "NP104",
-        "error",
         f"{profile.name} extends {reference} twice",
         "The order of parents decides who wins, so each may stand there once.",
         f"remove one of the two {reference!r}",
@@ -275,7 +274,6 @@ def _build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
     links = " -> ".join([*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), ring[0].name])
     return Finding(
         "NP102",
-        "error",
         f"the inheritance runs in a circle: {links}",
         "A profile cannot be laid over itself.",
         "take one of them out of extends",
@@ -290,7 +288,6 @@ def _build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Findi
     wishes = [" before ".join(member.name for member in queue) for queue in queues if len(queue) > 1]
     return Finding(
         "NP103",
-        "error",
         f"{profile.name} has parents that cannot be ordered: {', '.join(left)}",
         f"{_NO_ORDER} Asked for: {'; '.join(dict.fromkeys(wishes))}.",
         "write them in the same order everywhere, or drop the one that another already extends",
@@ -306,7 +303,6 @@ def _build_append_finding(profile: Profile, step: Step, path: Any) -> Finding:
     shown = keys.format_key_path(step.key, path)
     return Finding(
         "NP106",
-        "error",
         f"append to {shown}, which is not a list",
         "Only lists can be added to.",
         f"set {shown} instead, or append a list to a list",

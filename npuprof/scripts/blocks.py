@@ -88,7 +88,7 @@ def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[byte
 
 def _build_mark_finding(path: str, line: int, what: str) -> Finding:
     why = "Nothing is written into a file whose marks are not certain."
-    return Finding("NP817", "error", what, why, "restore the missing mark, or delete both", where=Place(path, line + 1, 1))
+    return Finding("NP817", what, why, "restore the missing mark, or delete both", where=Place(path, line + 1, 1))
 
 
 class Injector:
@@ -117,7 +117,7 @@ class Injector:
     def _render_block_text(self, name: str, facts: dict[str, str]) -> tuple[str, dict[str, str]]:
         target = facts.get("target", "session")
         if target != "env" and target not in renderers.MODULES:
-            raise NpuprofError([Finding("NP902", "error", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
+            raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
         config = self.resolve_config(name, facts.get("cann", ""), facts.get("product", ""), target)
         if target == "env":
             rendered, sidecars = self._render_exports(config, facts.get("shell", "bash")), {}
@@ -126,7 +126,7 @@ class Injector:
             rendered, sidecars = made.text, made.sidecars
         head, mark, rest = rendered.partition(TEXT_MARK)
         if not mark:
-            raise NpuprofError([Finding("NP902", "error", f"the target {target} cannot stand in a block", "", "use session")])
+            raise NpuprofError([Finding("NP902", f"the target {target} cannot stand in a block", "", "use session")])
         body = rest.partition("\n")[2]
         variable = facts.get("variable", "config")
         if variable != "config" and works_on_config(target):
@@ -142,7 +142,7 @@ class Injector:
         if collect_sidecars(config):
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
-            raise NpuprofError([Finding("NP904", "error", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
+            raise NpuprofError([Finding("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
         found, _ = collect_env_variables(config, None, "")
         return add_render_header(config, "env", shells.format_export_lines(shells.SHELLS[shell], found))
 
@@ -231,7 +231,7 @@ def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
     except NpuprofError as error:
         why = f"{error.findings[0].message}." if error.findings else ""
         what = f"the block of {block.spec} cannot be compared with its preset"
-        return [Finding("NP810", "warning", what, why, "see npuprof check, or name the store with --store", where=where)]
+        return [Finding("NP810", what, why, "see npuprof check, or name the store with --store", where=where)]
     return check_block_state(path, block, state)
 
 
@@ -243,8 +243,8 @@ def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
     if state.edited and block.text.strip():
         what = f"the block of {block.spec} was edited by hand"
         why = "Its text is not the one that npuprof wrote there; the next refresh would undo the edit."
-        return [Finding("NP811", "warning", what, why, "move the change into the preset, then refresh with --force", where=where)]
+        return [Finding("NP811", what, why, "move the change into the preset, then refresh with --force", where=where)]
     what = f"the block of {block.spec} is {'empty' if not block.text.strip() else 'out of date'}"
     why = "The preset, or npuprof, has changed since it was written." if block.text.strip() else "Nothing has been written into it yet."
     hint = f"npuprof inject {path} {block.spec}"
-    return [Finding("NP810", "warning", what, why, hint, where=where)]
+    return [Finding("NP810", what, why, hint, where=where)]

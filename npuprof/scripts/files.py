@@ -61,7 +61,7 @@ def _list_git_files(folder: str) -> list[str] | None:
 def _walk_folder(folder: str, problems: list[Finding]) -> Iterator[str]:
     def report_unlisted(error: OSError) -> None:
         what = f"cannot list {error.filename}: {str(error.strerror).lower()}"
-        problems.append(Finding("NP801", "warning", what, "Nothing below it was read.", "", where=Place(str(error.filename))))
+        problems.append(Finding("NP801", what, "Nothing below it was read.", "", where=Place(str(error.filename))))
 
     for here, folders, names in os.walk(folder, onerror=report_unlisted):  # links to folders are not followed
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)

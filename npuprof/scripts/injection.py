@@ -166,7 +166,7 @@ def _find_place(asked: Asked, data: bytes) -> _Place:
 
 
 def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofError:
-    return NpuprofError([Finding("NP818", "error", what, why, hint, where=Place(file))])
+    return NpuprofError([Finding("NP818", what, why, hint, where=Place(file))])
 
 
 def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
@@ -278,7 +278,7 @@ def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> No
         data.decode()
     except UnicodeDecodeError:
         what = f"{path} is not UTF-8, and the block holds text that is not ASCII"
-        raise NpuprofError([Finding("NP801", "error", what, "", "save the script as UTF-8 first", where=Place(path))]) from None
+        raise NpuprofError([Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error")]) from None
 
 
 def _format_difference(path: str, before: bytes, after: bytes) -> str:

@@ -170,7 +170,7 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
             raw = file.read()
     except FileNotFoundError:
         raise NpuprofError(
-            [Finding("NP008", "error", f"there is no file {path!r}", "", "give a path to a TOML file, or a profile's name")]
+            [Finding("NP008", f"there is no file {path!r}", "", "give a path to a TOML file, or a profile's name")]
         ) from None
     except (OSError, ValueError) as error:
         raise NpuprofError([_build_unreadable_finding(source, error)]) from None
@@ -189,7 +189,7 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
         if not os.path.isdir(asked):
             what = f"the store {asked!r} is not a folder"
             origin = "--store" if given else "$NPUPROF_STORE"
-            raise NpuprofError([Finding("NP010", "error", what, f"It was named by {origin}.", "name a folder that holds presets")])
+            raise NpuprofError([Finding("NP010", what, f"It was named by {origin}.", "name a folder that holds presets")])
         return Folder(asked)
     here = os.getcwd()
     while True:
@@ -250,7 +250,6 @@ def _format_relative_path(path: str) -> str:
 def _build_no_store_finding() -> Finding:
     return Finding(
         "NP010",
-        "error",
         "no store of presets was found",
         "npuprof looks for a folder 'profiles' here and in every folder above.",
         "go to a project that has one, or name it with --store; 'builtin:' is the store npuprof ships",
@@ -265,7 +264,6 @@ def build_bad_name_finding(name: str, asked: Origin | None = None) -> Finding:
         hint = f"name the store apart: {name.removeprefix('builtin:')} --store builtin:"
     return Finding(
         "NP004",
-        "error",
         f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing",
         why,
         hint,
@@ -278,10 +276,10 @@ def build_bad_name_finding(name: str, asked: Origin | None = None) -> Finding:
 def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Origin | None) -> Finding:
     """Return that a store has no profile of a name; of a parent, at the reference to it."""
     if asked is None:
-        return Finding(code, "error", f"there is no profile {name!r} in {label}", "", hint)
+        return Finding(code, f"there is no profile {name!r} in {label}", "", hint)
     what = f"{asked.profile} extends {name!r}, which is not in {label}"
     why = "Without its parent a profile has no meaning."
-    return Finding("NP101", "error", what, why, hint, asked, "profile.extends", (asked.profile,))
+    return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))
 
 
 def _refuse_pipe(path: str) -> None:
@@ -294,7 +292,7 @@ def _refuse_pipe(path: str) -> None:
 def _build_outside_finding(source: str, name: str, asked: Origin | None) -> Finding:
     what = f"{source} is a link that leads out of the store"
     why = "A store is shared as it is; what lies outside it would be missing elsewhere."
-    return Finding("NP005", "error", what, why, "copy the file into the store", asked, "", (name,), None if asked else Place(source))
+    return Finding("NP005", what, why, "copy the file into the store", asked, "", (name,), None if asked else Place(source))
 
 
 def _build_unreadable_finding(source: str, error: Exception) -> Finding:
@@ -306,4 +304,4 @@ def _build_unreadable_finding(source: str, error: Exception) -> Finding:
         if error.args[:1] == (0,)
         else "check the path and its permissions"
     )
-    return Finding("NP003", "error", f"cannot read {source}: {str(reason).lower()}", "", hint, where=Place(source))
+    return Finding("NP003", f"cannot read {source}: {str(reason).lower()}", "", hint, where=Place(source))

@@ -156,7 +156,7 @@ class Git:
                 raise NpuprofError([build_refusal_finding(b"no such folder", self.folder)]) from None
             why = "Revisions and versions are read from a git repository."
             hint = "install git, or put it on the PATH; presets without '@' need none"
-            raise NpuprofError([Finding("NP020", "error", "git was not found", why, hint)]) from None
+            raise NpuprofError([Finding("NP020", "git was not found", why, hint)]) from None
         except OSError as error:
             raise NpuprofError([build_refusal_finding(str(error).encode(), self.folder)]) from None
 
@@ -215,12 +215,12 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     first = first.removeprefix("fatal:").removeprefix("error:").strip()
     if "dubious ownership" in text:
         hint = f"if you trust its owner: git config --global --add safe.directory {find_repository_top(folder) or folder}"
-        return Finding("NP021", "error", f"git refuses the repository of {folder}: it belongs to somebody else", "", hint)
+        return Finding("NP021", f"git refuses the repository of {folder}: it belongs to somebody else", "", hint)
     if "not a git repository" in text or "must be run in a work tree" in text:
         why = "Revisions and versions are those of the git repository that holds the presets."
         hint = "leave out the revision, or put the store under git: git init, git add, git commit"
-        return Finding("NP021", "error", f"{folder} is not in a git repository", why, hint)
+        return Finding("NP021", f"{folder} is not in a git repository", why, hint)
     if "cannot do a partial commit" in text:
         what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"
-        return Finding("NP022", "error", what, "", "conclude it with git add and git commit, or give it up: git status says how")
-    return Finding("NP022", "error", f"git could not answer: {first or 'it said nothing'}", "", "run git in the same folder to see more")
+        return Finding("NP022", what, "", "conclude it with git add and git commit, or give it up: git status says how")
+    return Finding("NP022", f"git could not answer: {first or 'it said nothing'}", "", "run git in the same folder to see more")

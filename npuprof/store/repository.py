@@ -135,7 +135,7 @@ class Repository:
                 why = "This clone is shallow: it holds the newest commits only."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         where = (asked.profile,) if asked else ()
-        return Finding("NP011", "error", f"unknown revision {revision!r}", why, hint, asked, "profile.extends" if asked else "", where)
+        return Finding("NP011", f"unknown revision {revision!r}", why, hint, asked, "profile.extends" if asked else "", where)
 
     def is_shallow(self) -> bool:
         """Return whether the clone lacks its older commits."""
@@ -191,7 +191,7 @@ class Repository:
         if not released and self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
         where = (asked.profile,) if asked else ()
-        return Finding("NP011", "error", what, why, hint, asked, "profile.extends" if asked else "", where)
+        return Finding("NP011", what, why, hint, asked, "profile.extends" if asked else "", where)
 
     def find_merge_base(self, left: str, right: str) -> str:
         """Return the merge base of two commits. Raises NpuprofError where there is none."""
@@ -199,7 +199,7 @@ class Repository:
         if result.code or not result.output.strip():
             what = f"{shorten_commit(left)} and {shorten_commit(right)} have no common ancestor"
             hint = "this clone is shallow: git fetch --unshallow" if self.is_shallow() else "compare the two tips: A..B"
-            raise NpuprofError([Finding("NP011", "error", what, "A...B compares B with where it left A.", hint)])
+            raise NpuprofError([Finding("NP011", what, "A...B compares B with where it left A.", hint)])
         return result.output.split()[0].decode()
 
     def list_profile_files(self, commit: str) -> dict[str, TreeFile]:

@@ -87,11 +87,11 @@ class Revision(ReadOnceStore):
 
     def _build_blob_finding(self, code: str, name: str, what: str, hint: str) -> Finding:
         where = Place(f"{shorten_commit(self.commit)}:{self.repository.source_path(name)}")
-        return Finding(code, "error", f"cannot read {name}: {what}", "", hint, where=where)
+        return Finding(code, f"cannot read {name}: {what}", "", hint, where=where)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         if asked is None and not self.files:
-            return Finding("NP023", "error", f"there are no profiles in {self.label}", "", "name a later revision")
+            return Finding("NP023", f"there are no profiles in {self.label}", "", "name a later revision")
         hint = self._suggest_name(name, f"npuprof log {name} shows when it came")
         return build_missing_finding("NP023", name, self.label, hint, asked)
 

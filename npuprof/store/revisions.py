@@ -31,7 +31,7 @@ def find_repository(home: ProfileSource) -> Repository:
     found = getattr(home, "repository", None)
     if not isinstance(found, Repository):
         what = f"{getattr(home, 'label', 'this store')} has no revisions"
-        raise NpuprofError([Finding("NP021", "error", what, "Revisions are those of a git repository.", "leave out the revision")])
+        raise NpuprofError([Finding("NP021", what, "Revisions are those of a git repository.", "leave out the revision")])
     return found
 
 

@@ -68,9 +68,7 @@ class Workspace:
                 raw = sys.stdin.buffer.read()
             except (OSError, AttributeError) as error:  # closed, or a folder
                 what = f"cannot read standard input: {str(getattr(error, 'strerror', None) or 'it is closed').lower()}"
-                raise NpuprofError(
-                    [Finding("NP003", "error", what, "", "give the preset to it, as in npuprof show - < preset.toml")]
-                ) from None
+                raise NpuprofError([Finding("NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml")]) from None
             return Profile(parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store())
         if _is_file_spec(spec):
             return self._load_file_profile(spec)
@@ -86,7 +84,7 @@ class Workspace:
             name, revision = (inside, "") if not inside.endswith(".toml") else (name, revision)
         if "+" in name or name == "-" or name.endswith(".toml"):
             what = f"{verb} takes one preset of the store, not {asked!r}"
-            raise NpuprofError([Finding("NP024", "error", what, "Only what git keeps under one name has a history.", "name one preset")])
+            raise NpuprofError([Finding("NP024", what, "Only what git keeps under one name has a history.", "name one preset")])
         return name, revision
 
     def split_spec(self, spec: str) -> list[str]:
@@ -147,7 +145,7 @@ class Workspace:
             return
         settings = self.resolver.resolve_profile(profile, name, [step for step in changes if step.op != "unset"]).settings
         problems = [
-            Finding("NP924", "error", f"{name} does not set {key!r}, and the catalogue does not know it", "", did_you_mean(key, settings))
+            Finding("NP924", f"{name} does not set {key!r}, and the catalogue does not know it", "", did_you_mean(key, settings))
             for key in strange
             if key not in settings
         ]
@@ -213,16 +211,14 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
     if cann and release is None:
         known = ", ".join(releases.load_releases()[-8:])
         hint = did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
-        problems.append(
-            Finding("NP401", "error", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint)
-        )
+        problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint))
     family = products.find_product(product) if product else None
     if product and family is None:
         hint = did_you_mean(product, products.product_names(), f"known are {', '.join(products.product_names())}")
-        problems.append(Finding("NP403", "error", f"unknown product {product!r}", "", hint))
+        problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
     if target and target not in targets.NAMES:
         hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
-        problems.append(Finding("NP902", "error", f"unknown target {target!r}", "", hint))
+        problems.append(Finding("NP902", f"unknown target {target!r}", "", hint))
     if problems:
         raise NpuprofError(problems)
     return Context(release, family, target)
@@ -236,13 +232,13 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
         name, equals, raw = text.partition("=")
         parsed = keys.parse_key(name)
         if not equals or parsed is None:
-            problems.append(Finding("NP009", "error", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'"))
+            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'"))
         else:
             steps.append(_build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
         parsed = keys.parse_key(text)
         if parsed is None:
-            problems.append(Finding("NP009", "error", f"{text!r} is not a key", "", "write the option's name, or section.name"))
+            problems.append(Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name"))
         else:
             steps.append(Step("unset", parsed[0], None, (parsed[0],), parsed[1]))
     if problems:
@@ -264,7 +260,7 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
     for name, value in changes.items():
         parsed = keys.parse_key(name)
         if parsed is None:
-            raise NpuprofError([Finding("NP009", "error", f"{name!r} is not a key", "", "write the option's name, or section.name")])
+            raise NpuprofError([Finding("NP009", f"{name!r} is not a key", "", "write the option's name, or section.name")])
         found.append(_build_set_step(*parsed, _convert_plain_value(name, value)))
     return found + steps
 
@@ -278,9 +274,7 @@ def _convert_plain_value(name: str, value: object) -> TomlValue:
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _convert_plain_value(name, one) for key, one in value.items()}
     hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
-    raise NpuprofError(
-        [Finding("NP202", "error", f"{name} cannot be of the type {type(value).__name__}", "No preset could hold it.", hint)]
-    )
+    raise NpuprofError([Finding("NP202", f"{name} cannot be of the type {type(value).__name__}", "No preset could hold it.", hint)])
 
 
 def parse_assigned_value(key: str, text: str) -> TomlValue:

@@ -75,9 +75,7 @@ def _find_store_path(git: Git, store_: str | None) -> str:
     below = os.path.relpath(os.path.realpath(root), os.path.realpath(git.folder))
     if below == ".." or below.startswith(f"..{os.sep}"):
         what = f"the store {root} is not in the repository {git.folder}"
-        raise NpuprofError(
-            [Finding("NP925", "error", what, "Attributes hold below the file they stand in.", "run it in the store's repository")]
-        )
+        raise NpuprofError([Finding("NP925", what, "Attributes hold below the file they stand in.", "run it in the store's repository")])
     return below.replace(os.sep, "/")
 
 
@@ -106,4 +104,4 @@ def read_attributes(path: str) -> str:
         return ""
     except OSError as error:
         what = f"cannot read {path}: {str(error.strerror).lower()}"
-        raise NpuprofError([Finding("NP003", "error", what, "", "check the path and its permissions")]) from None
+        raise NpuprofError([Finding("NP003", what, "", "check the path and its permissions")]) from None

@@ -37,18 +37,16 @@ def check_script(imported: ImportedFile, asked: Context | None = None) -> list[F
 
 
 def _build_setting_finding(one: FoundSetting, fault: Fault) -> Finding:
-    return Finding(
-        fault.code, fault.severity, fault.message, fault.why, fault.hint, None, one.key, (), Place(one.file, one.line, one.column)
-    )  # fmt: skip
+    place = Place(one.file, one.line, one.column)
+    return Finding(fault.code, fault.message, fault.why, fault.hint, key=one.key, where=place, severity=fault.severity)
 
 
 def _build_commented_finding(one: FoundSetting) -> Finding:
     value = f" = {format_short_value(one.value)}" if not one.reason else ""
     what = f"{one.name}{value} is commented out"
     why = "Settings that are switched on and off by editing drift apart from script to script."
-    return Finding(
-        "NP805", "info", what, why, "make it a mix-in preset, or delete the line", None, one.key, (), Place(one.file, one.line, one.column)
-    )  # fmt: skip
+    place = Place(one.file, one.line, one.column)
+    return Finding("NP805", what, why, "make it a mix-in preset, or delete the line", key=one.key, where=place)
 
 
 def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], asked: Context) -> list[Finding]:
@@ -119,32 +117,27 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
     for line, column, name in facts.get("blanks", ()):
         why = f"The shell reads three words; {name} is not set, and bash says so."
         result.append(
-            _build_script_finding(
-                imported, "NP813", "error", line, column, f"blanks around = in export {name}", why, f"write export {name}="
-            )
+            _build_script_finding(imported, "NP813", line, column, f"blanks around = in export {name}", why, f"write export {name}=")
         )
     for line, column, path in facts.get("groups", ()):
         why = "The assignment is accepted and takes the whole group out of the options."
         what = f"global_options().{path} is a group, not an option"
-        result.append(_build_script_finding(imported, "NP815", "error", line, column, what, why, "assign its members one by one"))
+        result.append(_build_script_finding(imported, "NP815", line, column, what, why, "assign its members one by one"))
     session = [one for one in live if one.surface == "session"]
     for line, column, name, scope_name in facts.get("entries", ()):
         known = any(one.scope == scope_name and catalog.find_option(one.name) for one in session)
         if name != "NpuOptimizer" and known and find_nearest_names(name, ("NpuOptimizer",), 1):
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost in silence."
             result.append(
-                _build_script_finding(
-                    imported, "NP808", "error", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'"
-                )
+                _build_script_finding(imported, "NP808", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'")
             )
     result += _check_rewrites(imported)
     result += _check_estimator_session(imported, live)
     return result
 
 
-def _build_script_finding(imported: ImportedFile, code: str, severity: str, line: int, column: int, *texts: str) -> Finding:
-    what, why, hint = texts
-    return Finding(code, severity, what, why, hint, None, "", (), Place(imported.file, line, column))
+def _build_script_finding(imported: ImportedFile, code: str, line: int, column: int, what: str, why: str, hint: str) -> Finding:
+    return Finding(code, what, why, hint, where=Place(imported.file, line, column))
 
 
 def _check_rewrites(imported: ImportedFile) -> list[Finding]:
@@ -162,7 +155,7 @@ def _check_rewrites(imported: ImportedFile) -> list[Finding]:
         if state.rpartition(".")[2] == "ON":
             what = "remapping is switched on"
             why = "The remapper fuses nodes into ones that the NPU does not know."
-            result.append(_build_script_finding(imported, "NP806", "warning", line_on, column_on, what, why, "write RewriterConfig.OFF"))
+            result.append(_build_script_finding(imported, "NP806", line_on, column_on, what, why, "write RewriterConfig.OFF"))
     if (
         not facts.get("remapping")
         and not _is_remapping_helped(text)
@@ -170,13 +163,13 @@ def _check_rewrites(imported: ImportedFile) -> list[Finding]:
     ):
         why = "The remapper fuses nodes into ones that the NPU does not know; nothing here switches it off."
         hint = "set graph_options.rewrite_options.remapping = RewriterConfig.OFF"
-        result.append(_build_script_finding(imported, "NP806", "warning", line, column, "remapping is left on", why, hint))
+        result.append(_build_script_finding(imported, "NP806", line, column, "remapping is left on", why, hint))
     if not facts.get("memory_optimization") and (
         "memory_optimization" not in text or "memory_optimization" not in _drop_comment_lines(text)
     ):
         why = "The documented scripts switch it off; the helpers do so only where they add the entry themselves."
         hint = "set graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF"
-        result.append(_build_script_finding(imported, "NP807", "info", line, column, "memory_optimization is left on", why, hint))
+        result.append(_build_script_finding(imported, "NP807", line, column, "memory_optimization is left on", why, hint))
     return result
 
 
@@ -214,7 +207,7 @@ def _check_estimator_session(imported: ImportedFile, live: list[FoundSetting]) -
                 what = f"{one.key} = {format_short_value(one.value)} is lost: NPURunConfig at line {line} sends {sent}"
                 why = "NPUEstimator adds an entry of its own after the one in session_config, with its defaults, and the later one wins."
                 hint = f"give {one.key} to NPURunConfig"
-                result.append(_build_setting_finding(one, Fault("NP809", "warning", what, why, hint)))
+                result.append(_build_setting_finding(one, Fault("NP809", what, why, hint)))
     return result
 
 

@@ -53,7 +53,7 @@ def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: 
         what = f"{found.name} is assigned without a field"
         field = option.field or "s"
         hint = f'write parameter_map["{found.name}"].{field} = {_SAMPLE[field]}'
-        return [Fault("NP803", "error", what, "The entries of a parameter map are messages: protobuf raises ValueError.", hint)]
+        return [Fault("NP803", what, "The entries of a parameter map are messages: protobuf raises ValueError.", hint)]
     if option.field is None:
         return []  # nothing reads the key at all: NP502 says so
     if found.field != option.field:
@@ -63,7 +63,7 @@ def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: 
             return []
         hint = "write tf.compat.as_bytes(...)" if found.field == "s" else f"write {_SAMPLE[option.field]}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
-        return [Fault("NP803", "error", f"{found.name}: .{found.field} takes no {found.kind}", why, hint)]
+        return [Fault("NP803", f"{found.name}: .{found.field} takes no {found.kind}", why, hint)]
     return _find_script_value_faults(found) if not found.reason else []
 
 
@@ -72,8 +72,8 @@ def _build_unknown_fault(name: str) -> Fault:
     known = _list_read_options()
     near = find_nearest_names(name, known, 1)
     if near and SequenceMatcher(None, name.lower(), near[0].lower()).ratio() >= _ALIKE:
-        return Fault("NP201", "error", f"unknown option {name!r}", why, did_you_mean(name, known))
-    return Fault("NP201", "warning", f"no adapter reads the key {name!r}", why, "remove it, or see npuprof options")
+        return Fault("NP201", f"unknown option {name!r}", why, did_you_mean(name, known))
+    return Fault("NP201", f"no adapter reads the key {name!r}", why, "remove it, or see npuprof options", severity="warning")
 
 
 @cache
@@ -88,7 +88,7 @@ def _build_wrong_field_fault(found: FoundSetting, option: Option) -> Fault:
     what = f"{found.name} is stored in .{found.field}, the adapter reads .{option.field}"
     right = f"parameter_map[{found.name!r}].{option.field} = ".replace("'", '"')
     hint = f"write {right}{_suggest_field_value(found, option)}"
-    return Fault("NP802", "error", what, wrong, hint)
+    return Fault("NP802", what, wrong, hint)
 
 
 def _suggest_field_value(found: FoundSetting, option: Option) -> str:
@@ -128,7 +128,6 @@ def _find_misplaced_value(key: str, value: Any) -> Fault | None:
         why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
         return Fault(
             "NP804",
-            "error",
             f"dump_path = {format_short_value(value)} is a dump mode, not a path",
             why,
             f"write dump_mode = {format_short_value(value)}",
@@ -136,7 +135,7 @@ def _find_misplaced_value(key: str, value: Any) -> Fault | None:
     name = posixpath.basename(value).lower()
     if key == "modify_mixlist" and "fusion" in name and not name.endswith(".json"):
         why = "modify_mixlist names a JSON file with black and white lists of operators; this looks like a fusion switch file."
-        return Fault("NP804", "error", f"modify_mixlist names {format_short_value(value)}", why, "set fusion_switch_file instead")
+        return Fault("NP804", f"modify_mixlist names {format_short_value(value)}", why, "set fusion_switch_file instead")
     return None
 
 
@@ -146,14 +145,20 @@ def _find_script_variable_faults(found: FoundSetting) -> list[Fault]:
         newer = UNREAD_VARIABLES[name]
         why = "No reader of it was found in the adapter or the graph engine."
         return [
-            Fault("NP206", "warning" if newer else "info", f"nothing reads {name}", why, f"use {newer}" if newer else "remove the line")
+            Fault(
+                "NP206",
+                f"nothing reads {name}",
+                why,
+                f"use {newer}" if newer else "remove the line",
+                severity="warning" if newer else "info",
+            )
         ]
     variable = catalog.find_variable(name)
     if variable is None:
         return _find_misspelt_variable(name)
     if found.reason.startswith("os.environ takes text"):
         why = "The script stops there with TypeError: an environment holds text only."
-        return [Fault("NP814", "error", f"{name}: {found.reason}", why, "write the value in quotes")]
+        return [Fault("NP814", f"{name}: {found.reason}", why, "write the value in quotes")]
     if found.reason or found.value in variable.tolerated or found.value == "":
         return []
     return [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
@@ -166,7 +171,7 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
         return []
     if SequenceMatcher(None, name, near[0]).ratio() < _SLIP:
         return []
-    return [Fault("NP206", "warning", f"no known environment variable {name!r}", "Nothing known reads it.", did_you_mean(name, near))]
+    return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", did_you_mean(name, near))]
 
 
 def _find_script_argument_faults(found: FoundSetting) -> list[Fault]:
@@ -184,14 +189,14 @@ def _find_script_argument_faults(found: FoundSetting) -> list[Fault]:
         severity = "error" if near and option is None else "warning"
         hint = did_you_mean(found.name, known, "set it in the session_config, or remove it")
         why = "Python raises TypeError for an argument that the class does not have; older releases had other arguments."
-        return [Fault("NP812", severity, f"{cls} of the current adapter takes no argument {found.name!r}", why, hint)]
+        return [Fault("NP812", f"{cls} of the current adapter takes no argument {found.name!r}", why, hint, severity=severity)]
     if found.reason:
         return []
     why = option.not_carried.get("run_config", "")
     if option.estimator_bytes:
         why = "NPUEstimator stores the text without turning it into bytes, which raises TypeError."
     if why:
-        return [Fault("NP809", "error", f"{found.key} cannot be given to NPURunConfig", why, "set it in the session_config")]
+        return [Fault("NP809", f"{found.key} cannot be given to NPURunConfig", why, "set it in the session_config", severity="error")]
     return _find_script_value_faults(found)
 
 
@@ -202,7 +207,7 @@ def _find_script_option_faults(found: FoundSetting) -> list[Fault]:
         if option is not None and not find_nearest_names(found.name, catalog.options_by_spelling("global_options"), 1):
             hint = "it is an option of TensorFlow 1 only"
         why = "global_options() raises ValueError for a name it does not have."
-        return [Fault("NP812", "error", f"global_options() has no option {found.name!r}", why, hint)]
+        return [Fault("NP812", f"global_options() has no option {found.name!r}", why, hint)]
     if found.reason:
         return []
     return [fault for fault in _find_script_value_faults(found) if fault.code != "NP202" or found.kind not in ("bool", "int")]
@@ -216,8 +221,12 @@ def _find_script_flag_faults(found: FoundSetting) -> list[Fault]:
         near = find_nearest_names(name, catalog.record_names("atc"), 1)
         why = "atc stops at a flag it does not know."
         if near:
-            return [Fault("NP209", "warning", f"atc of the current release has no flag {found.name}", why, f"did you mean '--{near[0]}'?")]
-        return [Fault("NP209", "info", f"atc of the current release has no flag {found.name}", why, "see npuprof options")]
+            return [
+                Fault(
+                    "NP209", f"atc of the current release has no flag {found.name}", why, f"did you mean '--{near[0]}'?", severity="warning"
+                )
+            ]
+        return [Fault("NP209", f"atc of the current release has no flag {found.name}", why, "see npuprof options", severity="info")]
     if found.reason:
         return []
     return [fault for fault in _find_script_value_faults(found) if fault.severity == "error"]

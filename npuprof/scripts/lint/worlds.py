@@ -48,7 +48,7 @@ class ScriptView(View):
         one = self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values()))
         message, why, hint = (text.replace("this preset", "this script").replace("a preset", "a script") for text in (
             fault.message, fault.why, fault.hint))  # fmt: skip
-        return Finding(fault.code, fault.severity, message, why, hint, None, one.key, (), Place(one.file, one.line, one.column))
+        return Finding(fault.code, message, why, hint, None, one.key, (), Place(one.file, one.line, one.column), severity=fault.severity)
 
     def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
         """Return whether what a condition names is set, and its value; None is "cannot be known"."""

@@ -44,14 +44,21 @@ def import_shell_script(path: str, data: bytes) -> ImportedFile:
     """Return what a shell script holds; any bytes will do."""
     if len(data) > _LARGEST_SCRIPT or b"\0" in data:
         what = "the file holds NUL bytes" if b"\0" in data else f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script"
-        return ImportedFile(path, problems=(Finding("NP801", "warning", what, "No shell reads it as it stands.", "", where=Place(path)),))
+        return ImportedFile(path, problems=(Finding("NP801", what, "No shell reads it as it stands.", "", where=Place(path)),))
     problems: list[Finding] = []
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         problems.append(
-            Finding("NP801", "info", "the file is not UTF-8 text", "It was read as Latin-1.", "save it as UTF-8", where=Place(path, line))
+            Finding(
+                "NP801",
+                "the file is not UTF-8 text",
+                "It was read as Latin-1.",
+                "save it as UTF-8",
+                where=Place(path, line),
+                severity="info",
+            )
         )
         text = data.decode("latin-1")
     reading = _Reading(path, text.replace("\r\n", "\n"))

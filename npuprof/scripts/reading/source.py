@@ -40,7 +40,7 @@ class Script:
 
     def add_script_problem(self, what: str, why: str, hint: str, line: int = 0, column: int = 0, severity: str = "warning") -> None:
         """Remember a fault of the file itself."""
-        self.problems.append(Finding("NP801", severity, what, why, hint, where=Place(self.path, line, column)))
+        self.problems.append(Finding("NP801", what, why, hint, where=Place(self.path, line, column), severity=severity))
 
     def column(self, line: int, offset: int) -> int:
         """Return the column, from 1, of a byte offset in a line."""
