@@ -13,7 +13,7 @@ from npuprof.model import SECTIONS, Origin, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from npuprof.document import Document
     from npuprof.resolve.config import Config
@@ -70,23 +70,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
         Change(keys.format_key_path(key, tail), kind, was, now, key, tail, element, *find_unit_and_risk(key))
         for (key,), (kind, tail, was, now, element) in compare_pairs(pairs, unordered)
     ]
-    return [*_compare_profile_tables(before, after), *(trace_changes(before, after, found) if trace else found)]
-
-
-def trace_changes(before: Config, after: Config, changes: Iterable[Change]) -> list[Change]:
-    """Return changes between two configs with their origins; those that have them are as they were."""
-    elements = cache(_map_element_origins)
-
-    def find_value_origin(config: Config, change: Change, value: Any) -> Origin | None:
-        origin = elements(config, change.setting, change.tail).get(repr(value)) if change.element else None
-        return origin or config.origin(change.setting, change.tail)
-
-    def trace_change(change: Change) -> Change:
-        was = None if change.kind == "added" else find_value_origin(before, change, change.before)
-        now = _find_unset_origin(after, change) if change.kind == "removed" else find_value_origin(after, change, change.after)
-        return change._replace(origins=(was, now))
-
-    return [change if any(change.origins) else trace_change(change) for change in changes]
+    return [*_compare_profile_tables(before, after), *(_trace_changes(before, after, found) if trace else found)]
 
 
 def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
@@ -190,6 +174,22 @@ def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
 
 def _find_meta_origin(config: Config, name: str) -> Origin | None:
     return next((profile.origin("profile", name) for profile in reversed(config.lineage) if name in profile.table), None)
+
+
+def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:
+    """Return changes of settings with their origins."""
+    elements = cache(_map_element_origins)
+
+    def find_value_origin(config: Config, change: Change, value: Any) -> Origin | None:
+        origin = elements(config, change.setting, change.tail).get(repr(value)) if change.element else None
+        return origin or config.origin(change.setting, change.tail)
+
+    def trace_change(change: Change) -> Change:
+        was = None if change.kind == "added" else find_value_origin(before, change, change.before)
+        now = _find_unset_origin(after, change) if change.kind == "removed" else find_value_origin(after, change, change.after)
+        return change._replace(origins=(was, now))
+
+    return [trace_change(change) for change in changes]
 
 
 def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, Origin]:
