@@ -62,3 +62,15 @@ def test_the_work_grows_no_faster_than_the_sequences(every: int) -> None:
         return lambda: find_differing_runs(before, after)
 
     assert measure_growth(compare, 1000) < 1.3
+
+
+@given(st.permutations(range(12)), st.sets(st.integers(0, 11), max_size=3))
+def test_of_elements_that_occur_once_most_are_kept(order: list[int], gone: set[int]) -> None:
+    before, after = [str(item) for item in range(12) if item not in gone], [str(item) for item in order]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sequences, "_MAX_PAIRS", 0)
+        runs = find_differing_runs(before, after)
+    most: list[int] = []  # the longest row in order that ends at each element
+    for place, item in enumerate(order):
+        most.append(0 if item in gone else 1 + max((most[i] for i in range(place) if order[i] < item), default=0))
+    assert len(after) - sum(stop - start for _, _, start, stop in runs) == max(most)
