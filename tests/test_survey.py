@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from npuprof.document.keys import quote_basic_string
 from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
 from npuprof.store import revisions
+from npuprof.store.repository import Repository
 
 # -- who extends whom, found without parsing -----------------------------------------------------------------------
 
@@ -184,6 +185,26 @@ def test_an_heir_is_reached_through_any_spelling_and_plain_ones_are_not_parsed(r
     assert [pair.name for pair in found.touched_pairs] == ["base", *heirs]
     assert "plain" not in parsed
     assert "other" not in parsed
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_texts_are_read_from_git_in_few_goes_however_many_there_are(repo: Repo, monkeypatch: pytest.MonkeyPatch, committed: bool) -> None:
+    heirs = {f"heir{number}": f"profile.extends = ['base']\noptions.hccl_timeout = {number}\n" for number in range(30)}
+    first = repo.commit({"base": "options.dump_path = '1'\n", **heirs})
+    repo.write({"base": "options.dump_path = '2'\n"})
+    last = repo.commit() if committed else None
+    goes = []
+    real = Repository.read_blobs
+
+    def counting(self: Repository, oids: Iterable[str]) -> dict[str, bytes]:
+        wanted = list(oids)
+        goes.append(len(wanted))
+        return real(self, wanted)
+
+    monkeypatch.setattr(Repository, "read_blobs", counting)
+    assert len(compare(repo, first, last).touched_pairs) == 31
+    assert sum(goes) == 31 + committed  # each text once; of the later state only what is new
+    assert len([number for number in goes if number]) == 1 + committed
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def compare_store_states(
     old, new = _StoreSide(before, context), _StoreSide(after, context)
     unchanged = {name for name in old.names & new.names if new.is_same_file(name, before.files[name])}
     changed = (old.names | new.names) - unchanged
-    renamed = _find_renames(old, new, changed)
+    renamed = _find_renames(old, new)
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
     wanted = _select_named_presets(names, everything, renamed) if names else everything
     if raw:
@@ -194,36 +194,27 @@ def _select_named_presets(names: Sequence[str], known: list[str], renamed: dict[
 
 
 def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -> set[str]:
-    """Return the changed names and all that may extend them, on either side."""
+    """Return the changed names and all that may extend them; their texts have been read, each once."""
     if not changed:
         return set()
-    _load_texts(old, new, changed)
+    new.texts.load_texts(new.names)
     heirs: dict[str, set[str]] = {}
     reached = set(changed)
-    for name in old.names | new.names:
-        for side in (old, new) if name in changed else (new,):
-            parents = side.read_parent_names(name) if name in side.names else ()
-            if parents is None:
-                reached.add(name)
-            for parent in parents or ():
-                heirs.setdefault(parent, set()).add(name)
+    for name in new.names - changed:
+        parents = new.read_parent_names(name)
+        if parents is None:
+            reached.add(name)
+        for parent in parents or ():
+            heirs.setdefault(parent, set()).add(name)
     waiting = list(reached)
     while waiting:
         more = heirs.get(waiting.pop(), set()) - reached
         reached |= more
         waiting += more
+    if isinstance(old.texts, Revision) and isinstance(new.texts, Revision):
+        old.texts.adopt_texts(new.texts)
     old.texts.load_texts(reached)
     return reached
-
-
-def _load_texts(old: _StoreSide, new: _StoreSide, changed: set[str]) -> None:
-    """Read in one go what tells who extends whom: unchanged files once, those of a work tree where they lie."""
-    if isinstance(old.texts, Revision) and isinstance(new.texts, Revision):
-        old.texts.load_texts(old.names)
-        new.texts.adopt_texts(old.texts)
-        new.texts.load_texts(changed)
-    else:
-        old.texts.load_texts(changed)
 
 
 def read_plain_parents(text: bytes) -> list[str] | None:
@@ -239,10 +230,10 @@ def read_plain_parents(text: bytes) -> list[str] | None:
     return [name[1:-1].decode(errors="replace") for body in bodies for name in _NAME.findall(body)]
 
 
-def _find_renames(old: _StoreSide, new: _StoreSide, changed: set[str]) -> dict[str, str]:
+def _find_renames(old: _StoreSide, new: _StoreSide) -> dict[str, str]:
     """Return for each new name the old one that it most likely had: equal text first, then most lines in common."""
-    gone, come = changed & old.names - new.names, changed & new.names - old.names
-    if not gone or not come:
+    gone, come = old.names - new.names, new.names - old.names
+    if not (gone and come):
         return {}
     before, after = _count_lines(old, gone), _count_lines(new, come)
     likeness = []
