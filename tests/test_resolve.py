@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import tomllib
 from pathlib import Path
@@ -406,4 +407,11 @@ def test_what_means_the_same_has_one_digest(left: str, right: str) -> None:
 def test_the_digest_is_the_documented_hash() -> None:
     config = npuprof.loads('[options]\nhccl_timeout = 3\ndump_path = "\u00e9\\n"\n[env]\nX = true\n')
     canonical = '{"dump_path":"\\u00e9\\n","env.X":true,"hccl_timeout":3}'
+    assert config.digest == hashlib.sha256(canonical.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("text", ["plain", "é", "ʎ", "\U0001f600", "\t", "\x7f", "\u2028", '"', "\\", "/"])
+def test_texts_are_written_into_the_digest_as_json_in_ascii_writes_them(text: str) -> None:
+    canonical = json.dumps({"dump_path": text, "env.X": [text, {text: text}]}, separators=(",", ":"))
+    config = npuprof.loads(toml({"options": {"dump_path": text}, "env": {"X": [text, {text: text}]}}))
     assert config.digest == hashlib.sha256(canonical.encode()).hexdigest()
