@@ -7,6 +7,7 @@ import re
 import tomllib
 from typing import Any
 
+import layouts
 import pytest
 import tomlkit
 from building import documents, toml_values
@@ -14,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from npuprof.catalog import values
-from npuprof.document import keys
+from npuprof.document import keys, positions
 from npuprof.document.positions import Positions
 
 Q3 = '"""'
@@ -223,3 +224,19 @@ def test_a_megabyte_in_one_value_is_scanned_at_once() -> None:
     assert positions.find_position(("c",)) == (3, 1)
     assert positions.find_position(("b", 99_999)) == (2, 6 + 2 * 99_999)
     assert text.split("\n")[0][positions.find_position(("a", 2))[1] - 1 :] == "3]"
+
+
+@given(documents, st.randoms(use_true_random=False))
+def test_plain_statements_are_read_as_all_others_are(document: dict[str, Any], rng: random.Random) -> None:
+    texts = [tomlkit.dumps(document), Layout(rng).document(document), layouts.profile(rng), layouts.profile(rng).replace("\n", "\r\n")]
+    for text in (*texts, *(text for text, _ in TABLE)):
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            continue
+        quick = Positions(text)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(positions, "_PLAIN", re.compile("(?!)"))
+            slow = Positions(text)
+        assert quick.statements == slow.statements, text
+        assert [quick.find_position(path) for path, _ in walk(data, ())] == [slow.find_position(path) for path, _ in walk(data, ())], text

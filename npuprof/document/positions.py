@@ -14,6 +14,10 @@ _STRING = re.compile(
 )
 _KEY = re.compile(r"""([A-Za-z0-9_-]+)|("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
 _SCALAR = re.compile(r"[^,\]}#\r\n]+")
+#: A statement as it mostly is, up to the next one: ``[table]``, or a bare key and on its line a value that is no table and no list.
+_PLAIN = re.compile(
+    rf"""(?:\[([A-Za-z0-9_-]+)\]|([A-Za-z0-9_-]+)[ \t]*=[ \t]*("[^"\\\n]*"(?!")|'[^'\n]*'(?!')|[^\s\[{{"'][^#\r\n]*)){_BLANK.pattern}"""
+)
 
 
 class StatementSpan(Record):
@@ -27,7 +31,7 @@ class StatementSpan(Record):
 
 
 class Positions:
-    """Offsets of the keys and elements of one document, as lines and columns; ``statements`` in the order of the text.
+    """Offsets of the keys and elements of one document, as lines and columns.
 
     The text must have been read by a TOML parser before: this scanner only finds its way in text that is
     known to be valid. (The parsers keep no columns, and none for what stands in inline tables.)
@@ -36,7 +40,7 @@ class Positions:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at: dict[Path, int] = {}
-        self.statements: list[StatementSpan] = []
+        self._spans: list[tuple[Path, bool, int, int, int]] = []
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._scan_text()
 
@@ -48,6 +52,11 @@ class Positions:
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
+    @property
+    def statements(self) -> list[StatementSpan]:
+        """The statements, in the order of the text."""
+        return [StatementSpan(*span) for span in self._spans]
+
     def __contains__(self, path: Path) -> bool:
         return path in self._at
 
@@ -55,6 +64,9 @@ class Positions:
         text, header, tables = self._text, (), {}  # type: tuple[str, Path, dict[Path, int]]
         position = _find_match_end(_BLANK, text, 0)
         while position < len(text):
+            if plain := _PLAIN.match(text, position):
+                header, position = self._note_plain_statement(plain, header), plain.end()
+                continue
             if text[position] == "[":
                 many, start = text.startswith("[[", position), position
                 position, names = self._scan_key(position + 1 + many)
@@ -71,11 +83,22 @@ class Positions:
                     header = (*header, tables[header])
                 self._at.setdefault(header, names.offset)
                 position += 1 + many
-                self.statements.append(StatementSpan(header, True, start, start, position))
+                self._spans.append((header, True, start, start, position))
             else:
-                self.statements.append(self._scan_pair(position, header))
-                position = self.statements[-1].end
+                self._spans.append(self._scan_pair(position, header))
+                position = self._spans[-1][-1]
             position = _find_match_end(_BLANK, text, position)
+
+    def _note_plain_statement(self, plain: re.Match[str], header: Path) -> Path:
+        """Note the place of a statement; return the table that the next one stands in."""
+        start, (table, name) = plain.start(), plain.group(1, 2)
+        if table:
+            self._at.setdefault((table,), start + 1)
+            self._spans.append(((table,), True, start, start, plain.end(1) + 1))
+            return (table,)
+        self._at.setdefault((*header, name), start)
+        self._spans.append(((*header, name), False, start, *plain.span(3)))
+        return header
 
     def _scan_key(self, position: int) -> tuple[int, _KeySegments]:
         """Read a dotted key and the blanks behind it."""
@@ -92,14 +115,14 @@ class Positions:
                 return position, _KeySegments(names, offsets)
             position += 1
 
-    def _scan_pair(self, position: int, base: Path) -> StatementSpan:
-        """Read ``key = value`` below ``base`` and note its places."""
+    def _scan_pair(self, position: int, base: Path) -> tuple[Path, bool, int, int, int]:
+        """Read ``key = value`` below ``base`` and note its places; return its span."""
         position, names = self._scan_key(position)
         for name, offset in zip(names, names.offsets, strict=True):
             base = (*base, name)
             self._at.setdefault(base, offset)
         value = _find_match_end(_SPACE, self._text, position + 1)
-        return StatementSpan(base, False, names.offset, value, self._scan_value(value, base))
+        return base, False, names.offset, value, self._scan_value(value, base)
 
     def _scan_value(self, position: int, path: Path) -> int:
         """Read the value of ``path``, note the places of what is in it, and return where it ends."""
@@ -115,7 +138,7 @@ class Positions:
         if text[position] == "{":
             position = _find_match_end(_BLANK, text, position + 1)
             while text[position] != "}":
-                position = _find_match_end(_BLANK, text, self._scan_pair(position, path).end)
+                position = _find_match_end(_BLANK, text, self._scan_pair(position, path)[-1])
                 position = _find_match_end(_BLANK, text, position + (text[position] == ","))
             return position + 1
         match = (_STRING if text[position] in "\"'" else _SCALAR).match(text, position)
