@@ -8,11 +8,12 @@ from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading import atc, env
 from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.source import LARGEST_SCRIPT
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 _ATC = re.compile(rb"\batc\b")
-_LARGEST_SCRIPT = 4_000_000
+
 _PREFIX_WORDS = {
     "nohup",
     "time",
@@ -42,7 +43,7 @@ def mentions_setting(data: bytes) -> bool:
 
 def import_shell_script(path: str, data: bytes) -> ImportedFile:
     """Return what a shell script holds; any bytes will do."""
-    if len(data) > _LARGEST_SCRIPT or b"\0" in data:
+    if len(data) > LARGEST_SCRIPT or b"\0" in data:
         what = "the file holds NUL bytes" if b"\0" in data else f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script"
         return ImportedFile(path, problems=(Finding("NP801", what, "No shell reads it as it stands.", "", where=Place(path)),))
     problems: list[Finding] = []

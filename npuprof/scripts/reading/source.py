@@ -9,7 +9,7 @@ import warnings
 from npuprof.model import Finding, Place
 
 #: A script longer than this is data; its tree would take a hundred times the space.
-LARGEST = 4_000_000
+LARGEST_SCRIPT = 4_000_000
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _PRINT = re.compile(r"^(\s*(?:(?:else|try|finally)\s*:|(?:if|elif|for|while|with|except)\b.*?:)?\s*)print\b(?!\s*\()(?!\s*=).*$")
@@ -48,7 +48,7 @@ class Script:
         return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="replace")) + 1
 
     def _decode_bytes(self, data: bytes) -> str | None:
-        if len(data) > LARGEST:
+        if len(data) > LARGEST_SCRIPT:
             size = f"{len(data) / 1e6:.1f} MB"
             self.add_script_problem(f"the file is not read: {size} are too much for a script", "", "name the script that sets the options")
             return None
