@@ -6,80 +6,18 @@ import os
 import random
 import re
 import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from histories import import_versions, list_expected_commits, resolve_setting, walk_history, walk_plainly
 from repositories import Link, Node, import_graph
 
-import npuprof
-from npuprof.catalog import values
-from npuprof.document import keys
-from npuprof.history.quick import KeyLines
-from npuprof.history.timeline import HistoryStep, Timeline
-from npuprof.model import Context, NpuprofError, Origin
+from npuprof.model import Context
 from npuprof.resolve import Resolver
-from npuprof.store.repository import Repository
 
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "6")))
 KEYS = ["hccl_timeout", "graph_run_mode", "dynamic_dims", "stream_max_parallel_num", "precision_mode", 'options."a.b"', "env.hccl_timeout"]
-
-
-# -- what is told of a step, and both ways to it -----------------------------------------------------------------
-
-
-def describe_origin(origin: Origin | None) -> tuple[Any, ...] | None:
-    return origin and (origin.profile, origin.file, origin.line, origin.column, origin.layer, origin.revision)
-
-
-def describe_step(step: HistoryStep) -> tuple[Any, ...]:
-    """Return all that the commands tell of a step, as something that compares by type as well."""
-    changes = [
-        repr((c.key, c.kind, c.before, c.after, c.setting, c.tail, c.element, c.unit, c.risk, [describe_origin(o) for o in c.origins]))
-        for c in step.changes
-    ]
-    return step.commit.id, step.kind, step.name, changes, [str(finding) for finding in step.findings]
-
-
-def walk_history(folder: Path, key: str, context: Context, name: str = "leaf") -> list[tuple[Any, ...]]:
-    repository = Repository(str(folder / "profiles"))
-    full, tail = keys.parse_key(key) or ("", ())
-    return [describe_step(step) for step in Timeline(repository, repository.resolve_commit("HEAD"), name, context).walk_steps(full, tail)]
-
-
-def walk_plainly(folder: Path, key: str, context: Context, name: str = "leaf") -> list[tuple[Any, ...]]:
-    """Walk the same history with every preset resolved whose files changed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KeyLines, "compare", lambda *_: None)
-        return walk_history(folder, key, context, name)
-
-
-def resolve_setting(folder: Path, revisions: Iterable[str], key: str, context: Context) -> dict[str, Any]:
-    """Return what a setting is at each commit, resolved for itself: its value, or why there is none."""
-    store = npuprof.open_store(str(folder / "profiles"))
-    full, found = (keys.parse_key(key) or ("",))[0], {}
-    for oid in revisions:
-        try:
-            settings = store.resolve(f"leaf@{oid}", cann=context.cann, product=context.product, target=context.target).settings
-            found[oid] = settings.get(full, "not set")
-        except NpuprofError as error:
-            found[oid] = "absent" if error.findings[0].code == "NP023" else "broken"
-    return found
-
-
-def list_expected_commits(folder: Path, graph: dict[str, list[str]], key: str, context: Context) -> set[str]:
-    """Return the commits at which a setting is as at none of their parents."""
-    full = (keys.parse_key(key) or ("",))[0]
-    at = resolve_setting(folder, graph, key, context)
-    found = set()
-    for oid, parents in graph.items():
-        before = [at[parent] for parent in parents] or ["absent"]
-        silent = all(value in ("absent", "not set") for value in (at[oid], *before))
-        if not silent and not any(values.is_equivalent_setting(full, then, at[oid]) for then in before):
-            found.add(oid)
-    return found
-
 
 # -- random presets, one line of which changes at most commits ---------------------------------------------------
 
@@ -281,8 +219,7 @@ def test_a_line_that_changes_in_place_has_the_consequences_that_resolving_finds(
 ) -> None:
     key, leaf, versions, expected = HISTORIES[told]
     context = Context("8.0.0", "atlas-a2-training", "atc")
-    nodes = [Node((number - 1,) if number else (), {"leaf": leaf, "base": text}) for number, text in enumerate(versions)]
-    repo = import_graph(tmp_path / "repo", nodes)
+    repo = import_versions(tmp_path / "repo", [{"leaf": leaf, "base": text} for text in versions])
     monkeypatch.chdir(repo.folder)
     found = walk_history(repo.folder, key, context)
     assert found == walk_plainly(repo.folder, key, context)
@@ -298,8 +235,7 @@ PLAIN = [
 @pytest.mark.parametrize("told", PLAIN)
 def test_a_line_that_changes_plainly_is_not_parsed(tmp_path: Path, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key, leaf, versions, _ = HISTORIES[told]
-    nodes = [Node((number - 1,) if number else (), {"leaf": leaf, "base": text}) for number, text in enumerate(versions)]
-    repo = import_graph(tmp_path / "repo", nodes)
+    repo = import_versions(tmp_path / "repo", [{"leaf": leaf, "base": text} for text in versions])
     resolved: list[str] = []
     resolve = Resolver.resolve_profile
     monkeypatch.setattr(

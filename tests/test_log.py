@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
-from repositories import Repo
+from repositories import Repo, fast_import
 
 import npuprof
+from npuprof.history.timeline import Timeline
+from npuprof.model import Context
+from npuprof.store.repository import Repository
 
 pytestmark = pytest.mark.slow
 
@@ -195,6 +199,34 @@ def test_log_and_blame_refuse_what_has_no_history(repo: Repo, run) -> None:
     ):
         done = run(*command)
         assert (done.code, done.out) == (2, ""), command
+
+
+def test_a_store_that_is_not_committed_has_no_history(repo: Repo, run) -> None:
+    for number in range(300):  # so that git is asked for the store's commits only
+        (repo.folder / f"other{number}").write_text(str(number))
+    repo.commit({}, "elsewhere")
+    repo.write({"leaf": BASE.format(1)})
+    done = run("log", "leaf")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "error NP023: no commit has a profile 'leaf'\n  try: commit it first; npuprof list shows all\n"
+    assert {commit for _, commit, _ in blamed(run, "leaf").values()} == {None}
+
+
+def test_what_the_commits_lead_to_is_read_ahead(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of later commits come in rounds; single ones are asked for while it is not known of what the preset is made."""
+    made = fast_import(tmp_path / "long", ({"base": BASE.format(number), "leaf": LEAF.format(1)} for number in range(600)))
+    singly: list[str] = []
+    read = Repository.read_blobs
+    monkeypatch.setattr(Repository, "read_blobs", lambda self, oids: read(self, singly.extend(found := list(oids)) or found))
+    repository = Repository(str(made.folder / "profiles"))
+    steps = Timeline(repository, made.head, "leaf", Context()).walk_steps("hccl_timeout")
+    assert len(list(steps)) == 600
+    assert 16 < len(singly) < 160
+    singly.clear()
+    first = Timeline(repository, made.head, "leaf", Context()).walk_steps("hccl_timeout")
+    assert next(first).changes[0].after == 599
+    first.close()
+    assert len(singly) <= 4
 
 
 def test_the_released_versions_are_listed(repo: Repo, run) -> None:

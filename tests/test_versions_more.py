@@ -221,7 +221,7 @@ def test_a_store_made_in_a_later_commit_has_no_older_history(repo: Repo, run: Ca
 
 
 def test_commit_leaves_alone_what_is_no_preset_and_says_what_was_mended(repo: Repo, run: Callable[..., Any]) -> None:
-    for name in (".hidden", "a b", ".git-like/x"):
+    for name in (".hidden", "a b", "a!", ".git-like/x", "x.toml"):
         path = repo.folder / "profiles" / f"{name}.toml"
         path.parent.mkdir(exist_ok=True)
         path.write_text("[options]\n")

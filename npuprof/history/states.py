@@ -111,8 +111,8 @@ def _is_same_setting(then: ResolvedState, now: ResolvedState, path: SettingPath)
         return key not in then.settings and key not in now.settings
     if not tail:
         return values.is_equivalent_setting(key, then.settings[key], now.settings[key])
-    left, right = (values.find_value(key, state.settings[key], tail) for state in (then, now))
-    return left[0] == right[0] and values.is_same_typed_value(left[1], right[1])
+    left, right = (values.find_value(key, state.settings[key], tail)[1] for state in (then, now))
+    return values.is_same_typed_value(left, right)
 
 
 def _is_plain_value(state: ResolvedState, key: str) -> bool:

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from npuprof.store.repository import LINK, Repository, TreeFile
+from npuprof.store.repository import LINK, SUBMODULE, Repository, TreeFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d+) ([+-]\d{4})$", re.MULTILINE)
 _ENCODING = re.compile(rb"^encoding (\S+)$", re.MULTILINE)
+_NO_FILE = ("000000", SUBMODULE)
 _LOG_COMMAND = (
     "-c", "log.showRoot=true", "-c", "log.showSignature=false", "-c", "diff.renameLimit=4000",
     "log", "--topo-order", "--full-history", "--parents", "-z", "--raw", "-M", "--diff-merges=off", "--no-abbrev", "--no-decorate",
@@ -124,7 +125,7 @@ def _parse_commit_headers(raw: bytes) -> CommitHeaders:
     coded = _ENCODING.search(headers) if b"\nencoding " in headers else None
     encoding = coded[1].decode(errors="replace") if coded else "utf-8"
     match = _AUTHOR.search(headers)
-    said = [*(match.groups() if match else (b"", b"")), message]
+    said = [*(match.groups() if match else ()), message]
     try:
         text = [part.decode(encoding, errors="replace") for part in said]
     except LookupError:
@@ -268,17 +269,17 @@ def _parse_raw_changes(files: list[bytes], prefix: bytes, names: dict[bytes, str
         was = now = names[path]
         before, after, left, right, status = files[place][1:].decode().split(" ")
         place += 2
-        if status == "M" and "160000" not in (before, after):
+        if status == "M" and before != SUBMODULE != after:
             if was is not None:
                 found.append(FileChange(was, TreeFile(before, left), was, TreeFile(after, right)))
             continue
-        if status[0] in "RC":
+        if status[0] == "R":
             now = _parse_profile_path(files[place], prefix)
             place += 1
         if former is not None:
             was = _parse_profile_path(path, former)
-        old = TreeFile(before, left) if before not in ("000000", "160000") and status[0] != "C" and was is not None else None
-        new = TreeFile(after, right) if after not in ("000000", "160000") and now is not None else None
+        old = TreeFile(before, left) if was is not None and before not in _NO_FILE else None
+        new = TreeFile(after, right) if now is not None and after not in _NO_FILE else None
         if old or new:
             found.append(FileChange(was if old else None, old, now if new else None, new))
     return found

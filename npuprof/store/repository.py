@@ -23,8 +23,8 @@ _DIGEST = re.compile(r"^Digest: ([0-9a-f]{64})$", re.MULTILINE)
 
 _TREES = 4000  # trees kept in memory
 
-#: The mode of a symbolic link in a tree.
-LINK = "120000"
+#: Modes of what a tree holds besides files.
+LINK, FOLDER, SUBMODULE = "120000", "40000", "160000"
 
 #: The number of a released version, 1.2.0.
 VersionNumber = tuple[int, int, int]
@@ -52,12 +52,12 @@ class TreeEntry(NamedTuple):
     @property
     def is_folder(self) -> bool:
         """Whether it is a tree itself."""
-        return self.mode == "40000"
+        return self.mode == FOLDER
 
     @property
     def is_profile(self) -> bool:
         """Whether it is a TOML file, and no repository of such a name."""
-        return self.name.endswith(".toml") and self.mode != "160000"
+        return self.name.endswith(".toml") and self.mode != SUBMODULE
 
 
 class ResolvedRevision(NamedTuple):

@@ -100,7 +100,6 @@ class Revision(ReadOnceStore):
 
 
 def _place_finding_at_revision(finding: Finding, commit: str) -> Finding:
-    """Return a finding whose place says at which revision it was."""
-    if finding.where is None:
-        return finding
+    """Return a finding of a document whose place says at which revision it was."""
+    assert finding.where is not None, "a document is at fault somewhere"
     return finding._replace(where=finding.where._replace(file=f"{shorten_commit(commit)}:{finding.where.file}"))
