@@ -272,3 +272,58 @@ def test_a_workspace_uses_the_store_it_is_given(two: Repo, tmp_path: Path) -> No
     assert then.resolve_spec("leaf@1").name == "leaf@1.10.0"
     with pytest.raises(AssertionError):
         assert then.store
+
+
+#: What is asked for, and the name and revision it comes to; None where it is refused.
+SINGLE = {
+    "leaf": ("leaf", ""), "leaf@1": ("leaf", "1"), "leaf@fix+more": ("leaf", "fix+more"), "profiles/leaf.toml": ("leaf", ""),
+    "./profiles/team/other.toml": ("team/other", ""), "leaf@": ("leaf", ""), "team/other@HEAD~1": ("team/other", "HEAD~1"),
+    "leaf+base": None, "leaf+base@1": None, "-": None, "other.toml": None, "profiles/leaf.toml@1": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", SINGLE)
+def test_only_one_preset_of_the_store_has_a_history(two: Repo, asked: str) -> None:
+    (two.folder / "other.toml").write_text(BASE)
+    expected = SINGLE[asked]
+    if expected:
+        assert Workspace().split_single_spec(asked, "log") == expected
+    else:
+        with pytest.raises(NpuprofError) as error:
+            Workspace().split_single_spec(asked, "log")
+        said = f"log takes one preset of the store, not {asked!r}", "Only what git keeps under one name has a history.", "name one preset"
+        assert describe_finding(error.value.findings[0]) == ("NP024", "error", *said, NOWHERE, "", ())
+
+
+def test_a_file_of_the_store_is_the_preset_of_its_name(two: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = Workspace()
+    assert workspace.profile("profiles/leaf.toml") is workspace.profile("leaf")
+    assert workspace.profile(str(two.folder / "profiles" / "team" / "other.toml")).name == "team/other"
+    assert workspace.resolve_spec("profiles/leaf.toml@1").name == "leaf@1.10.0"
+    (two.folder / "profiles" / "a b.toml").write_text(LEAF)
+    alone = workspace.profile("profiles/a b.toml")
+    assert (alone.name, alone.home) == ("profiles/a b.toml", workspace.store)
+    assert workspace.resolve_spec("profiles/a b.toml").settings == {"hccl_timeout": 1}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "alone.toml").write_text(BASE)
+    assert Workspace().profile("alone.toml").home is None
+    with pytest.raises(NpuprofError) as error:
+        Workspace(str(tmp_path / "nowhere")).profile("alone.toml")
+    assert error.value.findings[0].code == "NP010"
+
+
+#: Revisions there are, what is asked for, and the specs it joins.
+JOINED = {
+    "leaf@1+base": ["leaf@1", "base"], "leaf@a+b": ["leaf@a+b"], "leaf@a+b+c": ["leaf@a+b+c"], "leaf@a+b+base": ["leaf@a+b", "base"],
+    "leaf@a+x+base": ["leaf@a", "x", "base"], "base+leaf@a+b": ["base", "leaf@a+b"], "leaf+b": ["leaf", "b"],
+    "leaf@'a+x'+base": ["leaf@'a+x'", "base"],
+    "leaf@a+base@1": ["leaf@a", "base@1"], "leaf@a+b+leaf@a+b": ["leaf@a+b", "leaf@a+b"], "leaf": ["leaf"], "leaf@a+": ["leaf@a", ""],
+    "leaf@a+b+c+base": ["leaf@a+b+c", "base"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", JOINED)
+def test_a_plus_joins_specs_unless_it_belongs_to_a_revision(two: Repo, asked: str) -> None:
+    for branch in ("a", "a+b", "a+b+c", "a+base", "x"):
+        two.git("branch", branch)
+    assert Workspace().split_spec(asked) == JOINED[asked]

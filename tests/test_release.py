@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
 from repositories import ENVIRONMENT, Repo
 
 import npuprof
+from npuprof.history import writing
+from npuprof.store.repository import Repository
 
 BASE = '[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
 LEAF = '[profile]\ndescription = "{}"\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = 1\n'
@@ -216,6 +219,71 @@ def test_restore_can_be_tried_and_is_refused_whole(repo: Repo, run) -> None:
         assert (done.code, done.out) == (2, ""), words
     assert state(repo) == before
     assert sorted(os.listdir(repo.folder / "profiles")) == ["base.toml", "leaf.toml"]
+
+
+def test_messages_and_paths_are_taken_to_the_byte(repo: Repo) -> None:
+    """Nothing in a message is a remark or a blank to git, nothing in a path a pattern."""
+    message = "first  \n\n\n# no remark\n  \n\n"
+    repo.write({"*": "x = 1\n", ":(top)": "x = 1\n", "a": "x = 1\n"})
+    repository = Repository("profiles")
+    made = writing.commit_paths(repository, ["profiles/*.toml"], ["profiles/*.toml"], message)
+    read = repository.git.read_objects([made])[0]
+    assert read
+    assert read.content.partition(b"\n\n")[2] == message.encode()
+    assert repo.git("show", "--name-only", "--format=") == "profiles/*.toml"
+    writing.create_tag(repository, "leaf/v1.0.0", made, message)
+    read = repository.git.read_objects(["refs/tags/leaf/v1.0.0"])[0]
+    assert read
+    assert (read.type, read.content.partition(b"\n\n")[2]) == ("tag", message.encode())
+
+
+def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    repo.write({"new": "x = 1\n"})
+    repository = Repository("profiles")
+    hook = repo.folder / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    for said, shown, why in (
+        ("echo not today >&2", "not today", ""),
+        ("echo not today", "not today", ""),
+        ("echo first >&2; echo second >&2", "first", "first second"),
+        ("echo error: not this >&2", "not this", ""),
+    ):
+        hook.write_text(f"#!/bin/sh\n{said}\nexit 1\n")
+        hook.chmod(0o755)
+        with pytest.raises(npuprof.NpuprofError) as error:
+            writing.commit_paths(repository, ["profiles/new.toml"], ["profiles/new.toml"], "new")
+        finding = error.value.findings[0]
+        assert (finding.code, finding.message, finding.why) == ("NP022", f"git could not answer: {shown}", why)
+        assert repo.git("status", "--porcelain") == "?? profiles/new.toml"
+        assert os.listdir(tmp_path / "temporary") == []
+
+
+def test_a_tag_that_is_there_is_not_moved(repo: Repo) -> None:
+    repository = Repository("profiles")
+    repo.git("tag", "leaf/v1.0.0")
+    before = repo.git("for-each-ref")
+    with pytest.raises(npuprof.NpuprofError) as error:
+        writing.create_tag(repository, "leaf/v1.0.0", "HEAD", "x")
+    finding = error.value.findings[0]
+    assert (finding.code, finding.message) == ("NP026", "the tag leaf/v1.0.0 exists already")
+    assert (finding.why, finding.hint) == ("A released version never changes.", "release the next number")
+    with pytest.raises(npuprof.NpuprofError, match="not a valid tag name"):
+        writing.create_tag(repository, "a..b", "HEAD", "x")
+    assert repo.git("for-each-ref") == before
+
+
+def test_what_differs_from_the_last_commit_is_listed(repo: Repo) -> None:
+    repo.commit({"gone": "x = 1\n", "z": "x = 1\n"})
+    repo.git("mv", "profiles/z.toml", "profiles/moved.toml")
+    repo.write({"leaf": "x = 1\n", "gone": None, "x/new": "x = 1\n", "ü": "x", "a!": "x", ".x": "x"})
+    (repo.folder / "other.toml").write_text("x")
+    (repo.folder / "profiles" / "text.txt").write_text("x")
+    found = writing.list_changed_paths(Repository("profiles"))
+    names = ("gone", "leaf", "moved", "x/new", "z")
+    assert found.changed == [f"profiles/{name}.toml" for name in names]
+    assert found.untracked == ["profiles/x/new.toml"]
 
 
 def test_nothing_in_the_history_is_ever_rewritten(repo: Repo, run) -> None:

@@ -155,26 +155,22 @@ def _find_origin_name(origin: Origin, prefix: str) -> str:
 
 
 def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None:
-    """Return where a value of ``new`` stands in ``old``, or None where it is not there or is another.
+    """Return where the value at a path of ``new`` stands in ``old``, or None where it is not there or is another.
 
     Elements of lists are followed where others came or went before them.
     """
     found: Path = ()
-    for step, part in enumerate(path):
-        if isinstance(new, dict) and isinstance(old, dict):
-            if part not in new or part not in old:
-                return None
-            new, old = new[part], old[part]
-        elif isinstance(new, list) and isinstance(old, list) and isinstance(part, int) and part < len(new):
+    for depth, part in enumerate(path, 1):
+        place: str | int | None = None
+        if isinstance(old, dict):
+            place = part if part in old else None
+        elif isinstance(old, list) and isinstance(new, list):
             place = _find_aligned_index(part, new, old)
-            if place is None and step + 1 < len(path) and part < len(old):
-                place = part
-            if place is None:
-                return None
-            new, old, part = new[part], old[place], place
-        else:
+            if place is None and depth < len(path) and part < len(old):
+                place = part  # another element, with the value in it perhaps
+        if place is None:
             return None
-        found = (*found, part)
+        new, old, found = new[part], old[place], (*found, place)
     return found if values.is_same_typed_value(new, old) else None
 
 
