@@ -10,7 +10,7 @@ from npuprof.commands.resolving import resolve_asked
 from npuprof.commands.verb import Verb, flag
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
-from npuprof.renderers.plain import build_config_fields
+from npuprof.renderers.plain import build_config_fields, collect_profile_head
 from npuprof.report import escape_controls, paint_text
 from npuprof.report.answer import Answer
 from npuprof.resolve import origins
@@ -51,8 +51,7 @@ class Show(Verb):
 
     def _format_toml(self, config: Config) -> str:
         lines = ["[profile]"]
-        head = {"description": config.description, "scenario": config.scenario, "cann": config.cann, "products": list(config.products)}
-        lines += [f"{name} = {keys.format_toml_value(value)}" for name, value in head.items() if value]
+        lines += [f"{name} = {keys.format_toml_value(value)}" for name, value in collect_profile_head(config).items()]
         for section in SECTIONS:
             found = config.section(section)
             if found:

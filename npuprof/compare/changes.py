@@ -9,6 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.compare.differences import compare_lists, compare_pairs
 from npuprof.document import keys
+from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import SECTIONS, Origin, Path, Record
 
 TYPE_CHECKING = False
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
 #: Keys of ``[profile]`` that decide what a preset is for; the others are text for people.
-META = ("scenario", "cann", "products")
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
@@ -162,18 +162,14 @@ def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
     found = []
-    for name in META:
+    for name in INHERITED_KEYS:
         old, new = (None if found == [] else found for found in (find_meta_value(before, name), find_meta_value(after, name)))
         if old == new:
             continue
         kind = "added" if old is None else "removed" if new is None else "changed"
-        origins = (_find_meta_origin(before, name), _find_meta_origin(after, name))
+        origins = (before.find_profile_origin(name), after.find_profile_origin(name))
         found.append(Change(f"profile.{name}", kind, old, new, f"profile.{name}", (), False, "", ("compatibility",), origins))
     return found
-
-
-def _find_meta_origin(config: Config, name: str) -> Origin | None:
-    return next((profile.origin("profile", name) for profile in reversed(config.lineage) if name in profile.table), None)
 
 
 def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list[Change]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.compare.changes import META, find_catalogue_position, find_meta_value
+from npuprof.compare.changes import find_catalogue_position, find_meta_value
 from npuprof.document import keys
+from npuprof.document.profile import INHERITED_KEYS
 from npuprof.report import escape_controls, format_json_answer
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ Row = tuple[str, dict[int, Any], bool]
 def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
     """Return the settings that differ between any two configs, in the catalogue's order; all if asked."""
     found: list[Row] = []
-    for name in META:
+    for name in INHERITED_KEYS:
         held = {place: value for place, config in enumerate(configs) if (value := find_meta_value(config, name)) is not None}
         equal = len(held) in (0, len(configs)) and all(item == held[0] for item in held.values())
         if held and (everything or not equal):

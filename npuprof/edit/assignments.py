@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.document.profile import Profile
+from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.edit.statements import Statements
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, did_you_mean
@@ -67,8 +67,8 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
 
 def _split_listed_words(path: Path, value: str) -> Any:
     """Return the words of a text for the lists of ``[profile]``: ``profile.extends=base/a,base/b``."""
-    lists = ("extends", "products", "unset", "locked")
-    return [word.strip() for word in value.split(",") if word.strip()] if path[1] in lists else value
+    key = PROFILE_KEYS.get(path[1])
+    return [word.strip() for word in value.split(",") if word.strip()] if key and key.kind == NAMES else value
 
 
 def find_removals(profile: Profile, data: dict[str, Any], text: str, said: list[str]) -> Iterator[PathChange]:

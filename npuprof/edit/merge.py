@@ -13,12 +13,10 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
+from npuprof.document.profile import PROFILE_KEYS
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.sequences import find_differing_runs
 from npuprof.model import SECTIONS, Path, Record
-
-#: Lists of ``[profile]`` in whose elements order means nothing.
-_SETS = ("unset", "locked", "products")
 
 
 class Clash(Record):
@@ -154,7 +152,7 @@ def find_setting_key(path: Path) -> str:
 
 def _is_unordered_list(path: Path) -> bool:
     if path[0] == "profile" or path[-1] == "unset":
-        return path[-1] in _SETS
+        return (key := PROFILE_KEYS.get(path[-1])) is not None and key.unordered
     inner = path[1:] if path[0] == "append" else path[2:] if path[0] == "override" else path
     if len(inner) < 2 or inner[0] not in SECTIONS:
         return inner[:1] == ("match",)

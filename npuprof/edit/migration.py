@@ -1,4 +1,4 @@
-"""A preset's text moved to another release: the steps of ``catalog/migrations.toml``, those that lose nothing made.
+"""A preset's text moved to another release: the steps of ``catalog/releases.toml``, those that lose nothing made.
 
 Text in, text and findings out. A step is made where its condition is certain for the file's own values; what is
 inherited, or needs a decision, comes back as a finding.
@@ -11,14 +11,14 @@ from typing import Any
 from npuprof import edit
 from npuprof.catalog import condition, load_built_part, releases, values
 from npuprof.document.keys import format_short_value
-from npuprof.document.profile import Profile
+from npuprof.document.profile import PROFILE_KEYS, Profile
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.model import Finding, Origin, Path, Record
 from npuprof.resolve.config import Config
 
 
 class Step(Record):
-    """One row of the catalogue: see ``catalog/migrations.toml`` for the fields."""
+    """One row of the catalogue: a ``step`` of a release in ``catalog/releases.toml``."""
 
     rule: str
     option: str
@@ -238,7 +238,7 @@ def _check_unset_and_locked(profile: Profile, made: list[MadeStep]) -> list[Find
     """Return the places where ``unset`` and ``locked`` name a key that was renamed."""
     found = []
     steps = {change.step.option: change.step for change in made}
-    for name in ("unset", "locked"):
+    for name in (name for name, key in PROFILE_KEYS.items() if key.names_settings):
         for index, key in enumerate(profile.table.get(name, ())):
             step = steps.get(key) if isinstance(key, str) else None
             if step is not None:
@@ -260,7 +260,7 @@ def _check_changed_defaults(config: Config, release: str) -> list[Finding]:
         if not first < releases.release_index(since) <= now or option in config.settings or unless in config.settings:
             continue
         what = f"{option} is not set, and its default changed in CANN {since}: {before}, then {after}"
-        origin = next((p.origin("profile", "cann") for p in reversed(config.lineage) if "cann" in p.table), None)
+        origin = config.find_profile_origin("cann")
         hint = f"set {option} if the old behaviour matters"
         found.append(Finding("NP512", what, "Leaving it out means something else now.", hint, origin, option, (config.name,)))
     return found

@@ -12,9 +12,8 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
+from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import SECTIONS
-
-_PROFILE_ORDER = ("description", "extends", "scenario", "cann", "products", "abstract", "owner", "unset", "locked")
 
 
 def format_normal_form(data: dict[str, Any]) -> str:
@@ -48,7 +47,7 @@ def _format_normal_section(path: tuple[str, ...], section: str, table: Any) -> I
     if not isinstance(table, dict):
         yield from _format_normal_value(path, table)
         return
-    place = {name: index for index, name in enumerate(_PROFILE_ORDER)} if section == "profile" else {}
+    place = {name: index for index, name in enumerate(PROFILE_KEYS)} if section == "profile" else {}
     if section in SECTIONS:
         place = catalog.record_positions(section)
     for name in sorted(table, key=lambda name: (place.get(name, len(place)), name)):
