@@ -39,11 +39,8 @@ def describe_step(step: HistoryStep) -> str:
 
 def describe_change(change: Change) -> str:
     values = " to ".join(str(value) for value in (change.before, change.after) if value is not None)
-    return (
-        f"{change.sign}{change.key} {values} by {change.cause.profile}:{change.cause.line}"
-        if change.cause
-        else f"{change.sign}{change.key}"
-    )
+    cause = change.origins[1] or change.origins[0]
+    return f"{change.sign}{change.key} {values} by {cause.profile}:{cause.line}" if cause else f"{change.sign}{change.key}"
 
 
 #: What is asked for, the presets at commits one after the other, and the steps.

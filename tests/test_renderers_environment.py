@@ -421,7 +421,7 @@ def test_words_that_make_no_sense_are_refused(words: tuple[str, ...], store: Any
 
 def test_the_loader_reads_back_what_env_exports(tensorflow: Any, store: Any, run: Any) -> None:
     from recorders import adapter, execute, parameter_map
-    from test_targets import READ, expected, record, sample
+    from test_renderers_targets import READ, expected, record, sample
 
     sample_of = {name: sample(name) for name in READ if not record(name).structure or isinstance(sample(name), str)}
     store({"all": toml({"options": sample_of})})
