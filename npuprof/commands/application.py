@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ from npuprof.commands.registry import list_verbs, load_verb
 from npuprof.model import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from npuprof.commands.verb import Parameter, Verb
 
@@ -42,7 +43,10 @@ def run_words(words: list[str], runner: Runner) -> int:
 
 
 def build_application(words: list[str], runner: Runner) -> typer.Typer:
-    """Return the application with the verb that the words name, or with all where they name none: making all takes its time."""
+    """Return the application with the verb that the words name.
+
+    Where they name none it has all, without their parameters unless words are to be completed: making those takes its time.
+    """
     app = typer.Typer(
         name="npuprof",
         no_args_is_help=True,
@@ -51,7 +55,8 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_show_version)
-    found = load_verb(words)
+    found = load_verb([word for word in words if word != "--"])
+    only_listed = found is None and not any(name.endswith("_COMPLETE") for name in os.environ)
     families: dict[str, typer.Typer] = {}
     for names, verb in [found[:2]] if found else list_verbs():
         family = app
@@ -60,7 +65,7 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
                 families[names[0]] = typer.Typer(name=names[0], help=_describe_family(verb), no_args_is_help=True, rich_markup_mode=None)
                 app.add_typer(families[names[0]])
             family = families[names[0]]
-        _add_verb(family, names[-1], verb, runner)
+        _add_verb(family, names[-1], verb, runner, {} if only_listed else verb.parameters)
     return app
 
 
@@ -70,13 +75,13 @@ def _describe_family(verb: type[Verb]) -> str:
     return str(modules[verb.__module__.rpartition(".")[0]].__doc__)
 
 
-def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner) -> None:
+def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter]) -> None:
     """Make a command of the framework from the declaration of a verb."""
 
     def command(**given: Any) -> int:
         return runner(verb, given)
 
-    signature = [_build_parameter(name, parameter) for name, parameter in verb.parameters.items()]
+    signature = [_build_parameter(name, parameter) for name, parameter in parameters.items()]
     command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}

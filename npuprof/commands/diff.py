@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
-from npuprof.compare import data, html, markdown, matrix, plain, survey
+from npuprof.compare import data, plain, survey
 from npuprof.compare.changes import compare_documents
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -51,6 +51,8 @@ class Diff(Verb):
         return self._answer_survey(self._compare_two(workspace), single=True)
 
     def _answer_survey(self, found: Survey, single: bool = False) -> Answer:
+        from npuprof.compare import html, markdown
+
         code = 1 if self.exit_code and found.touched_pairs else 0
         if self.name_only:
             return Answer("".join(f"{pair.name}\n" for pair in found.touched_pairs), code=code)
@@ -70,6 +72,8 @@ class Diff(Verb):
         return plain.format_survey_text(found, self.everything, self.coloured)
 
     def _answer_matrix(self, workspace: spec.Workspace) -> Answer:
+        from npuprof.compare import matrix
+
         configs = [workspace.resolve_spec(one) for one in self.specs]
         rows = matrix.collect_matrix_rows(configs, self.everything)
         code = 1 if self.exit_code and any(not same for _, _, same in rows) else 0

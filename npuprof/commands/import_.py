@@ -12,10 +12,12 @@ from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
 from npuprof.report import output
 from npuprof.report.answer import Answer
-from npuprof.scripts.family import Family, build_family
-from npuprof.scripts.files import find_script_files
-from npuprof.scripts.preset import Draft, build_drafts, format_draft
-from npuprof.scripts.reading import FoundSetting, ImportedFile, import_script, may_hold_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.scripts.family import Family
+    from npuprof.scripts.preset import Draft
+    from npuprof.scripts.reading import FoundSetting, ImportedFile
 
 
 class Import(Verb):
@@ -36,6 +38,8 @@ class Import(Verb):
 
         Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out, 0 otherwise.
         """
+        from npuprof.scripts.preset import build_drafts
+
         problems: list[Finding] = []
         read_files, unread = _read_scripts(self.files, problems)
         several = sum(bool(one.found) for one in read_files) > 1
@@ -54,6 +58,9 @@ class Import(Verb):
 
 
 def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[ImportedFile], int]:
+    from npuprof.scripts.files import find_script_files
+    from npuprof.scripts.reading import import_script, may_hold_settings
+
     found: list[ImportedFile] = []
     unread = 0
     named = set(paths)
@@ -75,6 +82,8 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
 
 def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tuple[str | None, list[str]]:
     """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
+    from npuprof.scripts.preset import format_draft
+
     good = [draft for draft in made if draft.settings]
     if not good:
         why = "Every setting found depends on the run, or none was found." if made else "No setting was found."
@@ -125,6 +134,8 @@ def _write_folder(files: dict[str, str], folder: str) -> str:
 
 
 def _write_family(good: list[Draft], path: str | None) -> tuple[str | None, list[str]]:
+    from npuprof.scripts.family import build_family
+
     made = build_family(good)
     if not made.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")

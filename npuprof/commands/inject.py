@@ -6,9 +6,6 @@ from npuprof.commands.parameters import CANN, PRODUCT, STORE
 from npuprof.commands.verb import Verb, argument, flag, number, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.scripts.blocks import Injector
-from npuprof.scripts.files import find_script_files
-from npuprof.scripts.injection import Asked, Writing, check_blocks, inject_block, refresh_blocks
 
 
 class Inject(Verb):
@@ -30,6 +27,10 @@ class Inject(Verb):
 
     def run(self) -> Answer:
         """Write or refresh blocks. Exit 1 with ``check`` where one is not up to date, 0 otherwise. Raises NpuprofError."""
+        from npuprof.scripts.blocks import Injector
+        from npuprof.scripts.files import find_script_files
+        from npuprof.scripts.injection import Asked, Writing, check_blocks, inject_block, refresh_blocks
+
         injector = Injector(self.store)
         if self.spec is None or self.everywhere:
             self._refuse_unclear()

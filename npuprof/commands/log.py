@@ -10,18 +10,16 @@ from npuprof.commands.verb import Verb, argument, number
 from npuprof.compare import plain
 from npuprof.compare.data import build_change_dict
 from npuprof.document import keys
-from npuprof.history.last import build_commit_fields
-from npuprof.history.timeline import HistoryStep, Timeline
 from npuprof.model import Finding, NpuprofError, Path, did_you_mean
 from npuprof.report import build_finding_dict, escape_controls, paint_text
 from npuprof.report.answer import Answer
 from npuprof.store import revisions, spec
-from npuprof.store.commits import load_commit_headers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from npuprof.history.timeline import HistoryStep
     from npuprof.report.answer import Forms
     from npuprof.store.repository import Repository
 
@@ -50,6 +48,8 @@ class Log(Verb):
 
     def run(self) -> Answer:
         """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""
+        from npuprof.history.timeline import Timeline
+
         key, tail = _parse_key(self.key)
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         name, revision = workspace.split_single_spec(self.spec, "log")
@@ -88,6 +88,8 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
 
 def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Iterator[HistoryStep]:
     """Yield steps with author, date and subject of their commits read, in rounds that grow: the first step does not wait."""
+    from npuprof.store.commits import load_commit_headers
+
     waiting, size = iter(steps), 1
     while batch := list(islice(waiting, size)):
         load_commit_headers(repository, (step.commit for step in batch))
@@ -113,6 +115,8 @@ def _format_step(step: HistoryStep, name: str, coloured: bool) -> str:
 
 
 def _build_step_fields(step: HistoryStep) -> dict[str, Any]:
+    from npuprof.history.last import build_commit_fields
+
     return {
         **build_commit_fields(step.commit),
         "kind": step.kind,

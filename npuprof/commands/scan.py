@@ -12,10 +12,6 @@ from npuprof.commands.verb import arguments
 from npuprof.model import Finding, Place
 from npuprof.report import output
 from npuprof.report.answer import Answer
-from npuprof.scripts.blocks import build_block_checker
-from npuprof.scripts.files import find_script_files
-from npuprof.scripts.lint import check_script
-from npuprof.scripts.reading import import_script, may_hold_settings
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -43,6 +39,10 @@ class Scan(JudgingVerb):
 
     def run(self) -> Answer:
         """Return what is wrong. Exit 2 where a file named could not be read, 1 where there are errors, 0 otherwise."""
+        from npuprof.scripts.blocks import build_block_checker
+        from npuprof.scripts.lint import check_script
+        from npuprof.scripts.reading import import_script, may_hold_settings
+
         context = spec.build_context(self.cann, self.product)
         check_blocks = build_block_checker(self.store)
         named = set(self.paths)
@@ -66,6 +66,8 @@ class Scan(JudgingVerb):
 
 def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, bytes | Finding]]:
     """Yield each file with its bytes, or with the reason why it cannot be read; say how far it is on a terminal."""
+    from npuprof.scripts.files import find_script_files
+
     started = told = time.monotonic()
     for count, file in enumerate(find_script_files(paths, problems)):
         if sys.stderr.isatty() and time.monotonic() - told > 1 and time.monotonic() - started > 2:
