@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from npuprof import renderers
@@ -14,8 +15,6 @@ from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from npuprof.compare.changes import Change
 
 #: The names that ``render`` takes.

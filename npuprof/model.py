@@ -6,12 +6,11 @@ that ``npuprof render`` does after it has read its files.
 
 from __future__ import annotations
 
-from typing import Any, Self, dataclass_transform
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, Self, dataclass_transform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Protocol
 
     class SourceText(Protocol):
         """A text that values come from: its name, the path to cite, the commit it was read at, what it holds."""

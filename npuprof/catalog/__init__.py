@@ -8,15 +8,12 @@ and keeps the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from npuprof.model import Record, use_severities
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: What stands before a name of each section where users read it, in the order of the catalogue.
 PREFIXES = {"options": "", "env": "env.", "estimator": "estimator.", "atc": "--"}

@@ -8,15 +8,12 @@ from __future__ import annotations
 import ast
 import sys
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from pprint import pformat
 from tempfile import TemporaryDirectory
 from typing import Any
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 HERE = Path(__file__).parent
 if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the package

@@ -8,12 +8,12 @@ only) is neither true nor false, so answers have three values.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable
 
 #: ``(True | False | None, value)``: whether the thing is set, and what it holds. None is "cannot be known".
 Lookup = "Callable[[tuple[str, ...]], tuple[bool | None, Any]]"

@@ -7,11 +7,8 @@ batch script of Slurm has SLURM_PROCID=0 and so has every process that mpirun st
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: For each fact the variables that tell it: Ascend's own, Slurm, Open MPI, PMIx, MPICH, torchrun, Kubernetes.
 FACTS: dict[str, tuple[str, ...]] = {

@@ -7,6 +7,7 @@ rewritten: it is parsed only to compare, to merge, and to check.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from npuprof.catalog import sidecars
@@ -25,10 +26,6 @@ from npuprof.catalog.shapes import (
     map_schema,
     table_schema,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _IDS = list_schema(WHOLE, 1)
 _SHAPE = list_schema(DIMENSION, 1)

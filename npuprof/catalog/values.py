@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
+from npuprof.model import Origin, Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.catalog.shapes import Structure
-    from npuprof.model import Origin, Path
 
 
 class Leaf:

@@ -6,18 +6,17 @@ Rules between options are data (``catalog/rules.toml``), the pages of all other 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from npuprof.checks import rules, scope, settings, sharing
 from npuprof.checks.view import Fault, Scope, View
+from npuprof.model import Finding
 from npuprof.resolve import contexts
+from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from npuprof.model import Finding
-    from npuprof.resolve.config import Config
-
     #: Faults of one value: those it has alone, those where it is meant to count, those of standing in a preset at all.
     Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...]]
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, values
 from npuprof.checks.view import Fault, View
-from npuprof.model import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from npuprof.model import Finding
+from npuprof.model import Finding, Record
 
 
 def check_rules(view: View) -> Iterator[Finding]:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, products, releases, targets
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Path, did_you_mean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from npuprof.model import Finding
+from npuprof.model import Finding, Path, did_you_mean
 
 
 def check_late_options(view: View) -> Iterator[Finding]:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Step, did_you_mean
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, Step, did_you_mean
 from npuprof.resolve import apply_layers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from npuprof.document.profile import Profile
-    from npuprof.model import Finding
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 
 def is_written_down(config: Config, key: str) -> bool:

@@ -9,10 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import products, releases, values
 from npuprof.document import keys
 from npuprof.model import Finding, Origin, Path, Record, severity_of_page
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 
 class Fault(Record):

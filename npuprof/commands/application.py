@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 import os
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,8 +14,6 @@ from npuprof.commands.registry import list_verbs, load_verb
 from npuprof.model import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from npuprof.commands.verb import Parameter, Verb
 
     Runner = Callable[[type[Verb], dict[str, Any]], int]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 
 from npuprof import checks, report
@@ -12,13 +13,8 @@ from npuprof.commands.support import build_support_matrix
 from npuprof.commands.verb import many
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
+from npuprof.resolve.config import Config
 from npuprof.store import build_bad_name_finding, spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from npuprof.resolve.config import Config
 
 
 class Check(JudgingVerb):

@@ -6,16 +6,15 @@ from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, for
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.compare import data, plain, survey
 from npuprof.compare.changes import compare_documents
+from npuprof.compare.survey import Survey
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.store import revisions, spec
+from npuprof.store import Folder, revisions, spec
+from npuprof.store.revisions import Revision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.survey import Survey
     from npuprof.report.answer import Forms
-    from npuprof.store import Folder
-    from npuprof.store.revisions import Revision
 
 
 class Diff(Verb):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE
 from npuprof.commands.resolving import resolve_checked
@@ -12,13 +13,11 @@ from npuprof.renderers import shell as shells
 from npuprof.renderers.environment import build_export_finding, collect_env_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 from npuprof.report.answer import Answer
+from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from npuprof.renderers.files import Format
-    from npuprof.resolve.config import Config
 
 
 def _list_formats() -> Iterable[str]:

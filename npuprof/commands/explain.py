@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import products, values
+from npuprof.catalog import Rule, products, values
 from npuprof.catalog.sidecars import SIDECARS, describe_mixlist_outcome, resolve_mixlist_outcomes
 from npuprof.checks.view import View
 from npuprof.commands.parameters import CANN, MIXINS, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
@@ -17,11 +17,7 @@ from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, di
 from npuprof.report import escape_controls
 from npuprof.report.answer import Answer
 from npuprof.resolve import origins
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.catalog import Rule
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 
 class Explain(Verb):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from npuprof import report
 from npuprof.commands.verb import Verb
 from npuprof.model import SEVERITIES, Finding
 from npuprof.report.answer import Answer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: What ``--format`` may say for findings.
 FORMATS = ("text", *report.FORMATS)

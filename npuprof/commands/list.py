@@ -9,17 +9,16 @@ from npuprof.catalog import condition, values
 from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb, flag, option
 from npuprof.document import keys
+from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
-from npuprof.store import has_release_tags, is_profile_name, spec
+from npuprof.resolve.config import Config
+from npuprof.store import Folder, has_release_tags, is_profile_name, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.profile import Profile
     from npuprof.report.answer import Forms
-    from npuprof.resolve.config import Config
-    from npuprof.store import Folder
     from npuprof.store.repository import Version
 
 

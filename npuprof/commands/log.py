@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
@@ -14,14 +15,12 @@ from npuprof.model import Finding, NpuprofError, Path, did_you_mean
 from npuprof.report import build_finding_dict, escape_controls, paint_text
 from npuprof.report.answer import Answer
 from npuprof.store import revisions, spec
+from npuprof.store.repository import Repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from npuprof.history.timeline import HistoryStep
     from npuprof.report.answer import Forms
-    from npuprof.store.repository import Repository
 
 _SAID = {"created": "created", "removed": "removed", "broken": "could not be resolved any more", "mended": "resolves again"}
 #: How many commits are read at a time, at most: the first are printed at once, the rest in few rounds.

@@ -11,18 +11,18 @@ from npuprof.commands.verb import Verb, argument, flag, required_option
 from npuprof.compare import plain
 from npuprof.compare.changes import compare_configs
 from npuprof.compare.data import build_change_dict
+from npuprof.document.profile import Profile
 from npuprof.edit import migration
+from npuprof.edit.migration import Migration
 from npuprof.edit.preset_file import PresetFile, open_for_edit
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
+from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.profile import Profile
-    from npuprof.edit.migration import Migration
     from npuprof.report.answer import Forms
-    from npuprof.resolve.config import Config
 
 
 class Migrate(Verb):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from npuprof import catalog
@@ -13,10 +14,6 @@ from npuprof.document.keys import format_short_value
 from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import wrap_paragraph
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _FIELDS = {"b": "bool", "i": "int", "s": "bytes"}
 _LEVELS = {

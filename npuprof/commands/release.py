@@ -12,13 +12,9 @@ from npuprof.history import writing
 from npuprof.history.proposal import Proposal, propose_version
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
-from npuprof.store.repository import format_version_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
-    from npuprof.store.repository import Version, VersionNumber
+from npuprof.store.repository import Version, VersionNumber, format_version_number
 
 _NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import Protocol
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import format_findings, output
+from npuprof.resolve.config import Config
 from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Protocol
-
-    from npuprof.resolve.config import Config
 
     class ResolvingVerb(Protocol):
         """A verb that resolves a spec, with its parameters as the user wrote them."""

@@ -13,14 +13,10 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.renderers.plain import render_toml
 from npuprof.report import output
 from npuprof.report.answer import Answer
-from npuprof.resolve.config import compute_digest
+from npuprof.resolve.config import Config, compute_digest
 from npuprof.store import revisions, spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
-    from npuprof.store.revisions import Revision
-    from npuprof.store.spec import Workspace
+from npuprof.store.revisions import Revision
+from npuprof.store.spec import Workspace
 
 
 class Restore(Verb):

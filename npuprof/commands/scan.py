@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 
 from npuprof import report
 from npuprof.commands.findings import FORMATS, JudgingVerb
@@ -13,10 +14,6 @@ from npuprof.model import Finding, Place
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.store import spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Scan(JudgingVerb):

@@ -14,10 +14,7 @@ from npuprof.renderers.plain import build_config_fields, collect_profile_head
 from npuprof.report import escape_controls, paint_text
 from npuprof.report.answer import Answer
 from npuprof.resolve import origins
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 
 class Show(Verb):

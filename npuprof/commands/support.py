@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof import checks, report
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.tables import Table
 from npuprof.store import spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: What a preset says of itself, not of whether it would work: shown apart.
 _MEANT = ("NP406", "NP407")

@@ -7,6 +7,7 @@ mistake asks for them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from npuprof.model import Finding, NpuprofError, Record, did_you_mean
@@ -15,8 +16,6 @@ from npuprof.report.output import is_colour_wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     Choices = Sequence[str] | Callable[[], Iterable[str]]
 
 #: The groups of verbs, in the order of the help.

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.compare.differences import compare_lists, compare_pairs
-from npuprof.document import keys
+from npuprof.document import Document, keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import SECTIONS, Origin, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from npuprof.document import Document
     from npuprof.resolve.config import Config
 
 #: Keys of ``[profile]`` that decide what a preset is for; the others are text for people.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof.compare.changes import Change
 from npuprof.compare.folds import fold_changes
+from npuprof.model import Origin
 from npuprof.report import build_finding_dict as finding_dict
 from npuprof.report import format_json_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.changes import Change
     from npuprof.compare.survey import Pair, Survey
-    from npuprof.model import Origin
 
 
 def format_survey_json(survey: Survey, everything: bool = False, single: bool = False) -> str:

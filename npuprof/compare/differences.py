@@ -7,6 +7,7 @@ type, and a list whose order means nothing is a table of its elements.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -15,8 +16,6 @@ from npuprof.model import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
-
     from deepdiff.model import DiffLevel
 
     #: What DeepDiff is given for a value: a text, or a table or list of such forms.

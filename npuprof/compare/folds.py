@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from npuprof.compare.changes import Change
 from npuprof.document import keys
-from npuprof.model import Record
+from npuprof.model import Origin, Record
 from npuprof.report import format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from npuprof.compare.survey import Pair, Survey
-    from npuprof.model import Origin
 
 
 class Fold(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
     fold_changes,
     format_change_cause,
@@ -17,7 +18,6 @@ from npuprof.report import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.changes import Change
     from npuprof.compare.survey import Survey
 
 _STYLE = """

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
     fold_changes,
     format_change_cause,
@@ -17,9 +19,6 @@ from npuprof.report import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from npuprof.compare.changes import Change
     from npuprof.compare.survey import Pair, Survey
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.

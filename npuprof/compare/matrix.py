@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof.catalog import values
@@ -12,8 +13,6 @@ from npuprof.report import escape_controls, format_json_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from npuprof.resolve.config import Config
 
 #: A row: key, value of each config (absent: no entry), whether all are the same.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from npuprof.compare.changes import SIGNS, Change
 from npuprof.compare.folds import (
     fold_changes,
@@ -17,8 +19,6 @@ from npuprof.report import escape_controls, paint_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from npuprof.compare.survey import Pair, Survey
 
 _COLOURS = {"+": "32", "-": "31", "~": "33"}

@@ -5,10 +5,7 @@ from __future__ import annotations
 from npuprof.compare.changes import Change, compare_configs
 from npuprof.model import Context
 from npuprof.resolve import contexts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 _MAX_CONTEXTS = 24  # contexts looked at for one preset
 

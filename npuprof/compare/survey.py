@@ -5,24 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from npuprof import checks
 from npuprof.compare import changes as diff
+from npuprof.compare.changes import Change
 from npuprof.compare.scopes import find_scoped_changes
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
-from npuprof.store import spec
+from npuprof.resolve.config import Config
+from npuprof.store import Folder, spec
+from npuprof.store.repository import TreeFile
 from npuprof.store.revision import Revision
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from npuprof.compare.changes import Change
-    from npuprof.resolve.config import Config
-    from npuprof.store import Folder
-    from npuprof.store.repository import TreeFile
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
 _NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")

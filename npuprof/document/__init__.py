@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Path, Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from npuprof.document.positions import Positions
 
 _MAX_DEPTH = 100

@@ -5,16 +5,13 @@ Nothing here knows whether a key names a real option; that is for the catalogue 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
-from npuprof.document import keys
+from npuprof.document import Document, keys
 from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Record, Step, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    from npuprof.document import Document
 
     class ProfileSource(Protocol):
         """What finds profiles by name: a folder, a git revision, profiles put together in memory."""

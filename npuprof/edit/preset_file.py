@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from npuprof import checks, document, report, store
@@ -12,10 +13,6 @@ from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.store import spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _BOM = b"\xef\xbb\xbf"
 

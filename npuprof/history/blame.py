@@ -10,11 +10,11 @@ from npuprof.catalog import values
 from npuprof.model import NpuprofError, Origin, Path, Record, TomlTable, TomlValue
 from npuprof.store import revisions
 from npuprof.store.commits import Commit, walk_commits
+from npuprof.store.repository import Repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
-    from npuprof.store.repository import Repository
 
 
 class PendingValue(NamedTuple):

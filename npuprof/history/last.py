@@ -7,12 +7,9 @@ import os
 from npuprof.catalog import values
 from npuprof.history.timeline import Timeline
 from npuprof.model import NpuprofError, Path, TomlValue
+from npuprof.resolve.config import Config
 from npuprof.store import find_repository_top, revisions, spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
-    from npuprof.store.commits import Commit
+from npuprof.store.commits import Commit
 
 
 def build_commit_fields(commit: Commit | None) -> dict[str, str | None]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from npuprof.compare import survey
+from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_sentence
+from npuprof.compare.survey import Pair
+from npuprof.document.profile import Profile
 from npuprof.model import NpuprofError, Record
+from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from npuprof.compare.changes import Change
-    from npuprof.compare.survey import Pair
-    from npuprof.document.profile import Profile
-    from npuprof.resolve.config import Config
-    from npuprof.store.repository import Repository, Version, VersionNumber
+from npuprof.store.repository import Repository, Version, VersionNumber
 
 
 class Proposal(Record):

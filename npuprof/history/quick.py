@@ -8,15 +8,12 @@ same kind. Everything else is for the real parser.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from itertools import compress, count
 from operator import ne
 from typing import NamedTuple
 
 from npuprof.document.profile import MATCH_KEYS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 #: A value that stands plainly on one line.
 PlainScalar = bool | int | str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -10,15 +11,13 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store import read_once
 from npuprof.store.commits import Commit, walk_commits
+from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.revision import Revision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from npuprof.store import ProfileOrError
     from npuprof.store.git import PendingContents
-    from npuprof.store.repository import Repository, TreeFile
 
 _PROFILES = 400  # kept for the next commits
 

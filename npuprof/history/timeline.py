@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npuprof.catalog import values
 from npuprof.compare.changes import Change
 from npuprof.document import keys
+from npuprof.document.profile import Profile
 from npuprof.history.quick import KeyLines
 from npuprof.history.snapshots import SnapshotWalk
 from npuprof.history.states import (
@@ -26,12 +28,6 @@ from npuprof.resolve.config import Config
 from npuprof.store.commits import Commit, FileChange
 from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.spec import find_extended_profile
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from npuprof.document.profile import Profile
 
 _FOLDS = 400  # kept for the next commits
 

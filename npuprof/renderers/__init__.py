@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from npuprof.catalog.targets import MODULES as MODULES
-from npuprof.model import Record
+from npuprof.model import Finding, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from npuprof.model import Finding
     from npuprof.resolve.config import Config
 
 

@@ -23,10 +23,7 @@ from npuprof.renderers.common import (
 from npuprof.renderers.environment import LONGEST_ARGUMENT, build_unstartable_finding
 from npuprof.renderers.quirks import build_render_finding
 from npuprof.renderers.shell import quote_posix
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 _ADVICE = (
     "It is a switch for trying things out: the lists behind it change with the CANN package. What has been found to "

@@ -9,11 +9,11 @@ from npuprof.catalog import values
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import MODULES, load_target
 from npuprof.renderers.stamp import stamp_text
+from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.catalog.shapes import Structure
-    from npuprof.resolve.config import Config
 
 
 def add_render_header(config: Config, target: str, body: str) -> str:

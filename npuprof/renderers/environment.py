@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from npuprof import catalog
@@ -9,12 +10,7 @@ from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers.common import build_unfit_finding, collect_sidecars, encode_field_value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 #: The longest ``NAME=value`` or argument with which Linux still starts a program, in bytes.
 LONGEST_ARGUMENT = 131_071

@@ -23,10 +23,7 @@ from npuprof.renderers.common import (
 from npuprof.renderers.python import SCRIPT_FOLDER, format_call, format_literal
 from npuprof.renderers.quirks import build_render_finding, find_companion_lines
 from npuprof.renderers.session import format_parameter_map
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 _MODULE = '''\
 

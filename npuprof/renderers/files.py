@@ -7,14 +7,13 @@ value is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from npuprof.model import Record
 from npuprof.renderers.shell import SHELLS, format_export_lines, quote_posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from npuprof.resolve.config import Config
 
 

@@ -22,10 +22,7 @@ from npuprof.renderers.common import (
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_assignment, format_literal, format_statement
 from npuprof.renderers.quirks import build_render_finding
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 _MODULE = '''\
 

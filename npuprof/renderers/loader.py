@@ -9,10 +9,7 @@ from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import add_render_header, describe_left_out_sections
 from npuprof.renderers.python import format_literal
 from npuprof.renderers.session import FIND_OPTIMIZER, SWITCH_REWRITES_OFF, format_session_imports
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 #: Variables of npuprof's own.
 _OWN = ("DEBUG", "DIGEST", "PROFILE", "STORE")

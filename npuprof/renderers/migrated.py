@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from npuprof import catalog
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers import Rendered, Target
@@ -9,12 +11,7 @@ from npuprof.renderers.common import add_render_header, collect_sidecars, config
 from npuprof.renderers.python import format_call, format_literal
 from npuprof.renderers.quirks import SESSION_LOOP, build_render_finding, find_companion_lines
 from npuprof.renderers.session import format_bare_session, format_parameter_map, format_session_function, format_session_imports
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 
 class Shape(Record):

@@ -10,10 +10,7 @@ from npuprof.model import SECTIONS
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import add_render_header, config_section
 from npuprof.report import format_json_answer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 
 def build_config_fields(config: Config) -> dict[str, Any]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from npuprof import catalog
 from npuprof.model import NpuprofError
 from npuprof.renderers.common import build_not_carried_error, build_unfit_finding, collect_sidecars, encode_field_value, fits_proto_field
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 _REWRITER_OFF = 2  # RewriterConfig.OFF
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option
-from npuprof.model import NpuprofError
+from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import (
     add_render_header,
@@ -20,13 +21,7 @@ from npuprof.renderers.common import (
     fits_proto_field,
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_literal, format_statement
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from npuprof.model import Finding
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 _TF = "import tensorflow as tf\n"
 _REWRITER = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig\n"

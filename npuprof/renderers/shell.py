@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from npuprof.model import Record
+from collections.abc import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from npuprof.model import Record
 
 
 class Shell(Record):

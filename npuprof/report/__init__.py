@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof.document.keys import is_no_number
 from npuprof.model import Finding
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF names them, and as we count them

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from npuprof.model import Finding, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from npuprof.report.tables import Table
 
     #: What a form of an answer is: text, bytes, a table, pieces that are printed as they come, or the fields of a JSON answer.

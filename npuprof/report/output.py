@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 
 from npuprof.model import Finding, NpuprofError, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from npuprof.report.answer import Text
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from npuprof.model import Record
 from npuprof.report import escape_controls, paint_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 #: The styles of columns, as terminals write them.
 _CODES = {"yellow": "33"}

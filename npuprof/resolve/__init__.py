@@ -8,6 +8,7 @@ what it appends, its matching overrides after it in file order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -19,8 +20,6 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from npuprof.resolve.config import Lookup
 
 #: The name of a layer, as origins show it, and the steps it takes.

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
+from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Context, Event, Origin, Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Protocol
-
-    from npuprof.document.profile import Profile
-
     #: Find the profile that a reference names, seen from the profile that holds it (None: from outside).
     Lookup = Callable[[str, "Profile | None", int], Profile]
 

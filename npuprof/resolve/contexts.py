@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product as combinations
 
 from npuprof.catalog import products, releases
+from npuprof.document.profile import Override
 from npuprof.model import Context, NpuprofError
 from npuprof.resolve import is_override_active
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from npuprof.document.profile import Override
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 #: A context, and the words of an override's match that it was made from: ``("product", "atlas-a3")``.
 Point = tuple[Context, tuple[tuple[str, str], ...]]

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.model import Origin, Path
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.model import Step
-    from npuprof.resolve.config import Config
+from npuprof.model import Origin, Path, Step
+from npuprof.resolve.config import Config
 
 
 def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
 from npuprof import renderers
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.stamp import TEXT_MARK, State, compare_rendered, stamp_text
+from npuprof.resolve.config import Config
 from npuprof.store import spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from npuprof.resolve.config import Config
 
 _BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")

@@ -13,14 +13,11 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
+from npuprof.model import Origin
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import compute_digest
 from npuprof.scripts import preset
 from npuprof.scripts.preset import Draft
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.model import Origin
 
 Pair = tuple[str, str]
 _MOST_MIXINS = 24

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading.files import PYTHON, SHELL
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
 
 from npuprof import document
 from npuprof.document.profile import Profile
@@ -11,9 +13,6 @@ from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Protocol, TypeVar
-
     from npuprof.document.profile import ProfileSource
 
     class Store(ProfileSource, Protocol):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Generator, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 from npuprof.store.repository import LINK, SUBMODULE, Repository, TreeFile
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d+) ([+-]\d{4})$", re.MULTILINE)
 _ENCODING = re.compile(rb"^encoding (\S+)$", re.MULTILINE)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError
@@ -13,8 +14,6 @@ from npuprof.store import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     #: Contents by their ids, once somebody waits for them: git reads them meanwhile.
     PendingContents = Callable[[], dict[str, bytes]]
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterable
 
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
 from npuprof.store import ReadOnceStore, build_missing_finding, is_profile_name
-from npuprof.store.repository import shorten_commit
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from npuprof.store.repository import Repository, TreeFile
+from npuprof.store.repository import Repository, TreeFile, shorten_commit
 
 _MAX_LINKS = 8  # one that leads to itself has to end
 

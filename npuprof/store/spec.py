@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
@@ -12,14 +13,12 @@ from npuprof.document import build_command_line_document, keys, parse_document, 
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Origin, Step, TomlValue, did_you_mean
 from npuprof.resolve import Resolver
+from npuprof.resolve.config import Config
+from npuprof.store import Folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from npuprof.document.profile import ProfileSource
-    from npuprof.resolve.config import Config
-    from npuprof.store import Folder
 
 
 #: One of the specs joined by ``+``; a revision in quotes may hold any.

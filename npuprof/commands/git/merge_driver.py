@@ -5,29 +5,23 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Sequence
 
 from npuprof import catalog, checks, edit
 from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.merge import Clash, find_setting_key, merge_ordered_lists
-from npuprof.edit.mergetext import keep_agreed_values, merge_texts, split_conflicts
+from npuprof.edit.mergetext import Merged, keep_agreed_values, merge_texts, split_conflicts
 from npuprof.edit.paths import MISSING, is_same_document
-from npuprof.model import Finding, NpuprofError, Path
+from npuprof.model import Finding, NpuprofError, Origin, Path
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.resolve import Resolver
+from npuprof.resolve.config import Config
 from npuprof.store import Folder, is_profile_name
 from npuprof.store.git import Git
 from npuprof.store.spec import Workspace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from npuprof.edit.mergetext import Merged
-    from npuprof.model import Origin
-    from npuprof.resolve.config import Config
 
 _BOM = b"\xef\xbb\xbf"
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.literals import METHODS, Unknown, fold_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.scopes import Function, Scope
+from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from npuprof.scripts.reading.source import Script
 
 
 def reads_parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:

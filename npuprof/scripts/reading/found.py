@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.model import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.model import Finding
+from npuprof.model import Finding, Record
 
 #: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
 UNSET = "None leaves it unset"

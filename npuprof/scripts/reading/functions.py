@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+from collections.abc import Callable
 from typing import Any
 
 from npuprof.scripts.reading.scopes import Scope
@@ -11,8 +12,6 @@ from npuprof.scripts.reading.terms import Unknown, format_expression, name_calle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Fold = Callable[[ast.expr], Any]
 
 TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes, "list": list, "dict": dict, "tuple": tuple}

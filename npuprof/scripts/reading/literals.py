@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from npuprof.scripts.reading.functions import METHODS, fold_known_call
 from npuprof.scripts.reading.scopes import Binding, Scope
 from npuprof.scripts.reading.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _DEEPEST = 60
 _CHAIN = 5_000

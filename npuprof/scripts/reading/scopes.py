@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     #: A name, how it gets a value (see ``Binding``), and where.
     NewBinding = tuple[str, str, ast.AST]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
@@ -13,10 +14,6 @@ from npuprof.scripts.reading.found import Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.walk import Walk
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Words in whose lines something of this surface can stand.
 HOT = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import Any
 
 from npuprof.scripts.reading.calls import (
@@ -28,8 +29,6 @@ from npuprof.scripts.reading.terms import name_callee
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Handler = Callable[["Walk", ast.stmt, list[ast.expr], Scope, tuple[Branch, ...]], None]
 
 _MOST_CALLS = 40
