@@ -21,7 +21,8 @@ _BAD_VALUE = {
     "clamped": "The adapter bends such a value into range without an error.",
     "ignored": "The adapter ignores such a value without an error.",
 }
-_WRONG_FIELD = {
+#: What the adapter does with a value in another protobuf field than the one it reads, by ``Option.on_wrong_field``.
+WRONG_FIELD = {
     "aborts": "Stored in another protobuf field it reads as empty, and the adapter aborts the process.",
     "fails": "Stored in another protobuf field it is refused at the first session run.",
     "ignored": "Stored in another protobuf field it is ignored without a message.",
@@ -119,7 +120,7 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
     else:
         example = option.choices[0] if option.choices else catalog.find_record_texts("options", option.name).get("example")
         hint = f"write {option.name} = {format_short_value(example)}" if example is not None else f"write {wanted}"
-    why = _WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
+    why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
     return Fault("NP202", f"{option.name} takes {wanted}, not {_describe_value_kind(value)}", why, hint)
 
 

@@ -84,7 +84,7 @@ def _list_read_options() -> tuple[str, ...]:
 
 def _build_wrong_field_fault(found: FoundSetting, option: Option) -> Fault:
     assert option.field is not None
-    wrong = settings._WRONG_FIELD.get(option.on_wrong_field, "Stored in another protobuf field it is not found.")
+    wrong = settings.WRONG_FIELD.get(option.on_wrong_field, "Stored in another protobuf field it is not found.")
     what = f"{found.name} is stored in .{found.field}, the adapter reads .{option.field}"
     right = f"parameter_map[{found.name!r}].{option.field} = ".replace("'", '"')
     hint = f"write {right}{_suggest_field_value(found, option)}"
