@@ -237,6 +237,31 @@ def test_a_misspelt_lock_or_unset_is_answered_with_its_nearest(tmp_path: Path) -
     assert (unset.code, unset.line, unset.column, unset.hint) == ("NP702", 3, 10, "did you mean 'dump_path'?")
 
 
+def test_a_lock_holds_what_the_lineage_up_to_it_says(tmp_path: Path) -> None:
+    files = {
+        "root": "[options]\nhccl_timeout = 600\n",
+        "middle": '[profile]\nextends = ["root"]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 900\n',
+        "leaf": '[profile]\nextends = ["middle"]\n',
+    }
+    assert run(tmp_path, files, {}) == []
+    (finding,) = run(tmp_path, {**files, "leaf": files["leaf"] + "[options]\nhccl_timeout = 600\n"}, {})
+    assert (finding.code, finding.profiles, finding.line) == ("NP105", ("leaf",), 4)
+
+
+def test_an_unknown_key_of_an_override_is_placed_at_the_key() -> None:
+    with pytest.raises(NpuprofError) as error:
+        findings('[[override]]\nmatch = { product = "atlas-a3" }\n\n[[override]]\noption = { hccl_timeout = 1 }\n')
+    told = [(finding.line, finding.column, finding.hint) for finding in error.value.findings if finding.code == "NP006"]
+    assert told == [(5, 1, "did you mean 'options'?")]
+
+
+@pytest.mark.parametrize(("value", "fits"), [(2**63 - 1, True), (2**63, False), (-(2**63), True), (-(2**63) - 1, False)])
+def test_a_whole_number_has_to_fit_the_protobuf_field(value: int, fits: bool) -> None:
+    found = [finding for finding in findings(f"[options]\nhccl_timeout = {value}\n") if "64 bits" in finding.message]
+    assert bool(found) != fits
+    assert {finding.hint for finding in found} <= {"write a smaller number"}
+
+
 # -- how findings are gathered ------------------------------------------------------------------------------------
 
 

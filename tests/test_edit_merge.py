@@ -388,3 +388,11 @@ def test_the_work_of_a_merge_grows_no_faster_than_the_files(name: str) -> None:
         return lambda: merge_texts(*texts)
 
     assert measure_growth(merge, 60) < 1.3
+
+
+@pytest.mark.parametrize(
+    ("added", "also", "kept"), [("a", "b", True), ([1], [2], True), ({"a": 1}, {"b": 1}, True), (1, 2, False), (1, "a", False)]
+)
+def test_what_both_sides_add_at_one_place_stands_side_by_side_unless_a_place_means_something(added: Any, also: Any, kept: bool) -> None:
+    found, guessed = merge_ordered_lists([], [added], [also])
+    assert (found, guessed) == (([added, also], True) if kept else (MISSING, False))

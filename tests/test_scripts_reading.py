@@ -10,6 +10,7 @@ from importing import HEAD, imported, one, settings, write
 
 from npuprof import __main__, document
 from npuprof.document.profile import Profile
+from npuprof.scripts import family
 from npuprof.scripts.family import build_family
 from npuprof.scripts.preset import build_drafts, format_draft
 
@@ -339,3 +340,51 @@ def test_a_function_of_the_same_name_from_elsewhere_is_not() -> None:
 def test_half_a_character_is_no_value() -> None:
     assert one('op.parameter_map["dump_path"].s = tf.compat.as_bytes("/\\ud800")\n').reason
     assert "half a character" in one('import npu_device\nnpu_device.global_options().work_path = "/\\ud800"\n').reason
+
+
+def test_names_that_are_given_side_by_side_have_their_own_values() -> None:
+    line = 'op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
+    assert one(f'other, (mode, third) = 1, ("force_fp32", 2)\n{line}').value == "force_fp32"
+    assert one(f'[mode, *rest] = "force_fp32", 2\n{line}').reason
+    assert one(f'mode, other = "force_fp32"\n{line}').reason
+
+
+@pytest.mark.parametrize("parameters", ["more", "**other", "*more"])
+def test_an_open_end_of_another_name_depends_on_the_run(parameters: str) -> None:
+    text = f'"""Made with npuprof."""\n\n\ndef run_config({parameters}):\n    return NPURunConfig(**more)\n'
+    assert settings(text) == {"?": "<depends on **more>"}
+
+
+def pairs(names: str) -> set[tuple[str, str]]:
+    return {(name, "1") for name in names}
+
+
+@pytest.mark.parametrize(
+    ("leaves", "shared"),
+    [
+        (["abcde", "abcde"], [5]),  # a mix-in of five lines with two heirs is one line shorter than to say them twice
+        (["abcd", "abcd"], []),
+        (["abcdx", "abcdy", "abcdz"], [4]),
+        (["ab", "ab", "abx", "aby", "abz"], [2]),
+        (["ab", "ab", "abx", "aby"], []),
+        (["abcdef", "abcdef", "ab", "abx"], [6]),
+    ],
+)
+def test_a_mixin_is_made_where_it_saves_lines(leaves: list[str], shared: list[int]) -> None:
+    found = family._choose_mixins({str(number): pairs(names) for number, names in enumerate(leaves)})
+    assert [len(mixin) for mixin in found.values()] == shared
+
+
+@pytest.mark.parametrize(
+    ("leaves", "base"),
+    [
+        (["ab", "ac", "ad"], "a"),
+        (["ab", "ac"], "a"),
+        (["ab", "ac", "d", "e"], ""),  # only half of them have it
+        (["ab", "ac", "ad", "x", "y"], ""),  # taking it back twice costs what it saves
+        (["ab", "ac", "ad", "ae", "x"], "a"),
+        (["ab"], ""),
+    ],
+)
+def test_a_base_holds_what_is_shorter_to_say_once(leaves: list[str], base: str) -> None:
+    assert family._choose_base({str(number): pairs(names) for number, names in enumerate(leaves)}) == pairs(base)
