@@ -56,6 +56,7 @@ def build_parts() -> dict[str, Any]:
         for section in ("env", "atc", "estimator"):
             for name, change in release.get(section, {}).items():
                 sections[section][name] = _merge_fields(sections[section].get(name, {}), change)
+    _pair_flags(sections["atc"], options)
     parts: dict[str, Any] = {section: {} for section in SECTIONS}
     parts["texts"] = {section: {} for section in SECTIONS}
     for section, records in sections.items():
@@ -84,7 +85,10 @@ def write_parts(folder: Path) -> None:
 
 
 def _read_toml_file(name: str) -> dict[str, Any]:
-    return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
+    try:
+        return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _collect_targets() -> dict[str, str]:
@@ -117,11 +121,26 @@ def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
                 pages[homes[name]][name] = {**change, "since": release["name"]}
             else:
                 raise ValueError(f"releases.toml: {release['name']} changes {name}, which stands on no page, and names none")
-    return {
-        name: {"page": page, **record, "states": _compute_release_states(record, releases)}
-        for page, records in pages.items()
-        for name, record in records.items()
-    }
+    found: dict[str, Any] = {}
+    for page, records in pages.items():
+        for name, record in records.items():
+            try:
+                found[name] = {"page": page, **record, "states": _compute_release_states(record, releases)}
+            except ValueError as error:
+                raise ValueError(f"options/{page}.toml: {name}: {error} of releases") from None
+    return found
+
+
+#: What a flag takes that is the spelling of an option of some kind; text, if nothing is said.
+_FLAG_KINDS = {"int": "int", "bool": "bool", "path-file": "path", "path-dir": "path"}
+
+
+def _pair_flags(flags: dict[str, Any], options: dict[str, Any]) -> None:
+    """Tell flags which option they are the spelling of; one that has no record of its own has what its option says."""
+    for name, record in options.items():
+        if flag := record.get("spelling", {}).get("atc", "").removeprefix("--"):
+            said = {"summary": record["summary"], "kind": _FLAG_KINDS.get(record["kind"], "str"), "source": record["source"]}
+            flags[flag] = {**flags.get(flag, said), "twin": name}
 
 
 def _change_option(record: dict[str, Any], release: str, change: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ def load_pages() -> dict[str, Page]:
             _example_files(record["bad"]), _example_files(record["good"]),
             _example_context(record, "bad"), _example_context(record, "good"), tuple(record["source"]),
         )  # fmt: skip
-    return dict(sorted(found.items()))
+    return dict(sorted(found.items(), key=lambda row: (len(row[0]), row[0])))
 
 
 def find_page(code: str) -> Page:

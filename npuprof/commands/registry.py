@@ -52,6 +52,6 @@ def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
         verb = getattr(import_module(module.name), "VERB", None)
         if verb is not None:
             names = tuple(part.rstrip("_").replace("_", "-") for part in module.name.split(".")[2:])
-            found.append((GROUPS.index(verb.group), names, verb))
+            found.append((GROUPS.index(verb.group) if verb.group in GROUPS else len(GROUPS), names, verb))
     for _, names, verb in sorted(found, key=lambda row: row[:2]):
         yield names, verb
