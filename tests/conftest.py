@@ -14,6 +14,8 @@ from building import REPOSITORY, Checkout, build_store
 from hypothesis import HealthCheck, settings
 from repositories import ENVIRONMENT, Repo
 
+#: What a test says that compares with something accepted before.
+ACCEPT = "where that is meant to be: python -m pytest --update-golden"
 GOLDEN = Path(__file__).parent / "golden"
 
 settings.register_profile(
@@ -44,16 +46,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes long, and is left out of the quick lane")
+    config.addinivalue_line("markers", "accepted: compares with what was accepted before")
     if config.getoption("--quick"):
         settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests out of the quick lane, and all that need TensorFlow."""
+    """Leave slow tests out of the quick lane, and all that need TensorFlow; accept with those that compare and no others."""
+    left: list[pytest.Item] = []
     if config.getoption("--quick"):
-        slow = [item for item in items if item.get_closest_marker("slow") or "tensorflow" in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if item not in slow]
+        left = [item for item in items if item.get_closest_marker("slow") or "tensorflow" in getattr(item, "fixturenames", ())]
+    elif config.getoption("--update-golden"):
+        left = [item for item in items if not item.get_closest_marker("accepted") and "golden" not in getattr(item, "fixturenames", ())]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
 
 
 @pytest.fixture(autouse=True)
@@ -107,8 +114,8 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         if request.config.getoption("--update-golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
-        assert path.exists(), f"{path} is missing; write it with --update-golden"
-        assert text == path.read_bytes().decode(), f"{name} has changed; accept it with --update-golden"
+        assert path.exists(), f"{path} is missing; {ACCEPT}"
+        assert text == path.read_bytes().decode(), f"{name} has changed; {ACCEPT}"
 
     return compare
 

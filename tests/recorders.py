@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from npuprof import catalog
+
 _REQUIRED = object()
 
 #: For each class its arguments: default, the key NPUEstimator writes ("" for none), the protobuf field.
@@ -149,7 +151,7 @@ ARGUMENTS: dict[str, dict[str, tuple[Any, str, str]]] = {
         "compile_hybrid_mode": (_REQUIRED, "compile_hybrid_mode", "i"),
     },
 }
-_NESTED = {
+NESTED = {
     "profiling_config": "ProfilingConfig",
     "dump_config": "DumpConfig",
     "memory_config": "MemoryConfig",
@@ -253,6 +255,23 @@ LEAVES: dict[str, tuple[tuple[Any, ...] | None, Any]] = {
 }
 
 
+def _add_later_options() -> None:
+    """Let the stand-ins take what the catalogue has learnt since: options that the tables above do not name yet."""
+    for option in filter(None, map(catalog.find_option, catalog.record_names())):
+        group, _, argument = option.spelling.get("run_config", "").rpartition(".")
+        if argument:
+            ARGUMENTS[NESTED[group.rpartition(".")[2]] if group else "NPURunConfig"].setdefault(
+                argument, (None, option.name, option.field or "")
+            )
+        if path := option.spelling.get("global_options"):
+            LEAVES.setdefault(path, (option.choices or None, None))
+
+
+#: What the tables above say themselves, for those who compare the catalogue with them.
+ADAPTERS_OWN = ({(kind, argument) for kind, table in ARGUMENTS.items() for argument in table}, set(LEAVES))
+_add_later_options()
+
+
 class RefusedError(Exception):
     """What the real class would raise."""
 
@@ -267,7 +286,7 @@ def _recorder(name: str) -> type:
             raise TypeError(f"{name}: unexpected {unknown}, missing {missing}")
         for argument, (default, _, _) in table.items():
             setattr(self, argument, given.get(argument, default))
-            kind = _NESTED.get(argument)
+            kind = NESTED.get(argument)
             if kind and argument in given and type(given[argument]).__name__ != kind:
                 raise ValueError(f"{argument} must be a {kind}")
         self.given = given
@@ -321,7 +340,7 @@ def written(config: Any) -> dict[str, Any]:
 def _collect(made: Any, found: dict[str, Any]) -> None:
     for argument, value in made.given.items():
         _, key, field = ARGUMENTS[type(made).__name__][argument]
-        if argument in _NESTED:
+        if argument in NESTED:
             if value is not None:
                 _collect(value, found)
         elif key and value is not None:

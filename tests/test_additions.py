@@ -37,7 +37,7 @@ max = 8
 since = "9.1.0"
 level = "session"
 risk = ["performance"]
-spelling = { session = "brand_new_depth", run_config = "brand_new_depth" }
+spelling = { session = "brand_new_depth", run_config = "brand_new_depth", atc = "--brand_new_depth" }
 summary = "How deep the new thing goes."
 source = ["a test"]
 """
@@ -172,6 +172,8 @@ ADDITIONS = {
         Said("render -", DEEP.format(2), 'parameter_map["brand_new_depth"].i = 2'),
         Said("render - --to estimator", DEEP.format(2), "brand_new_depth=2"),
         Said("render - --to env-loader", DEEP.format(2), '"brand_new_depth": "i"'),
+        Said("render - --to atc", '[profile]\nscenario = "offline-inference"\n' + DEEP.format(2), "--brand_new_depth=2"),
+        Said("options brand_new", "", "--brand_new_depth"),
         Said("env - --format docker", DEEP.format(2), "NPUPROF_BRAND_NEW_DEPTH=2"),
     )),
     "a variable": Addition("catalog/env.toml", VARIABLE, (

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import difflib
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
+from conftest import ACCEPT
 from recorded import record
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.accepted]
 
 SCENARIOS = record.scenarios()
 #: Verbs that become another program, or hand on bytes that are no text.
@@ -45,9 +45,8 @@ def test_a_scenario_goes_as_it_was_recorded(
         scenario.recording.parent.mkdir(parents=True, exist_ok=True)
         scenario.recording.write_bytes(now.encode())
     elif now != before:
-        accept = f"python tests/recorded/record.py --accept {shlex.quote(scenario.name)}"
         rows = difflib.unified_diff(before.split("\n"), now.split("\n"), "recorded", "now", lineterm="", n=5)
-        pytest.fail("\n".join([*rows, "", f"where that is meant to be: {accept}"]), pytrace=False)
+        pytest.fail("\n".join([*rows, "", ACCEPT]), pytrace=False)
 
 
 def test_every_recording_belongs_to_a_scenario_and_names_are_unique() -> None:

@@ -26,15 +26,6 @@ from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_li
 
 pytestmark = pytest.mark.slow
 
-#: How to start each shell so that it reads nothing of the user's, and evaluates what a file holds as people do.
-COMMANDS = {
-    "bash": ["bash", "--norc", "--noprofile", "-c", 'eval "$(cat "$1")"; env -0', "bash"],
-    "zsh": ["zsh", "-f", "-c", 'eval "$(cat "$1")"; env -0', "zsh"],
-    "sh": ["dash", "-c", 'eval "$(cat "$1")"; env -0', "dash"],
-    "fish": ["fish", "--no-config", "-c", "cat $argv[1] | source; env -0"],
-    "tcsh": ["tcsh", "-f", "-c", 'eval "`cat $1`"; env -0'],
-    "pwsh": ["pwsh", "-NoProfile", "-NonInteractive", "-Command", "& { Get-Content -Raw $args[0] | Invoke-Expression; env -0 }"],
-}
 AWKWARD = [
     "", " ", "  two  blanks ", "'", '"', "''", '"\'"', "\\", "\\\\", "\\'", "end\\", "$HOME", "${HOME}", "$(touch never)",
     "`id`", "!", "!!",
@@ -52,13 +43,15 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 
 
 def read_back(shell: str, tmp_path: Path, found: dict[str, str], before: dict[str, str] | None = None, text: str = "") -> dict[str, str]:
-    """Let a real shell evaluate an export; return the environment of a program it starts."""
-    command = COMMANDS[shell]
-    if not shutil.which(command[0]):
-        pytest.skip(f"{command[0]} is not installed")
+    """Let a real shell evaluate an export by the line that users type; return the environment of a program it starts."""
+    program = next(filter(shutil.which, (*SHELLS[shell].programs, shell)), None)
+    if not program:
+        pytest.skip(f"{shell} is not installed")
     file = tmp_path / "export"
     file.write_bytes((text or format_export_lines(SHELLS[shell], found)).encode())
-    words = [*command[:-1], command[-1].replace("$1", str(file))] if shell == "tcsh" else [*command, str(file)]
+    line = SHELLS[shell].use.replace(f"npuprof env NAME --shell {shell}", f"cat '{file}'")
+    assert str(file) in line, "the line that users type asks for another shell"
+    words = [program, "-c", f"{line}; env -0"]
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", **(before or {})}
     done = subprocess.run(words, env=environ, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import recorders
 from building import config, toml
 from hypothesis import given
 from hypothesis import strategies as st
-from recorders import LEAVES, RefusedError, adapter, execute, parameter_map, written
+from recorders import ADAPTERS_OWN, LEAVES, RefusedError, adapter, execute, parameter_map, written
 
 import npuprof
 from npuprof import catalog, renderers
@@ -18,7 +19,7 @@ from npuprof.catalog import Option
 from npuprof.renderers.common import encode_field_value
 from npuprof.resolve.config import Config
 
-PYTHON = [name for name in npuprof.TARGETS if name not in ("atc", "toml", "json")]
+PYTHON = [name for name in npuprof.TARGETS if renderers.load_target(name).file.endswith(".py")]
 #: The targets whose ``session_config`` sets every option.
 WHOLE = ["session", "session-migrated", "init-resource", "estimator-migrated", "keras"]
 READ = [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field]
@@ -383,7 +384,14 @@ def test_every_leaf_of_tf_2_takes_the_value_or_it_is_refused(tensorflow: Any, na
 def test_every_leaf_with_a_twin_in_tf_1_is_spelled() -> None:
     spelled = {record(name).spelling.get("global_options") for name in catalog.record_names()}
     only_there = {"overflow_flag", "execute_times", "experimental.graph_memory_optimize_config.recompute"}
-    assert set(LEAVES) - spelled == only_there
+    assert ADAPTERS_OWN[1] - spelled == only_there
+
+
+def test_every_argument_of_the_estimator_is_spelled_or_holds_others() -> None:
+    spelled = {record(name).spelling.get("run_config", "").rpartition(".")[2] for name in catalog.record_names()}
+    spelled |= set(catalog.record_names("estimator"))
+    left = {argument for _, argument in ADAPTERS_OWN[0] if argument not in spelled}
+    assert left == {*recorders.NESTED, "train_distribute", "eval_distribute", "recompute"}
 
 
 def test_the_last_switch_is_closed_for_the_adapter_of_tf_2(tensorflow: Any) -> None:

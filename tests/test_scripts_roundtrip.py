@@ -18,7 +18,14 @@ from npuprof.model import NpuprofError
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import import_script
 
-TARGETS = tuple(name for name in renderers.MODULES if name not in ("toml", "json", "env-loader", "init-resource", "initialize-system"))
+#: The targets that import reads as a whole: scripts that spell options, but for what only repeats them or gets them elsewhere.
+TARGETS = tuple(
+    name
+    for name in renderers.MODULES
+    if (target := renderers.load_target(name)).surface
+    and target.file.endswith((".py", ".sh"))
+    and name not in ("env-loader", "init-resource")
+)
 STORE = npuprof.open_store(os.path.join(os.path.dirname(__file__), "..", "profiles"))
 
 

@@ -1,8 +1,9 @@
 """What the command prints and writes, line by line: scenarios in ``cases/``, what came of them in ``recordings/``.
 
 A scenario lays out its ``fixtures`` and runs its ``lines`` one after another; a line with a ``{word}`` is run for each
-value of ``each.word``. A recording is a transcript: below each command line (``$``) stand its exit code (``=``),
-standard output (indented), standard error (``!``) and the files it made (``+``), changed (``~``) and removed (``-``).
+value of ``each.word``: a list, or the name of one that the code knows (``"every target"``). A recording is a
+transcript: below each command line (``$``) stand its exit code (``=``), standard output (indented), standard error
+(``!``) and the files it made (``+``), changed (``~``) and removed (``-``).
 
     python tests/recorded/record.py --accept [SCENARIO...]          records what the work tree does
     python tests/recorded/record.py --command PATH [SCENARIO...]    records what another npuprof does
@@ -110,10 +111,27 @@ def _scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mapping[st
     return Scenario(room, name, files, folders, tuple(said for line in lines for said in _repeated(line, row.get("each", {}))))
 
 
+def _list_all(named: str) -> list[str]:
+    """Return the values that ``every shell`` and the like stand for. Raises KeyError."""
+    from npuprof.commands.registry import list_verbs
+    from npuprof.renderers import MODULES
+    from npuprof.renderers.files import FORMATS
+    from npuprof.renderers.shell import SHELLS
+
+    verbs = [names for names, verb in list_verbs() if not verb.hidden]
+    lists = {
+        "every verb": list(dict.fromkeys(" ".join(names[:depth]) for depth in (1, 2) for names in verbs)),
+        "every target": list(MODULES),
+        "every shell": list(SHELLS),
+        "every format": list(FORMATS),
+    }
+    return lists[named]
+
+
 def _repeated(line: str, each: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a line once for every combination of the values that stand for its ``{words}``."""
     names = [name for name in each if f"{{{name}}}" in line]
-    for values in itertools.product(*(each[name] for name in names)):
+    for values in itertools.product(*(_list_all(each[name]) if isinstance(each[name], str) else each[name] for name in names)):
         said = line
         for name, value in zip(names, values, strict=True):
             said = said.replace(f"{{{name}}}", value)
