@@ -20,6 +20,7 @@ class Revision(ReadOnceStore):
     def __init__(self, repository: Repository, commit: str, files: dict[str, TreeFile] | None = None) -> None:
         super().__init__()
         self.repository = repository
+        self.root = repository.folder
         self.commit = commit
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
         self._files = files
@@ -38,10 +39,8 @@ class Revision(ReadOnceStore):
     def load_texts(self, names: Iterable[str]) -> None:
         """Read the texts of profiles in one go. Raises NpuprofError where the repository lacks any."""
         wanted = {self.files[name].oid: name for name in names if name in self.files}
-        oids = [oid for oid in wanted if oid not in self._contents]
-        read = dict(zip(oids, self.repository.git.read_objects(oids), strict=True))
-        self._contents.update({oid: found.content for oid, found in read.items() if found})
-        if absent := [oid for oid, found in read.items() if not found]:
+        self._contents.update(self.repository.read_blobs(oid for oid in wanted if oid not in self._contents))
+        if absent := [oid for oid in wanted if oid not in self._contents]:
             reason = self.repository.git.explain_absence(absent)
             what = "its content is missing from the repository"
             problems = [self._build_blob_finding("NP022", wanted[oid], what, reason.hint) for oid in absent]
