@@ -9,12 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.edit.paths import MISSING, PathChange, find_at_path
+from npuprof.edit.paths import MISSING, PathChange, find_at_path, is_same_document
 from npuprof.edit.sequences import find_differing_runs
 from npuprof.model import SECTIONS, Path, Record
 
@@ -32,8 +33,8 @@ class Clash(Record):
 class Merge:
     """The outcome of a three-way merge: ``steps`` to make to ours, and ``clashes`` that need a person.
 
-    ``forced`` are paths that clash wherever both or only theirs changed them. ``guessed`` tells that both
-    sides added parents, and ours were put first.
+    ``forced`` are paths that clash wherever the sides differ. ``guessed`` tells that both sides added parents, and
+    ours were put first.
     """
 
     def __init__(self, base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any], forced: Sequence[Path] = ()) -> None:
@@ -47,7 +48,7 @@ class Merge:
     def _merge_node(self, path: Path, there: Path, base: Any, ours: Any, theirs: Any) -> None:
         if values.is_same_typed_value(ours, theirs):
             return
-        if path in self._forced and not values.is_same_typed_value(theirs, base):
+        if path in self._forced:
             self.clashes.append(Clash(path, base, ours, theirs, there))
         elif path == ("override",):
             self._merge_overrides(base, ours, theirs)
@@ -95,7 +96,7 @@ class Merge:
         path = ("override",)
         if values.is_same_typed_value(theirs, base):
             return
-        sides = [_index_override_blocks(side) for side in (base, ours, theirs)]
+        sides = [index_override_blocks(side) for side in (base, ours, theirs)]
         if None in sides:
             self._take_whole_overrides(base, ours, theirs)
             return
@@ -141,6 +142,35 @@ class Merge:
             self.clashes.append(Clash(path, base, ours, theirs, path))
 
 
+def is_merge_of_both(data: dict[str, Any], base: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """Return whether a document holds what both sides changed, and nothing else.
+
+    The order of override blocks, which a merge by key leaves to a person, may be any.
+    """
+    merge = Merge(base, ours, theirs)
+    wanted = deepcopy(ours)
+    for step in merge.steps:
+        step.make(wanted)
+    if any(clash.path != ("override",) for clash in merge.clashes):
+        return False
+    if not merge.clashes:
+        return is_same_document(data, wanted)
+    if not is_same_document(*({**side, "override": []} for side in (data, wanted))):
+        return False
+    found, *sides = (index_override_blocks(side.get("override", MISSING)) for side in (data, base, ours, theirs))
+    if found is None or None in sides:
+        return False
+    for mark in {mark for side in sides for mark in side or ()}:
+        three = [{"override": [side[mark]]} if side and mark in side else {} for side in sides]
+        one = Merge(*three)
+        for step in one.steps:
+            step.make(three[1])
+        block = (three[1].get("override") or [MISSING])[0]
+        if one.clashes or not values.is_same_typed_value(found.pop(mark, MISSING), block):
+            return False
+    return not found
+
+
 def find_setting_key(path: Path) -> str:
     """Return the full key of the setting a path of a document leads to, or an empty text."""
     if path[:1] == ("append",):
@@ -184,7 +214,7 @@ def _identify_value(value: Any) -> str:
     return keys.format_toml_value(value) if not isinstance(value, float) else f"float {value!r}"
 
 
-def _index_override_blocks(side: Any) -> dict[str, Any] | None:
+def index_override_blocks(side: Any) -> dict[str, Any] | None:
     """Return override blocks by their match (and how many of it came before), None if the form is wrong."""
     if side is MISSING:
         return {}
@@ -199,6 +229,13 @@ def _index_override_blocks(side: Any) -> dict[str, Any] | None:
         found[f"{mark} {counts[mark]}"] = block
         counts[mark] += 1
     return found
+
+
+def match_override_blocks(side: dict[str, Any], other: dict[str, Any]) -> dict[int, int]:
+    """Return the number that each override block of a document has in another one; none for blocks that are not there."""
+    first, second = (list(index_override_blocks(data.get("override", MISSING)) or ()) for data in (side, other))
+    places = {mark: number for number, mark in enumerate(second)}
+    return {number: places[mark] for number, mark in enumerate(first) if mark in places}
 
 
 def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:

@@ -3,40 +3,61 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from npuprof import edit
 from npuprof.catalog import values
-from npuprof.edit.merge import Merge
-from npuprof.edit.paths import MISSING, PathChange
+from npuprof.edit.comments import collect_comments, count_needed_comments
+from npuprof.edit.merge import Merge, match_override_blocks
+from npuprof.edit.mergecomments import CommentMerge, find_lost_places
+from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.sequences import find_differing_runs
-from npuprof.edit.statements import Statements, find_line_ending, set_line_endings, split_lines
+from npuprof.edit.statements import find_line_ending, split_lines
 from npuprof.model import Path, Record
 
 
 class Merged(Record):
-    """The merged text; ``data`` is what it holds where there are no ``clashes``, ours where there are."""
+    """The merged text; ``data`` is what it holds where there are no ``clashes``, ours where there are.
+
+    ``apart`` are the statements whose comments both sides changed, each differently: they are in conflict as well.
+    """
 
     text: str
     merge: Merge
     data: dict[str, Any]
     ours: str
+    apart: tuple[Path, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing in it is in conflict."""
+        return not self.merge.clashes and not self.apart
 
 
 def merge_texts(base: str, ours: str, theirs: str, forced: Sequence[Path] = (), size: int = 7) -> Merged:
     """Merge three texts of valid TOML; ours lends the layout and the line endings.
 
-    Raises NpuprofError where the change cannot be made to the text, TOMLDecodeError for text that is no TOML.
+    A comment that would be lost with its statement puts the statement in conflict. Raises NpuprofError where the change
+    cannot be made to the text, TOMLDecodeError for text that is no TOML.
     """
+    result = _merge_once(base, ours, theirs, forced, size)
+    lost = find_lost_comments((base, ours, theirs), result.text)
+    if lost and (more := _find_losing_paths(result.merge, ours, theirs, lost)):
+        result = _merge_once(base, ours, theirs, [*forced, *more], size)
+    return result
+
+
+def _merge_once(base: str, ours: str, theirs: str, forced: Sequence[Path], size: int) -> Merged:
     merge = Merge(tomllib.loads(base), tomllib.loads(ours), tomllib.loads(theirs), forced)
-    clean = _merge_comments(base, ours, theirs, edit.apply_changes(ours, merge.steps, theirs))
-    text = clean
-    if merge.clashes:
+    comments = CommentMerge(base, ours, theirs, edit.apply_changes(ours, merge.steps, theirs))
+    text = clean = comments.text
+    if merge.clashes or comments.clashes:
         order = sorted(merge.clashes, key=lambda clash: _removal_sort_key(clash.path, clash.theirs))
         rival = edit.apply_changes(clean, [PathChange(clash.path, clash.theirs, clash.there) for clash in order], theirs)
-        text = format_conflicts(clean, rival, size)
-    return Merged(text, merge, tomllib.loads(clean), clean)
+        text = format_conflicts(clean, comments.give_to_rival(rival), size)
+    return Merged(text, merge, tomllib.loads(clean), clean, tuple(comments.clashes))
 
 
 def _removal_sort_key(path: Path, value: Any) -> tuple[bool, int]:
@@ -45,26 +66,27 @@ def _removal_sort_key(path: Path, value: Any) -> tuple[bool, int]:
     return gone, -path[-1] if gone else 0
 
 
-def _merge_comments(base: str, ours: str, theirs: str, result: str) -> str:
-    """Take over what theirs did to the comments beside and above a statement that ours left alone."""
-    before, mine, other = (_index_comments(Statements(set_line_endings(text, "\n"))) for text in (base, ours, theirs))
-    newline = find_line_ending(result)
-    rows = Statements(result)
-    for path, remark in _index_comments(rows).items():
-        if path in other and other[path] != remark == before.get(path) == mine.get(path):
-            row, (above, beside) = rows.at[path], other[path]
-            row.comments = "".join(f"{row.indent}{line}{newline}" for line in above)
-            row.text = row.text[: row.end].rstrip(" \t") + beside + row.text[len(row.text.rstrip("\r\n")) :]
-    return str(rows)
+def find_lost_comments(texts: Sequence[str], result: str) -> Counter[str]:
+    """Return the comments of two sides that neither a merge holds nor a side of its conflicts, though the other side kept them."""
+    left, right = map(collect_comments, split_conflicts(result) or (result, result))
+    return count_needed_comments(*texts) - (left | right)
 
 
-def _index_comments(rows: Statements) -> dict[Path, tuple[list[str], str]]:
-    """Return the comment lines above each statement, and what follows it; those of overrides differ in number from side to side."""
-    return {
-        row.path: ([line.strip() for line in split_lines(row.comments)], row.text[row.end :].rstrip("\r\n"))
-        for row in rows
-        if row.path[0] != "override"
-    }
+def _find_losing_paths(merge: Merge, ours: str, theirs: str, lost: Counter[str]) -> list[Path]:
+    """Return what has to clash, so that statements which one side took out are kept with the comments the other one gave them."""
+    found: list[Path] = []
+    gone = [step.path for step in merge.steps if step.value is MISSING]
+    for path in find_lost_places(ours, lost):
+        found += [step for step in gone if path[: len(step)] == step]
+    data, blocks = tomllib.loads(ours), match_override_blocks(tomllib.loads(theirs), tomllib.loads(ours))
+    for path in find_lost_places(theirs, lost):
+        if path[0] == "override" and len(path) > 1:
+            if path[1] not in blocks:
+                continue
+            path = ("override", blocks[path[1]], *path[2:])
+        missing = (path[:end] for end in range(1, len(path) + 1) if find_at_path(data, path[:end]) is MISSING)
+        found += [first] if (first := next(missing, ())) else []
+    return found
 
 
 def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:

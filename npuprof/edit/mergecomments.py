@@ -1,0 +1,237 @@
+"""What three texts of a profile say in comments, merged statement by statement into a text whose values are merged already."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from npuprof.catalog import values
+from npuprof.edit.comments import collect_comments, count_allowed_comments, count_needed_comments
+from npuprof.edit.inline import rewrite_value
+from npuprof.edit.merge import index_override_blocks
+from npuprof.edit.mergelines import merge_lines
+from npuprof.edit.paths import MISSING
+from npuprof.edit.statements import Statement, Statements, find_line_ending, set_line_endings, split_lines
+from npuprof.model import Path
+
+#: What stands behind all statements is the lead of nothing.
+_END: Path = ()
+
+
+class TextLayout:
+    """A text as its statements, by paths that mean the same in every version of it: overrides go by their match."""
+
+    def __init__(self, text: str, plain: bool = True) -> None:
+        self.newline = find_line_ending(text)
+        self.statements = Statements(set_line_endings(text, "\n") if plain else text)
+        marks = list(index_override_blocks(tomllib.loads(text).get("override", MISSING)) or ())
+        self.rows: dict[Path, Statement] = {}
+        for path, row in self.statements.at.items():
+            by_match = len(path) > 1 and path[0] == "override" and isinstance(path[1], int) and path[1] < len(marks)
+            self.rows[(path[0], marks[path[1]], *path[2:]) if by_match else path] = row
+        self.paths = {id(row): path for path, row in self.rows.items()}
+        self.rows[_END] = self.statements.last
+        self.paths[id(self.statements.last)] = _END
+
+    def __str__(self) -> str:
+        return str(self.statements)
+
+
+class CommentMerge:
+    """The comments of three texts, merged into a fourth that holds the merged values.
+
+    ``text`` is the outcome. Where both sides changed a comment differently it has that of ours: ``clashes`` are the paths,
+    and ``give_to_rival`` writes what theirs has there into another text.
+    """
+
+    def __init__(self, base: str, ours: str, theirs: str, result: str) -> None:
+        self._base, self._ours, self._theirs = TextLayout(base), TextLayout(ours), TextLayout(theirs)
+        self._result = TextLayout(result, plain=False)
+        self._rivals: dict[Path, list[Callable[[Statement], None]]] = {}
+        self._stray: dict[Path, list[str]] = {}  # paragraphs above statements that are gone, by what they stand above now
+        for side in (self._ours, self._theirs):
+            self._collect_strays(side)
+        for path, row in self._result.rows.items():
+            self._merge_lead(path, row)
+            there = self._theirs.rows.get(path)
+            if there is not None and path:
+                self._merge_remark(path, row, there)
+                if not row.header and not there.header:
+                    self._merge_value(path, row, there)
+        self._drop_surplus(collect_comments(str(self._result)) - count_allowed_comments(base, ours, theirs))
+        self.clashes = list(self._rivals)
+        self.text = str(self._result)
+
+    def give_to_rival(self, text: str) -> str:
+        """Return the text in which theirs wins, with the comments that theirs has where both changed one."""
+        layout = TextLayout(text, plain=False)
+        for path, row in layout.rows.items():
+            there, mine = self._theirs.rows.get(path), self._result.rows.get(path)
+            if path and there is not None and (mine is None or mine.text != row.text) and not (row.header or there.header):
+                written = there.text[there.value : there.end]
+                if values.is_same_typed_value(_parse_value(_read_value(row)), _parse_value(written)):
+                    _write_value(row, written)
+            for write in self._rivals.get(path, ()):
+                write(row)
+        return str(layout)
+
+    # -- above a statement ----------------------------------------------------------------------------------------
+
+    def _collect_strays(self, side: TextLayout) -> None:
+        """Note the paragraphs that a side put above statements which the merge has no more: they belong to what follows."""
+        carried: list[str] = []
+        row = side.statements.first.following
+        while True:
+            path = side.paths[id(row)]
+            if path in self._result.rows:
+                if carried:
+                    self._stray.setdefault(path, []).extend(carried)
+                    carried = []
+            else:
+                before = self._base.rows.get(path)
+                known = collect_comments(before.lead) if before is not None else {}
+                apart = split_lines(row.lead.removesuffix(row.comments))
+                if any(line.strip() not in known for line in apart if line.strip()):
+                    carried += [line for line in apart if not line.strip() or line.strip() not in known]
+            if row is side.statements.last:
+                return
+            row = row.following
+
+    def _merge_lead(self, path: Path, row: Statement) -> None:
+        before, there = self._base.rows.get(path), self._theirs.rows.get(path)
+        now = _list_plain_lines(row.lead)
+        below = split_lines(before.lead) if before is not None else []
+        other = split_lines(there.lead) if there is not None else below
+        if path in self._stray:
+            held = collect_comments("".join((*now, *other)))
+            new = [line for line in self._stray[path] if not line.strip() or line.strip() not in held]
+            if any(line.strip() for line in new):
+                now, below, other = ([*new, *lines] for lines in (now, below, other))
+                row.lead = self._format_lines(now)
+        if there is None or _list_comments(other) == _list_comments(below):
+            return
+        if _list_comments(now) == _list_comments(other):
+            return
+        fresh = before is None and path not in self._ours.rows
+        if _list_comments(now) == _list_comments(below) or (fresh and set(_list_comments(now)) <= set(_list_comments(other))):
+            row.lead = self._format_lines(other)
+            return
+        mine, rival = merge_lines(below, now, other)
+        row.lead = self._format_lines(mine)
+        if mine != rival:
+            text = self._format_lines(rival)
+            self._add_rival(path, lambda written: setattr(written, "lead", text))
+
+    def _drop_surplus(self, surplus: Counter[str]) -> None:
+        """Take out of the leads what one side removed, or what came in twice with a statement that was put in between."""
+        for everywhere in (False, True):
+            for path, row in self._result.rows.items() if surplus else ():
+                mine = self._ours.rows.get(path)
+                kept = collect_comments(mine.lead) if mine is not None and not everywhere else {}
+                lines = split_lines(row.lead)
+                for number, line in enumerate(lines):
+                    comment = line.strip()
+                    if surplus.get(comment, 0) > 0 and comment not in kept:
+                        surplus[comment] -= 1
+                        lines[number] = ""
+                if "" in lines:
+                    row.lead = "".join(lines)
+
+    def _format_lines(self, lines: list[str]) -> str:
+        return "".join(lines).replace("\n", self._result.newline)
+
+    # -- beside it, and in its value ------------------------------------------------------------------------------
+
+    def _merge_remark(self, path: Path, row: Statement, there: Statement) -> None:
+        before = self._base.rows.get(path)
+        below = _read_remark(before) if before is not None else ""
+        now, other = _read_remark(row), _read_remark(there)
+        if other.strip() in (below.strip(), now.strip()):
+            return
+        if now.strip() in ("", below.strip()):
+            _write_remark(row, other)
+        else:
+            self._add_rival(path, lambda written: _write_remark(written, other))
+
+    def _merge_value(self, path: Path, row: Statement, there: Statement) -> None:
+        """Let the value keep the comments that both sides have in it."""
+        here, before = self._ours.rows.get(path), self._base.rows.get(path)
+        now, other = _read_value(row), _read_value(there)
+        if "#" not in other and "#" not in now:
+            return
+        below, mine = (_read_value(one) if one is not None and not one.header else "" for one in (before, here))
+        needed = count_needed_comments(below, mine, other)
+        if needed == collect_comments(now):
+            return
+        complete = not needed - collect_comments(now)
+        wanted = _parse_value(now)
+        ways = [_join_lines(lines) for lines in merge_lines(*(split_lines(f"{text}\n") for text in (below, mine, other)))]
+        whole = [_says(way, wanted) for way in ways]
+        if all(whole) and ways[0] != ways[1] and not complete:
+            self._give_values(path, row, ways[0], ways[1])
+            return
+        for way in (ways[0] if ways[0] == ways[1] else "", other, *self._rewrite_sides(mine, other, wanted)):
+            if way and _says(way, wanted) and not needed - collect_comments(way):
+                _write_value(row, way.replace("\n", self._result.newline))
+                return
+        if not complete:
+            self._give_values(path, row, mine or now, other)
+
+    def _rewrite_sides(self, mine: str, other: str, wanted: Any) -> list[str]:
+        """Return the values of both sides changed to the merged one."""
+        return [rewrite_value(text, _parse_value(text), wanted) for text in (other, mine) if text]
+
+    def _give_values(self, path: Path, row: Statement, mine: str, other: str) -> None:
+        _write_value(row, mine.replace("\n", self._result.newline))
+        self._add_rival(path, lambda written: _write_value(written, other.replace("\n", self._result.newline)))
+
+    def _add_rival(self, path: Path, write: Callable[[Statement], None]) -> None:
+        self._rivals.setdefault(path, []).append(write)
+
+
+def find_lost_places(text: str, lost: Mapping[str, int]) -> list[Path]:
+    """Return the paths of the statements that have one of some comments above, beside or in them."""
+    return [row.path for row in Statements(text) if any(comment in lost for comment in collect_comments(row.comments + row.text))]
+
+
+def _list_plain_lines(text: str) -> list[str]:
+    return split_lines(text.replace("\r\n", "\n"))
+
+
+def _list_comments(lines: list[str]) -> list[str]:
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _read_value(row: Statement) -> str:
+    return row.text[row.value : row.end].replace("\r\n", "\n")
+
+
+def _write_value(row: Statement, written: str) -> None:
+    if not row.header:
+        row.replace_value(written)
+
+
+def _read_remark(row: Statement) -> str:
+    return row.text[row.end :].rstrip("\r\n")
+
+
+def _write_remark(row: Statement, remark: str) -> None:
+    end = row.text[len(row.text.rstrip("\r\n")) :]
+    row.text = row.text[: row.end].rstrip(" \t") + remark + end
+
+
+def _parse_value(text: str) -> Any:
+    return tomllib.loads(f"v = {text}\n")["v"]
+
+
+def _says(text: str, value: Any) -> bool:
+    try:
+        return values.is_same_typed_value(_parse_value(text), value)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
+
+
+def _join_lines(lines: list[str]) -> str:
+    return "".join(lines).removesuffix("\n")
