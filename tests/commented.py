@@ -17,7 +17,7 @@ class Author:
 
     def comment(self) -> str:
         """Return a comment that occurs nowhere else."""
-        return f"# c{self.dice.randrange(10**9)}{self._name} " + self.dice.choice(["why", "it's \"so\"", "[x] = 1", "see # 7", "é"])
+        return f"# c{self.dice.randrange(10**9)}{self._name} " + self.dice.choice(["why", 'it\'s "so"', "[x] = 1", "see # 7", "é"])
 
     def maybe(self, chance: float) -> bool:
         return self.dice.random() < chance
@@ -52,11 +52,11 @@ class Author:
                 lines += [*self._write_pair("options.k0"), ""]
         return lines + ([self.comment()] if self.maybe(0.3) else [])
 
-    def change(self, lines: list[str]) -> list[str]:
+    def change(self, lines: list[str], most: int = 5) -> list[str]:
         """Return the lines after a few changes of one person."""
         lines = list(lines)
         acts = [self._say_something, self._edit_comment, self._drop_comment, self._set, self._add, self._add_element, self._drop]
-        for _ in range(self.dice.randrange(1, 5)):
+        for _ in range(self.dice.randrange(1, most)):
             self.dice.choice([*acts, self._say_something, self._edit_comment])(lines)
         return lines
 
@@ -74,7 +74,9 @@ class Author:
 
     def _say_something(self, lines: list[str]) -> None:
         place = self.dice.choice([*self._find_gaps(lines), 0])
-        lines[place:place] = self.dice.choice([["", self.comment(), ""], [self.comment(), ""], [self.comment()], [self.comment(), self.comment()]])
+        lines[place:place] = self.dice.choice(
+            [["", self.comment(), ""], [self.comment(), ""], [self.comment()], [self.comment(), self.comment()]]
+        )
 
     def _edit_comment(self, lines: list[str]) -> None:
         place = self._pick(lines, _COMMENT.pattern)
@@ -89,12 +91,14 @@ class Author:
     def _set(self, lines: list[str]) -> None:
         place = self._pick(lines, r"^[\w.]+ = \d")
         if place is not None:
-            lines[place] = re.sub(r"= \d+", f"= {self.dice.randrange(100, 200)}", lines[place])
+            lines[place] = re.sub(r"= \d+", f"= {self.dice.randrange(100, 200)}", lines[place], count=1)
 
     def _add(self, lines: list[str]) -> None:
         place = self._pick(lines, r"^\[(options|env)")
         if place is not None:
-            gaps = [gap for gap in self._find_gaps(lines) if gap > place and not any(line.startswith("[") for line in lines[place + 1 : gap])]
+            gaps = [
+                gap for gap in self._find_gaps(lines) if gap > place and not any(line.startswith("[") for line in lines[place + 1 : gap])
+            ]
             gap = self.dice.choice(gaps)
             lines[gap:gap] = self._write_pair(f"n{self._name}{self.dice.randrange(10**6)}")
 
@@ -112,12 +116,12 @@ class Author:
                 del lines[place]
 
 
-def make_versions(seed: int) -> tuple[str, str, str]:
-    """Return a preset, and what two people made of it."""
+def make_versions(seed: int, most: int = 5) -> tuple[str, str, str]:
+    """Return a preset, and what two people made of it, each with fewer changes than ``most``."""
     dice = random.Random(seed)
     base = Author(dice).write()
     ending = "\r\n" if dice.random() < 0.1 else "\n"
-    sides = (base, Author(dice, "o").change(base), Author(dice, "t").change(base))
+    sides = (base, Author(dice, "o").change(base, most), Author(dice, "t").change(base, most))
     first, second, third = (ending.join([*lines, ""]) for lines in sides)
     return first, second, third
 

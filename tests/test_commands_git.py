@@ -48,6 +48,13 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., obj
     return made
 
 
+@pytest.fixture
+def talking(repo: Repo, run: Callable[..., object]) -> Repo:
+    """A repository whose diffs speak of settings."""
+    assert run("git", "install", "--diff").code == 0
+    return repo
+
+
 def branches(repo: Repo, ours: str | None, theirs: str | None, name: str = "base") -> None:
     """Commit one text on main and another on ``side``."""
     repo.git("checkout", "-q", "-b", "side")
@@ -137,34 +144,36 @@ def test_a_store_elsewhere_is_refused(repo: Repo, tmp_path: Path, run: Callable[
 # -- diff ------------------------------------------------------------------------------------------------------
 
 
-def test_git_diff_speaks_of_values(repo: Repo) -> None:
-    repo.write({"base": BASE.replace("1836", "1904").replace("# seconds", "# s")})
-    said = git(repo, "diff")
+def test_git_diff_speaks_of_values(talking: Repo) -> None:
+    talking.write({"base": BASE.replace("1836", "1904").replace("# seconds", "# s")})
+    said = git(talking, "diff")
     assert said.returncode == 0
     assert "~ options.hccl_timeout 1836 → 1904 s" in said.stdout
     assert "seconds" not in said.stdout
 
 
-def test_a_change_of_text_only_is_shown_as_text(repo: Repo) -> None:
-    repo.write({"base": BASE.replace("# seconds", "# s")})
-    assert "-# seconds\n+# s\n" in git(repo, "diff").stdout
+def test_a_change_of_text_only_is_shown_as_text(talking: Repo) -> None:
+    talking.write({"base": BASE.replace("# seconds", "# s")})
+    assert "-# seconds\n+# s\n" in git(talking, "diff").stdout
 
 
-def test_new_removed_and_renamed_presets_are_shown(repo: Repo) -> None:
-    repo.commit({"new": "[env]\nB = 2\n"}, "two")
-    assert "new preset" in git(repo, "diff", "HEAD~1").stdout
-    assert "removed" in git(repo, "diff", "HEAD", "HEAD~1").stdout
-    repo.git("mv", "profiles/base.toml", "profiles/root.toml")
-    (repo.folder / "profiles/root.toml").write_text(BASE.replace("1836", "1904"))
-    said = git(repo, "diff", "-M", "HEAD")
+def test_new_removed_and_renamed_presets_are_shown(talking: Repo) -> None:
+    talking.commit({"new": "[env]\nB = 2\n"}, "two")
+    assert "new preset" in git(talking, "diff", "HEAD~1").stdout
+    assert "removed" in git(talking, "diff", "HEAD", "HEAD~1").stdout
+    talking.git("mv", "profiles/base.toml", "profiles/root.toml")
+    (talking.folder / "profiles/root.toml").write_text(BASE.replace("1836", "1904"))
+    said = git(talking, "diff", "-M", "HEAD")
     assert said.returncode == 0
     assert "1836 → 1904" in said.stdout
 
 
-def test_git_log_and_show_speak_of_values_in_the_normal_form(repo: Repo) -> None:
-    repo.commit({"base": BASE.replace("hccl_timeout = 1836\ndeterministic = 0", "deterministic = 0\nhccl_timeout   = 1904 # more")}, "two")
+def test_git_log_and_show_speak_of_values_in_the_normal_form(talking: Repo) -> None:
+    talking.commit(
+        {"base": BASE.replace("hccl_timeout = 1836\ndeterministic = 0", "deterministic = 0\nhccl_timeout   = 1904 # more")}, "two"
+    )
     for command in (("log", "-p", "-1"), ("show",)):
-        said = git(repo, *command).stdout
+        said = git(talking, *command).stdout
         assert "-options.hccl_timeout = 1836\n+options.hccl_timeout = 1904\n" in said
         assert "deterministic" not in [line[1:] for line in said.splitlines() if line.startswith(("+o", "-o"))]
 
@@ -184,14 +193,14 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_file_never_fails_a_git_command(repo: Repo, name: str) -> None:
-    repo.write({"base": BROKEN[name]})
-    said = subprocess.run(["git", "diff"], cwd=repo.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, check=False)
+def test_a_broken_file_never_fails_a_git_command(talking: Repo, name: str) -> None:
+    talking.write({"base": BROKEN[name]})
+    said = subprocess.run(["git", "diff"], cwd=talking.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, check=False)
     assert said.returncode == 0, said.stderr
-    repo.commit(message="broken")
-    repo.commit({"base": BASE}, "mended")
+    talking.commit(message="broken")
+    talking.commit({"base": BASE}, "mended")
     for command in (("diff", "HEAD~1"), ("log", "-p"), ("show", "HEAD~1")):
-        said = subprocess.run(["git", *command], cwd=repo.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, check=False)
+        said = subprocess.run(["git", *command], cwd=talking.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, check=False)
         assert said.returncode == 0, said.stderr
         assert b"profiles/base.toml" in said.stdout
 
@@ -207,19 +216,21 @@ def test_textconv_gives_a_file_that_is_no_toml_back_as_it_is(repo: Repo, name: s
 def without_npuprof(repo: Repo) -> None:
     """Point the drivers at a command that is not there."""
     for name in ("diff.npuprof.textconv", "diff.npuprof.command", "merge.npuprof.driver"):
-        value = repo.git("config", name)
+        value = repo.git("config", "--default", "", name)
+        if not value:
+            continue
         first = value.index("{ ") + 2
         repo.git("config", name, f"{value[:first]}/nowhere/npuprof{value[value.index(' git ') :]}")
 
 
-def test_git_goes_on_where_npuprof_is_gone(repo: Repo) -> None:
-    without_npuprof(repo)
-    branches(repo, BASE.replace("A = 1", "A = 2"), BASE.replace("1836", "1904"))
-    assert "+A = 2" in git(repo, "diff", "HEAD~1").stdout
-    assert "+A = 2" in git(repo, "log", "-p", "-1").stdout
-    assert git(repo, "merge", "-q", "side").returncode == 0
-    assert tomllib.loads(now(repo))["options"]["hccl_timeout"] == 1904
-    assert tomllib.loads(now(repo))["env"]["A"] == 2
+def test_git_goes_on_where_npuprof_is_gone(talking: Repo) -> None:
+    without_npuprof(talking)
+    branches(talking, BASE.replace("A = 1", "A = 2"), BASE.replace("1836", "1904"))
+    assert "+A = 2" in git(talking, "diff", "HEAD~1").stdout
+    assert "+A = 2" in git(talking, "log", "-p", "-1").stdout
+    assert git(talking, "merge", "-q", "side").returncode == 0
+    assert tomllib.loads(now(talking))["options"]["hccl_timeout"] == 1904
+    assert tomllib.loads(now(talking))["env"]["A"] == 2
 
 
 def test_conflicts_are_marked_where_npuprof_is_gone(repo: Repo) -> None:
@@ -383,39 +394,39 @@ def test_the_size_of_the_markers_is_gits(repo: Repo) -> None:
     assert "\n<<<<<<<<<<<< ours\n" in now(repo)
 
 
-def test_nothing_in_a_path_is_run(repo: Repo) -> None:
+def test_nothing_in_a_path_is_run(talking: Repo) -> None:
     name = "x; touch hacked; $(touch hacked) `touch hacked` 'q"
-    path = repo.folder / "profiles" / f"{name}.toml"
+    path = talking.folder / "profiles" / f"{name}.toml"
     path.write_text(BASE)
-    repo.commit(message="odd")
-    repo.git("checkout", "-q", "-b", "side")
+    talking.commit(message="odd")
+    talking.git("checkout", "-q", "-b", "side")
     path.write_text(NEAR[0])
-    repo.commit(message="theirs")
-    repo.git("checkout", "-q", "main")
+    talking.commit(message="theirs")
+    talking.git("checkout", "-q", "main")
     path.write_text(NEAR[1])
-    repo.commit(message="ours")
+    talking.commit(message="ours")
     for command in (("diff", "HEAD~1"), ("log", "-p"), ("merge", "-q", "side")):
-        assert git(repo, *command).returncode == 0
-    assert not list(repo.folder.rglob("hacked"))
+        assert git(talking, *command).returncode == 0
+    assert not list(talking.folder.rglob("hacked"))
     assert tomllib.loads(path.read_text())["options"]["deterministic"] == 1
 
 
-def test_a_repository_cannot_lend_its_own_modules_to_the_drivers(repo: Repo) -> None:
-    (repo.folder / "npuprof").mkdir()
+def test_a_repository_cannot_lend_its_own_modules_to_the_drivers(talking: Repo) -> None:
+    (talking.folder / "npuprof").mkdir()
     for name in ("npuprof/__init__.py", "typer.py", "tomllib.py"):
-        (repo.folder / name).write_text("open('hacked', 'w')\n")
-    repo.write({"base": NEAR[0]})
-    assert git(repo, "diff").returncode == 0
-    assert not (repo.folder / "hacked").exists()
+        (talking.folder / name).write_text("open('hacked', 'w')\n")
+    talking.write({"base": NEAR[0]})
+    assert git(talking, "diff").returncode == 0
+    assert not (talking.folder / "hacked").exists()
 
 
-def test_each_driver_is_called_once_for_a_file(repo: Repo, tmp_path: Path) -> None:
+def test_each_driver_is_called_once_for_a_file(talking: Repo, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     for name in ("diff.npuprof.command", "merge.npuprof.driver"):
-        repo.git("config", name, repo.git("config", name).replace("{ ", f"{{ echo {name} >> '{calls}'; ", 1))
-    branches(repo, *NEAR)
-    git(repo, "merge", "-q", "side")
-    git(repo, "diff", "HEAD~1")
+        talking.git("config", name, talking.git("config", name).replace("{ ", f"{{ echo {name} >> '{calls}'; ", 1))
+    branches(talking, *NEAR)
+    git(talking, "merge", "-q", "side")
+    git(talking, "diff", "HEAD~1")
     assert sorted(calls.read_text().splitlines()) == ["diff.npuprof.command", "merge.npuprof.driver"]
 
 

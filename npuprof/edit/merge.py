@@ -94,7 +94,7 @@ class Merge:
     def _merge_overrides(self, base: Any, ours: Any, theirs: Any) -> None:
         """Merge override blocks: those with one match are the same block; their order counts."""
         path = ("override",)
-        if values.is_same_typed_value(theirs, base):
+        if values.is_same_typed_value(theirs, base) and not any(forced[0] == "override" for forced in self._forced):
             return
         sides = [index_override_blocks(side) for side in (base, ours, theirs)]
         if None in sides:
@@ -161,11 +161,11 @@ def is_merge_of_both(data: dict[str, Any], base: dict[str, Any], ours: dict[str,
     if found is None or None in sides:
         return False
     for mark in {mark for side in sides for mark in side or ()}:
-        three = [{"override": [side[mark]]} if side and mark in side else {} for side in sides]
-        one = Merge(*three)
+        below, mine, other = ({"override": [side[mark]]} if side and mark in side else {} for side in sides)
+        one = Merge(below, mine, other)
         for step in one.steps:
-            step.make(three[1])
-        block = (three[1].get("override") or [MISSING])[0]
+            step.make(mine)
+        block = (mine.get("override") or [MISSING])[0]
         if one.clashes or not values.is_same_typed_value(found.pop(mark, MISSING), block):
             return False
     return not found

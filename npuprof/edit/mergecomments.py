@@ -48,7 +48,9 @@ class CommentMerge:
 
     def __init__(self, base: str, ours: str, theirs: str, result: str) -> None:
         self._base, self._ours, self._theirs = TextLayout(base), TextLayout(ours), TextLayout(theirs)
-        self._result = TextLayout(result, plain=False)
+        newline = find_line_ending(result)
+        whole = result if result.endswith("\n") or not result else result + newline
+        self._result = TextLayout(whole, plain=False)
         self._rivals: dict[Path, list[Callable[[Statement], None]]] = {}
         self._stray: dict[Path, list[str]] = {}  # paragraphs above statements that are gone, by what they stand above now
         for side in (self._ours, self._theirs):
@@ -63,10 +65,12 @@ class CommentMerge:
         self._drop_surplus(collect_comments(str(self._result)) - count_allowed_comments(base, ours, theirs))
         self.clashes = list(self._rivals)
         self.text = str(self._result)
+        if whole != result and self.text[self.text.rfind("\n", 0, -1) + 1 :] == whole[result.rfind("\n") + 1 :]:
+            self.text = self.text.removesuffix(newline)
 
     def give_to_rival(self, text: str) -> str:
         """Return the text in which theirs wins, with the comments that theirs has where both changed one."""
-        layout = TextLayout(text, plain=False)
+        layout = TextLayout(text if text.endswith("\n") or not text else text + find_line_ending(text), plain=False)
         for path, row in layout.rows.items():
             there, mine = self._theirs.rows.get(path), self._result.rows.get(path)
             if path and there is not None and (mine is None or mine.text != row.text) and not (row.header or there.header):

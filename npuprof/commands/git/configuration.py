@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 
 from npuprof import store
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import Git
+from npuprof.store.git import Git, build_refusal_finding
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
 USE = "diff=npuprof merge=npuprof"
 
 
+#: A table's header, for the line above each hunk of a diff; an element of a list in brackets has a comma, or is no name.
+_HEADER = r"""^[ \t]*(\[\[?[ \t]*["'A-Za-z_-][^]#,]*\]\]?)[ \t]*(#.*)?$"""
+
+
 def list_settings() -> dict[str, str]:
-    """Return the configuration. Where npuprof is gone or dies, each command does what git would do without it."""
-    call = _find_command()
+    """Return the configuration that leaves what git prints as it is. Where npuprof is gone or dies, git merges by line."""
+    call = find_command()
+    return {
+        "diff.npuprof.xfuncname": _HEADER,
+        "merge.npuprof.name": "presets by key and list element",
+        "merge.npuprof.driver": f'f() {{ {call.replace("%", "%%")} git merge-driver -- "$@"; c=$?; [ $c -lt 2 ] && return $c; '
+        'git merge-file --marker-size="${5:-7}" -L ours -L base -L theirs "$2" "$1" "$3"; [ $? -eq 0 ]; }; f %O %A %B %P %L',
+    }  # fmt: skip
+
+
+def list_diff_settings() -> dict[str, str]:
+    """Return the configuration of diffs that speak of settings; without npuprof they are what git shows without it."""
+    call = find_command()
     plain = 'git --no-pager diff --no-index --no-ext-diff -- "$2" "$5"'
     return {
         "diff.npuprof.textconv": f'f() {{ {call} git textconv -- "$1" 2>/dev/null || cat -- "$1"; }}; f',
         "diff.npuprof.command": f'f() {{ {call} git diff-driver -- "$@" || {plain}; return 0; }}; f',
-        "merge.npuprof.name": "presets by key and list element",
-        "merge.npuprof.driver": f'f() {{ {call.replace("%", "%%")} git merge-driver -- "$@"; c=$?; [ $c -lt 2 ] && return $c; '
-        'git merge-file -L ours -L base -L theirs "$2" "$1" "$3"; [ $? -eq 0 ]; }; f %O %A %B %P %L',
-    }  # fmt: skip
+    }
 
 
-def _find_command() -> str:
+def find_command() -> str:
     """Return how to call this npuprof from a shell: by its whole path, since git may run where PATH is another."""
-    from shlex import quote
-
+    quote = shlex.quote
     script = os.path.join(os.path.dirname(sys.executable), "npuprof")
     if os.access(script, os.X_OK):
         return quote(script)
@@ -53,6 +66,22 @@ def read_setting(git: Git, scope: str, name: str) -> str | None:
     """Return a setting of git's configuration, None where it is not set."""
     code, value, _ = git.try_command("config", scope, "--get", name)
     return value.decode(errors="surrogateescape").removesuffix("\n") if code == 0 else None
+
+
+def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
+    """Write a setting, or take it away. Raises NpuprofError; a lock that a killed git left behind is named."""
+    words = ("--unset-all", name) if value is None else ("--replace-all", name, value)
+    result = git.try_command("config", scope, *words)
+    if result.code:
+        said = result.complaint.decode(errors="replace")
+        locked = re.search(r"could not lock config file (.+): File exists", said)
+        if locked is None:
+            raise NpuprofError([build_refusal_finding(result.complaint, git.folder)])
+        path = os.path.join(git.folder, f"{locked[1]}.lock")
+        what = f"git's configuration is locked by {path}"
+        why = "git holds this file while it writes its configuration; one that was killed leaves it behind."
+        hint = f"if no other git is at work, take it away and run this again, which completes what is missing: rm {shlex.quote(path)}"
+        raise NpuprofError([Finding("NP022", what, why, hint)])
 
 
 def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str, str]:

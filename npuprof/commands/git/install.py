@@ -1,4 +1,4 @@
-"""``git install``: the drivers in git's configuration, and the attributes that call them."""
+"""``git install``: the merge driver in git's configuration, the attributes that call it, and what else is asked for."""
 
 from __future__ import annotations
 
@@ -8,51 +8,97 @@ from npuprof.commands.git.configuration import (
     NOTE,
     USE,
     find_attributes,
+    list_diff_settings,
     list_settings,
     name_scope,
     open_git,
     read_attributes,
     read_setting,
+    write_setting,
 )  # fmt: skip
+from npuprof.commands.git.hooks import HOOKS, build_foreign_hook_finding, find_hook, judge_hook, write_hook
 from npuprof.commands.parameters import EVERYWHERE, STORE
-from npuprof.commands.verb import Verb
+from npuprof.commands.verb import Verb, flag
+from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.store.git import Git
+
+_PATCHES = "patches made with these diffs cannot be applied: git diff --no-textconv --no-ext-diff and git format-patch make ones that can"
+_PLAIN = "git diff is git's own again, and its patches apply; npuprof git install --diff lets it speak of settings"
 
 
 class Install(Verb):
-    """Set up the drivers: diff, textconv, three-way merge.
+    """Set up the three-way merge, and with --diff diffs that speak of settings.
 
-    The attributes that call them go to .gitattributes; with --global to the user's own.
+    The attributes that call the drivers go to .gitattributes; with --global to the user's own. Without --diff what
+    git prints stays git's own, and patches apply.
     """
 
     group = "git"
 
+    diff: bool = flag("--diff", text="Let git diff, log and show speak of settings; patches then need --no-textconv --no-ext-diff.")
+    hook: bool = flag("--hook", text="Check the store after each merge and rebase, and tell the errors they brought.")
     everywhere: bool = EVERYWHERE
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Write the configuration and the attributes; what is there already stays. Raises NpuprofError."""
+        """Write the configuration, the attributes and hooks; what is there already stays. Exit 1 where a hook could not be.
+
+        Raises NpuprofError.
+        """
+        if self.hook and self.everywhere:
+            what, why = "--hook and --global do not go together", "A hook belongs to one repository."
+            raise NpuprofError([Finding("NP902", what, why, "run npuprof git install --hook in each repository that is to have it")])
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
         path, pattern = find_attributes(git, self.everywhere, self.store)
-        done = []
-        for name, value in list_settings().items():
+        wanted: dict[str, str | None] = {
+            **list_settings(),
+            **{name: (value if self.diff else None) for name, value in list_diff_settings().items()},
+        }
+        done: list[str] = []
+        gone: list[str] = []
+        for name, value in wanted.items():
             if read_setting(git, scope, name) != value:
-                git.run_command("config", scope, name, value)
-                done.append(name)
-        old = read_attributes(path)
-        line = f"{pattern} {USE}"
-        if line not in old.replace("\r", "").split("\n"):
-            end = "\r\n" if "\r\n" in old else "\n"
-            gap = "" if not old or old.endswith("\n") else end
-            output.make_folder(os.path.dirname(path))
-            output.write_files_atomically({path: f"{old}{gap}{NOTE}{end}{line}{end}".encode(errors="surrogateescape")})
+                write_setting(git, scope, name, value)
+                (gone if value is None else done).append(name)
+        if _write_attributes(path, f"{pattern} {USE}"):
             done.append(path)
+        problems = _write_hooks(git, done) if self.hook else []
         place = "all repositories of this user" if self.everywhere else git.folder
-        remarks = [f"{'set up for' if done else 'already set up for'} {place}" + "".join(f"\n  {name}" for name in done)]
+        remarks = [f"{'set up for' if done or gone else 'already set up for'} {place}" + "".join(f"\n  {name}" for name in done)]
+        if gone:
+            remarks.append("removed" + "".join(f"\n  {name}" for name in gone))
+        remarks += [_PLAIN] if gone else [_PATCHES] if self.diff else []
         if not self.everywhere and path in done:
             remarks.append("commit .gitattributes; everybody who runs 'npuprof git install' then has the drivers")
-        return Answer(None, tuple(remarks))
+        return Answer(None, tuple(remarks), 1 if problems else 0, problems=problems)
+
+
+def _write_attributes(path: str, line: str) -> bool:
+    """Put a line into a file of attributes unless it is there; return whether it was not. Raises NpuprofError."""
+    old = read_attributes(path)
+    if line in old.replace("\r", "").split("\n"):
+        return False
+    end = "\r\n" if "\r\n" in old else "\n"
+    gap = "" if not old or old.endswith("\n") else end
+    output.make_folder(os.path.dirname(path))
+    output.write_files_atomically({path: f"{old}{gap}{NOTE}{end}{line}{end}".encode(errors="surrogateescape")})
+    return True
+
+
+def _write_hooks(git: Git, done: list[str]) -> list[Finding]:
+    """Write the hooks that are missing and note them; return what stands in the way. Raises NpuprofError."""
+    problems = []
+    for name in HOOKS:
+        path = find_hook(git, name)
+        state = judge_hook(path, name)
+        if state == "somebody else's":
+            problems.append(build_foreign_hook_finding(path, name))
+        elif state != "set":
+            write_hook(path, name)
+            done.append(path)
+    return problems
 
 
 VERB = Install

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from npuprof.commands.git.configuration import list_settings, name_sample_preset, open_git, read_setting
+from npuprof.commands.git.configuration import list_diff_settings, list_settings, name_sample_preset, open_git, read_setting
+from npuprof.commands.git.hooks import HOOKS, find_hook, judge_hook
 from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
+from npuprof.store.git import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,22 +29,36 @@ class Status(Verb):
         git = open_git(False)
         rows: dict[str, str] = {}
         for name, value in list_settings().items():
-            here, user = read_setting(git, "--local", name), read_setting(git, "--global", name)
-            found = here if here is not None else user
-            where = "this repository" if here is not None else "this user"
-            rows[name] = "missing" if found is None else where if found == value else f"{where}, by another npuprof"
+            rows[name] = _judge_setting(git, name, value) or "missing"
+        extra = {name: _judge_setting(git, name, value) for name, value in list_diff_settings().items()}
+        for name, said in extra.items():
+            rows[name] = said or ("missing" if any(extra.values()) else "not asked for (--diff)")
         sample = name_sample_preset(git, self.store)
-        said = git.run_command("check-attr", "-z", "diff", "merge", "--", sample).decode(errors="replace").split("\0")
-        uses = dict(zip(said[1::3], said[2::3], strict=False))
+        told = git.run_command("check-attr", "-z", "diff", "merge", "--", sample).decode(errors="replace").split("\0")
+        uses = dict(zip(told[1::3], told[2::3], strict=False))
         for name in ("diff", "merge"):
             rows[f"attribute {name}"] = "set" if uses.get(name) == "npuprof" else "missing"
-        whole = "missing" not in rows.values()
+        hooks = {name: judge_hook(find_hook(git, name), name) for name in HOOKS}
+        wanted = any(state not in ("missing", "somebody else's") for state in hooks.values())
+        for name, state in hooks.items():
+            rows[f"hook {name}"] = state if state == "set" or wanted else "not asked for (--hook)"
+        whole = not {"missing", "not executable"} & {*rows.values()}
         remark = "complete" if whole else "not complete; npuprof git install sets up what is missing"
         forms: Forms = {
             "text": lambda: Table(list(rows.items())),
             "json": lambda: {"schema": "npuprof.git-status/1", "complete": whole, "parts": rows},
         }
         return Answer(forms, (remark,) if self.format == "text" else (), 0 if whole else 1)
+
+
+def _judge_setting(git: Git, name: str, value: str) -> str:
+    """Return where a setting is made, and whether by this npuprof; nothing where it is not."""
+    here, user = read_setting(git, "--local", name), read_setting(git, "--global", name)
+    found = here if here is not None else user
+    if found is None:
+        return ""
+    where = "this repository" if here is not None else "this user"
+    return where if found == value else f"{where}, by another npuprof"
 
 
 VERB = Status

@@ -8,12 +8,15 @@ from npuprof.commands.git.configuration import (
     NOTE,
     USE,
     find_attributes,
+    list_diff_settings,
     list_settings,
     name_scope,
     open_git,
     read_attributes,
     read_setting,
+    write_setting,
 )  # fmt: skip
+from npuprof.commands.git.hooks import HOOKS, find_hook, remove_hook
 from npuprof.commands.parameters import EVERYWHERE, STORE
 from npuprof.commands.verb import Verb
 from npuprof.report import output
@@ -21,7 +24,7 @@ from npuprof.report.answer import Answer
 
 
 class Uninstall(Verb):
-    """Take the drivers and the attributes away again."""
+    """Take the drivers, the attributes and the hooks away again."""
 
     group = "git"
 
@@ -33,9 +36,9 @@ class Uninstall(Verb):
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
         path, pattern = find_attributes(git, self.everywhere, self.store)
         done = []
-        for name in list_settings():
+        for name in (*list_settings(), *list_diff_settings()):
             if read_setting(git, scope, name) is not None:
-                git.run_command("config", scope, "--unset-all", name)
+                write_setting(git, scope, name, None)
                 done.append(name)
         lines = read_attributes(path).splitlines(keepends=True)
         kept = _drop_attributes(lines, pattern)
@@ -45,6 +48,10 @@ class Uninstall(Verb):
             else:
                 os.unlink(path)
             done.append(path)
+        for name in () if self.everywhere else HOOKS:
+            hook = find_hook(git, name)
+            if remove_hook(hook):
+                done.append(hook)
         where = "for all repositories of this user" if self.everywhere else "for this repository alone"
         remark = f"{'removed' if done else f'nothing was set up {where}'}" + "".join(f"\n  {name}" for name in done)
         return Answer(None, (remark,))

@@ -1,0 +1,91 @@
+"""``git after``: what a merge or a rebase broke in the store that neither side had broken; the hooks call it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from npuprof import checks, report
+from npuprof.commands.verb import Verb, argument, arguments
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
+from npuprof.store import Folder, ReadOnceStore, find_store
+from npuprof.store.git import Git
+from npuprof.store.revisions import find_repository, load_revision
+from npuprof.store.spec import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    #: What makes a finding the same on both sides: its code, its key, its preset and its message.
+    Mark = tuple[str, str, str, str]
+
+
+class After(Verb):
+    """Tell the errors that came of joining two sides (exit 1 if there are any)."""
+
+    group = "git"
+    hidden = True
+    takes_any_word = True
+
+    deed: str = argument("deed", "What git did: merge or rewrite.")
+    words: list[str] = arguments("words", "What git hands over to the hook.")
+
+    def run(self) -> Answer:
+        """Return nothing where no preset has an error; else those that neither side had. Raises NpuprofError."""
+        rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
+        if self.deed == "rewrite" and self.words[:1] != ["rebase"]:
+            return Answer(None)
+        try:
+            home = find_store(None, os.environ)
+        except NpuprofError:
+            return Answer(None)
+        now = _find_errors(home)
+        git = Git(home.root)
+        sides = _find_sides(git, self.deed, self.words, rewritten) if now else []
+        if not sides:
+            return Answer(None)
+        for side in sides:
+            find_repository(home)
+            for mark in _find_errors(load_revision(home, side)):
+                now.pop(mark, None)
+        if not now:
+            return Answer(None)
+        found = checks.fold_findings(now.values())
+        done = "rebase" if self.deed == "rewrite" else "merge"
+        remark = f"the {done} is made, and breaks what neither side had broken: {report.format_severity_counts(found)}"
+        hint = "mend it and commit, or give it up: git reset --keep ORIG_HEAD"
+        return Answer(None, (remark, hint), 1, problems=found)
+
+
+def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[str]:
+    """Return the commits that were joined; none where there is only one, which has all errors itself."""
+    if deed == "rewrite":
+        first = next((line.split()[1] for line in rewritten.splitlines() if len(line.split()) > 1), "")
+        names = ["ORIG_HEAD", f"{first}^"] if first else []
+    elif words[:1] == ["1"]:  # a squash: HEAD is this side still
+        names = ["HEAD"]
+    else:
+        names = ["HEAD^1", "HEAD^2"]
+    found = [read.oid for read in git.read_objects(names) if read is not None] if names else []
+    return found if len(found) == len(names) else []
+
+
+def _find_errors(home: ReadOnceStore) -> dict[Mark, Finding]:
+    """Return the errors of all presets of a store, by what makes them the same at another time."""
+    workspace = Workspace()
+    workspace.use_store(home)
+    found: dict[Mark, Finding] = {}
+    label = home.root if isinstance(home, Folder) else home.label
+    for name in home.names():
+        try:
+            findings = checks.check_config(workspace.resolver.resolve_profile(home.profile(name)), notes=False)
+        except NpuprofError as error:
+            findings = list(error.findings)
+        for finding in findings:
+            if finding.severity == "error":
+                message = finding.message.replace(home.label, "the store").replace(label, "the store")
+                found.setdefault((finding.code, finding.key, name, message), finding)
+    return found
+
+
+VERB = After

@@ -1,0 +1,90 @@
+"""The hooks that look at a store after a merge or a rebase: git calls no driver for what several files break together."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.commands.git.configuration import find_command
+from npuprof.model import Finding, NpuprofError
+from npuprof.report import output
+from npuprof.store.git import Git
+
+#: Each hook, with the words that its verb gets.
+HOOKS = {"post-merge": "merge", "post-rewrite": "rewrite"}
+_MARK = "# npuprof git install --hook: errors that come of joining two sides are told"
+
+
+def format_call(name: str) -> str:
+    """Return the line of a hook that calls npuprof."""
+    return f'{find_command()} git after {HOOKS[name]} -- "$@" || :'
+
+
+def find_hook(git: Git, name: str) -> str:
+    """Return the path of a hook, wherever ``core.hooksPath`` says. Raises NpuprofError."""
+    path = git.run_command("rev-parse", "--git-path", f"hooks/{name}").decode(errors="surrogateescape").removesuffix("\n")
+    return os.path.join(git.folder, os.path.expanduser(path))
+
+
+def judge_hook(path: str, name: str) -> str:
+    """Return what a hook is: ``set``, ``missing``, ``by another npuprof``, or ``somebody else's``. Raises NpuprofError."""
+    text = _read_hook(path)
+    if text is None:
+        return "missing"
+    if format_call(name) in text.splitlines():
+        return "set" if os.access(path, os.X_OK) else "not executable"
+    return "by another npuprof" if _MARK in text else "somebody else's"
+
+
+def write_hook(path: str, name: str) -> None:
+    """Write a hook where none is, or renew ours; what others wrote into it stays. Raises NpuprofError."""
+    old = _read_hook(path)
+    ours = [_MARK, format_call(name)]
+    if old is None:
+        lines = ["#!/bin/sh", *ours]
+    else:
+        lines = old.splitlines()
+        if format_call(name) not in lines:
+            place = lines.index(_MARK)
+            lines = _drop_own_lines(lines)
+            lines[place:place] = ours
+    output.make_folder(os.path.dirname(path))
+    output.write_files_atomically({path: "\n".join([*lines, ""]).encode(errors="surrogateescape")})
+    target = os.path.realpath(path)
+    mode = os.stat(target).st_mode
+    os.chmod(target, mode | (mode & 0o444) >> 2)  # who may read it may run it
+
+
+def remove_hook(path: str) -> bool:
+    """Take out of a hook what ``write_hook`` wrote, and the hook with it where nothing else is in it; return whether it was there."""
+    lines = (_read_hook(path) or "").splitlines()
+    if _MARK not in lines:
+        return False
+    lines = _drop_own_lines(lines)
+    if [line for line in lines if line.strip()] in ([], ["#!/bin/sh"]):
+        os.unlink(path)
+    else:
+        output.write_files_atomically({path: "\n".join([*lines, ""]).encode(errors="surrogateescape")})
+    return True
+
+
+def build_foreign_hook_finding(path: str, name: str) -> Finding:
+    """Return that a hook of somebody else is there, and what to add to it."""
+    why = "A hook that is there is never changed: it may be all that stands between you and something else."
+    return Finding("NP923", f"{path} exists already, and is not npuprof's", why, f"add this line to it: {format_call(name)}")
+
+
+def _drop_own_lines(lines: list[str]) -> list[str]:
+    place = lines.index(_MARK)
+    calls = place + 1 < len(lines) and " git after " in lines[place + 1]
+    return lines[:place] + lines[place + 1 + calls :]
+
+
+def _read_hook(path: str) -> str | None:
+    if not os.path.lexists(path):
+        return None
+    try:
+        return output.read_file_content(path).decode(errors="surrogateescape")
+    except NpuprofError:
+        if os.path.islink(path) and not os.path.exists(path):
+            return ""
+        raise
