@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-_COMMENT = re.compile(r"# c\d+[^\n\r]*")
+COMMENT = re.compile(r"# c\d+[^\n\r]*")
 
 
 class Author:
@@ -79,9 +79,9 @@ class Author:
         )
 
     def _edit_comment(self, lines: list[str]) -> None:
-        place = self._pick(lines, _COMMENT.pattern)
+        place = self._pick(lines, COMMENT.pattern)
         if place is not None:
-            lines[place] = _COMMENT.sub(lambda _: self.comment(), lines[place])
+            lines[place] = COMMENT.sub(lambda _: self.comment(), lines[place])
 
     def _drop_comment(self, lines: list[str]) -> None:
         place = self._pick(lines, r"^\s*# c")
@@ -128,6 +128,6 @@ def make_versions(seed: int, most: int = 5) -> tuple[str, str, str]:
 
 def find_lost(base: str, ours: str, theirs: str, result: str) -> list[str]:
     """Return the comments of either side that are not in a result although the other side did not take them away."""
-    below, mine, other = (set(_COMMENT.findall(text)) for text in (base, ours, theirs))
+    below, mine, other = (set(COMMENT.findall(text)) for text in (base, ours, theirs))
     needed = (mine - below) | (other - below) | (mine & other)
     return sorted(comment for comment in needed if comment not in result)

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import commented
 import pytest
 from repositories import ENVIRONMENT, Repo
 
@@ -139,6 +140,198 @@ def test_a_store_elsewhere_is_refused(repo: Repo, tmp_path: Path, run: Callable[
     said = run("git", "install", "--store", tmp_path / "elsewhere")
     assert said.code == 2
     assert "NP925" in said.err
+
+
+def test_patches_apply_and_hunks_name_their_table_after_an_installation(repo: Repo) -> None:
+    long = BASE + "".join(f"B{number} = {number}\n" for number in range(20))
+    repo.commit({"base": long}, "long")
+    repo.write({"base": long.replace("B15 = 15", "B15 = 16").replace("1836", "1904")})
+    made = {
+        way: git(repo, *way.split()).stdout
+        for way in ("diff", "diff HEAD", "show", "log -p -1", "stash show -p", "format-patch -1 --stdout")
+    }
+    assert "@@ [env]\n" in made["diff"]
+    assert "npuprof" not in made["diff"]
+    repo.git("checkout", "-q", "--", ".")
+    patch = repo.folder / "a.patch"
+    patch.write_text(made["diff"])
+    assert git(repo, "apply", "a.patch").returncode == 0
+    assert now(repo) == long.replace("B15 = 15", "B15 = 16").replace("1836", "1904")
+    patch.write_text(made["format-patch -1 --stdout"])
+    assert git(repo, "apply", "-R", "--check", "a.patch").returncode in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("[env]", "[env]"),
+        ("  [options.deep] # why", "[options.deep]"),
+        ("[[override]]", "[[override]]"),
+        ('[options."a b"]', '[options."a b"]'),
+        ('    ["a", "b"],', ""),
+        ("    [1],", ""),
+        ("    [20, 20]", ""),
+        ("# [no]", ""),
+    ],
+)
+def test_only_a_header_stands_above_a_hunk(repo: Repo, line: str, shown: str) -> None:
+    lines = [line, *(f"# {number}" for number in range(9)), "x = 1", ""]
+    repo.commit({"base": "\n".join(lines)}, "one")
+    repo.write({"base": "\n".join(lines).replace("x = 1", "x = 2")})
+    (hunk,) = (said for said in git(repo, "diff").stdout.splitlines() if said.startswith("@@"))
+    assert hunk.rpartition("@@")[2].strip() == shown
+
+
+def test_an_installation_of_the_older_kind_is_put_right(repo: Repo, run: Callable[..., object]) -> None:
+    run("git", "install", "--diff")
+    repo.git("config", "--unset", "diff.npuprof.xfuncname")
+    assert run("git", "status").code == 1
+    said = run("git", "install")
+    assert "removed\n  diff.npuprof.textconv\n  diff.npuprof.command" in said.err
+    assert "git diff is git's own again" in said.err
+    assert run("git", "status").code == 0
+    repo.write({"base": BASE.replace("1836", "1904")})
+    assert "-hccl_timeout = 1836\n+hccl_timeout = 1904\n" in git(repo, "diff").stdout
+
+
+def test_diffs_that_speak_of_settings_say_what_patches_need(repo: Repo, run: Callable[..., object]) -> None:
+    assert "--no-textconv --no-ext-diff" in run("git", "install", "--diff").err
+    repo.write({"base": BASE.replace("1836", "1904")})
+    (repo.folder / "a.patch").write_text(git(repo, "diff", "--no-textconv", "--no-ext-diff").stdout)
+    repo.git("checkout", "-q", "--", "profiles")
+    assert git(repo, "apply", "a.patch").returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_a_lock_that_a_killed_git_left_is_named_with_its_repair(repo: Repo, run: Callable[..., object], verb: str) -> None:
+    repo.git("config", "--unset", "merge.npuprof.driver")
+    lock = repo.folder / ".git/config.lock"
+    lock.touch()
+    said = run("git", verb)
+    assert said.code == 2
+    assert str(lock) in said.err
+    assert "try: if no other git is at work" in said.err
+    lock.unlink()
+    assert run("git", verb).code == 0
+    assert run("git", "status").code == (verb == "uninstall")
+
+
+@pytest.mark.parametrize("extra", [(), ("--diff", "--hook")])
+def test_an_installation_that_was_stopped_anywhere_is_completed_by_the_next(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, run: Callable[..., object], extra: tuple[str, ...]
+) -> None:
+    from npuprof.commands.git import install
+
+    run("git", "install", *extra)
+    whole = (repo.folder / ".git/config").read_text(), (repo.folder / ".gitattributes").read_text()
+    for count in range(9):
+        run("git", "uninstall")
+        left = [count]
+
+        def stop(original: Callable[..., object], left: list[int] = left) -> Callable[..., object]:
+            def act(*words: object) -> object:
+                if not left[0]:
+                    raise KeyboardInterrupt
+                left[0] -= 1
+                return original(*words)
+
+            return act
+
+        with monkeypatch.context() as patch:
+            for name in ("write_setting", "_write_attributes", "write_hook"):
+                patch.setattr(install, name, stop(getattr(install, name)))
+            run("git", "install", *extra)
+        assert run("git", "install", *extra).code == 0
+        assert run("git", "status").code == 0
+        assert sorted((repo.folder / ".git/config").read_text().split("\n")) == sorted(whole[0].split("\n"))
+        assert (repo.folder / ".gitattributes").read_text() == whole[1]
+
+
+def test_a_setting_that_is_there_twice_is_written_once(repo: Repo, run: Callable[..., object]) -> None:
+    repo.git("config", "--add", "merge.npuprof.driver", "another")
+    assert run("git", "install").code == 0
+    assert len(repo.git("config", "--get-all", "merge.npuprof.driver").splitlines()) == 1
+
+
+# -- hooks -----------------------------------------------------------------------------------------------------
+
+
+def rename_here_and_extend_there(repo: Repo) -> None:
+    repo.git("checkout", "-q", "-b", "side")
+    repo.commit({"heir": '[profile]\nextends = ["base"]\n\n[env]\nB = 1\n'}, "an heir")
+    repo.git("checkout", "-q", "main")
+    repo.git("mv", "profiles/base.toml", "profiles/root.toml")
+    repo.commit(message="another name")
+
+
+@pytest.mark.parametrize(
+    ("how", "done"),
+    [(("merge", "-q", "side"), "merge"), (("rebase", "-q", "side"), "rebase"), (("pull", "-q", "--no-rebase", ".", "side"), "merge")],
+)
+def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(
+    repo: Repo, run: Callable[..., object], how: tuple[str, ...], done: str
+) -> None:
+    assert run("git", "install", "--hook").code == 0
+    repo.commit({"old": "[env]\nA = [1\n"}, "an error of before")
+    rename_here_and_extend_there(repo)
+    said = git(repo, *how)
+    assert said.returncode == 0
+    assert f"the {done} is made, and breaks what neither side had broken: 1 error" in said.stderr
+    assert "heir extends 'base'" in said.stderr
+    assert "old.toml" not in said.stderr
+
+
+def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Callable[..., object]) -> None:
+    run("git", "install", "--hook")
+    repo.commit({"old": "[env]\nA = [1\n"}, "an error of before")
+    branches(repo, *NEAR)
+    said = git(repo, "merge", "-q", "side")
+    assert (said.returncode, said.stderr) == (0, "")
+    repo.git("checkout", "-q", "-b", "ahead")
+    repo.commit({"bad": '[profile]\nextends = ["nothing"]\n'}, "bad")
+    repo.git("checkout", "-q", "main")
+    assert git(repo, "merge", "-q", "ahead").stderr == ""
+
+
+def test_a_hook_of_somebody_else_is_never_changed(repo: Repo, run: Callable[..., object]) -> None:
+    hook = repo.folder / ".git/hooks/post-merge"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho mine\n")
+    hook.chmod(0o755)
+    said = run("git", "install", "--hook")
+    assert said.code == 1
+    assert "post-merge exists already" in said.err
+    assert "add this line to it: " in said.err
+    assert hook.read_text() == "#!/bin/sh\necho mine\n"
+    assert run("git", "status").code == 1
+    line = said.err.partition("add this line to it: ")[2].partition("\n")[0]
+    hook.write_text(f"#!/bin/sh\necho mine\n{line}\n")
+    assert run("git", "install", "--hook").code == 0
+    assert run("git", "status").code == 0
+    rename_here_and_extend_there(repo)
+    assert "breaks what neither side had broken" in git(repo, "merge", "-q", "side").stderr
+    run("git", "uninstall")
+    assert hook.read_text() == f"#!/bin/sh\necho mine\n{line}\n"
+    assert not hook.with_name("post-rewrite").exists()
+
+
+def test_hooks_are_where_git_looks_for_them_and_what_was_added_to_them_stays(repo: Repo, run: Callable[..., object]) -> None:
+    repo.git("config", "core.hooksPath", "our hooks")
+    run("git", "install", "--hook")
+    hook = repo.folder / "our hooks/post-merge"
+    assert os.access(hook, os.X_OK)
+    assert not (repo.folder / ".git/hooks/post-merge").exists()
+    hook.write_text(hook.read_text() + "echo more\n")
+    run("git", "install", "--hook")
+    run("git", "uninstall")
+    assert hook.read_text() == "#!/bin/sh\necho more\n"
+    assert not hook.with_name("post-rewrite").exists()
+
+
+def test_hooks_are_for_one_repository(repo: Repo, run: Callable[..., object]) -> None:
+    said = run("git", "install", "--hook", "--global")
+    assert said.code == 2
+    assert "do not go together" in said.err
 
 
 # -- diff ------------------------------------------------------------------------------------------------------
@@ -366,6 +559,79 @@ def test_a_parent_that_only_their_branch_has_is_no_conflict(repo: Repo) -> None:
     repo.commit({"child": child.replace("B = 1", "B = 2")}, "ours")
     assert git(repo, "merge", "-q", "side").returncode == 0
     assert tomllib.loads(now(repo, "child")) == {"profile": {"extends": ["base", "new"]}, "env": {"B": 2}}
+
+
+@pytest.mark.parametrize(("theirs", "code"), [("x = 1 # theirs", 0), ("x = 2", 1)])
+def test_one_key_added_apart_on_both_sides_is_there_once(repo: Repo, theirs: str, code: int) -> None:
+    sides = BASE.replace("[options]", "[options]\nx = 1"), BASE.replace("deterministic = 0", f"deterministic = 0\n{theirs}")
+    branches(repo, *sides)
+    for name, text in zip(("ours", "base", "theirs"), (sides[0], BASE, sides[1]), strict=True):
+        (repo.folder.parent / name).write_text(text)
+    assert subprocess.run(["git", "merge-file", "-p", "ours", "base", "theirs"], cwd=repo.folder.parent, check=True, capture_output=True)
+    assert git(repo, "merge", "-q", "side").returncode == code
+    for side in split_conflicts(now(repo)) or (now(repo),):
+        assert tomllib.loads(side)["options"]["x"] in (1, 2)
+    assert theirs in now(repo)
+
+
+def test_warnings_that_a_merge_brings_are_told(repo: Repo) -> None:
+    branches(
+        repo,
+        BASE.replace("A = 1", "A = 1\nHCCL_EXEC_TIMEOUT = 1700").replace("hccl_timeout = 1836\n", ""),
+        BASE.replace("deterministic = 0", "deterministic = 0\nstream_sync_timeout = 1700"),
+    )
+    said = git(repo, "merge", "-q", "side")
+    assert said.returncode == 0
+    assert "together, both sides bring the warning NP3" in said.stderr
+
+
+@pytest.mark.parametrize("seed", range(0, 300, 100))
+def test_no_comment_is_lost_and_no_conflict_made_where_lines_merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., object], seed: int
+) -> None:
+    """Every comment of either side that the other one did not take away is in the result, or in a conflict in it."""
+    monkeypatch.chdir(tmp_path)
+    outcomes = set()
+    for number in range(seed, seed + 100):
+        texts = commented.make_versions(number, 12 if number % 4 == 0 else 5)
+        for name, text in zip(("base", "ours", "theirs"), texts, strict=True):
+            Path(name).write_bytes(text.encode())
+        alone = subprocess.run(["git", "merge-file", "-p", "ours", "base", "theirs"], capture_output=True, check=False)
+        code = run("git", "merge-driver", "base", "ours", "theirs", "p.toml", "9").code
+        text = Path("ours").read_bytes().decode()
+        assert not commented.find_lost(*texts, text), number
+        assert code == ("<<<<<<<<< " in text), number
+        if not alone.returncode:
+            assert text.encode() == alone.stdout, number
+        outcomes.add((bool(alone.returncode), code))
+    assert outcomes == {(False, 0), (True, 0), (True, 1)}
+
+
+@pytest.mark.parametrize("way", ["merge", "rebase", "cherry-pick", "stash", "revert"])
+def test_no_comment_is_lost_whatever_git_does_with_two_sides(repo: Repo, way: str) -> None:
+    repo.git("config", "core.autocrlf", "false")
+    for number in range(6):
+        base, ours, theirs = commented.make_versions(number, 10)
+        name = f"p{number}"
+        repo.commit({name: base}, "base")
+        if way == "stash":
+            repo.write({name: theirs})
+            repo.git("stash")
+            repo.commit({name: ours}, "ours")
+            said = git(repo, "stash", "pop")
+        elif way == "revert":
+            repo.commit({name: theirs}, "theirs")
+            back = repo.commit({name: base}, "and back")
+            repo.commit({name: ours}, "ours")
+            said = git(repo, "revert", "--no-edit", back)
+        else:
+            branches(repo, ours, theirs, name)
+            said = git(repo, way, "side")
+        assert not commented.find_lost(base, ours, theirs, now(repo, name)), number
+        assert (said.returncode == 0) == ("<<<<<<<" not in now(repo, name)), said.stderr
+        for rest in (("rebase", "--abort"), ("reset", "-q", "--hard"), ("branch", "-q", "-D", "side"), ("stash", "clear")):
+            git(repo, *rest)
+    assert repo.git("status", "--porcelain") == ""
 
 
 def test_criss_cross_merges_get_a_base_with_conflicts_in_it(repo: Repo) -> None:

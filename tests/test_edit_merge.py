@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import building
+import commented
 import layouts
 import pytest
 from growth import measure_growth
@@ -15,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof.catalog import values
-from npuprof.edit.merge import merge_ordered_lists, merge_unordered_lists
+from npuprof.edit.merge import is_merge_of_both, merge_ordered_lists, merge_unordered_lists
+from npuprof.edit.mergelines import merge_lines
 from npuprof.edit.mergetext import format_conflicts, merge_texts, split_conflicts
 from npuprof.edit.paths import MISSING, find_at_path, is_same_document
 
@@ -317,6 +319,131 @@ def test_merges_of_disjoint_changes_are_clean_and_exactly_both(seed: int) -> Non
         result = merge_texts(*three)
         assert not result.merge.clashes
         assert is_same_document(tomllib.loads(result.text), wanted), number
+
+
+# -- comments ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "wanted"),
+    [
+        ("abc", "abc", "abc", "abc"),
+        ("abc", "xbc", "abc", "xbc"),
+        ("abc", "abc", "aby", "aby"),
+        ("abc", "xbc", "aby", "xby"),
+        ("", "x", "y", "xy"),
+        ("", "x", "x", "x"),
+        ("", "xy", "xz", "xyz"),
+        ("ab", "axb", "ayb", "axyb"),
+        ("ab", "axb", "b", "xb"),
+        ("ab", "ax", "yb", None),
+        ("ab", "a", "b", ""),
+        ("abcd", "d", "a", ""),
+        ("a", "x", "y", None),
+        ("a", "x", "", None),
+        ("a", "", "y", None),
+        ("a", "xa", "y", "xy"),
+        ("a", "b", "b", "b"),
+        (" a", "x  a", "x  b", "x   b"),
+    ],
+)
+def test_lines_that_one_side_changed_are_taken_and_those_that_both_added_stand_in_a_row(
+    base: str, ours: str, theirs: str, wanted: str | None
+) -> None:
+    mine, other = merge_lines(base, ours, theirs)
+    if wanted is None:
+        assert mine != other
+    else:
+        assert "".join(mine) == "".join(other) == wanted
+
+
+KEPT: dict[str, tuple[str, str, str]] = {
+    "a licence above all": ("1836|1904", "[profile]|# Copyright them\n\n[profile]", "1836|1904;[profile]|# Copyright them\n\n[profile]"),
+    "two licences": (
+        "[profile]|# Copyright us\n\n[profile]",
+        "[profile]|# Copyright them\n\n[profile]",
+        "[profile]|# Copyright us\n\n# Copyright them\n\n[profile]",
+    ),
+    "a paragraph above a key that ours changed": ("1836|1904", "hccl|# free\n\nhccl", "hccl_timeout = 1836|# free\n\nhccl_timeout = 1904"),
+    "a paragraph above a new key": (
+        "A = 1|A = 1\nB = 2",
+        "A = 1|A = 1\n\n# free\n\n# why\nC = 3",
+        "A = 1|A = 1\nB = 2\n\n# free\n\n# why\nC = 3",
+    ),
+    "a paragraph above a key that ours took out": ("A = 1\n|", "A = 1|# free\n\nA = 1", "A = 1\n|# free\n\n"),
+    "a paragraph above a key that theirs took out": ("A = 1|# free\n\nA = 1", "A = 1\n|", "A = 1\n|# free\n"),
+    "the end of the file": ("A = 1|A = 2", "A = 1\n|A = 1\n\n# bye\n", "A = 1\n|A = 2\n\n# bye\n"),
+    "both ends of the file": ("A = 1\n|A = 1\n# one\n", "A = 1\n|A = 1\n# two\n", "A = 1\n|A = 1\n# one\n# two\n"),
+    "comments in a list": (
+        'skip = ["a", "b", "c"]|skip = [\n  "a", # ours\n  "b",\n  "c",\n]',
+        "dims = [1, 2, 3]|dims = [\n  1,\n  # theirs\n  2,\n  3,\n]",
+        'skip = ["a", "b", "c"]|skip = [\n  "a", # ours\n  "b",\n  "c",\n];dims = [1, 2, 3]|dims = [\n  1,\n  # theirs\n  2,\n  3,\n]',
+    ),
+    "beside a header": ("A = 1|A = 2", "[env]|[env] # all", "A = 1|A = 2;[env]|[env] # all"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_comment_of_one_side_stands_in_the_merge_by_key(name: str) -> None:
+    ours, theirs, wanted = (made(BASE, edits) for edits in KEPT[name])
+    result = merge_texts(BASE, ours, theirs)
+    assert result.is_clean
+    assert result.text == wanted
+
+
+LIST = '[options]\nskip = [\n    "a", # about a\n    "b",\n]\n'
+APART: dict[str, tuple[str, str, str]] = {
+    "a comment above": ("# why\n" + LIST, "# why|# ours", "# why|# theirs"),
+    "a comment beside": ("[env]\nA = 1 # why\n", "# why|# ours", "# why|# theirs"),
+    "a comment in a list": (LIST, "about a|ours", "about a|theirs"),
+    "of a key that theirs took out": ("[env]\n# why\nA = 1\nB = 2\n", "# why|# ours", "# why\nA = 1\n|"),
+    "of a key that ours took out": ("[env]\n# why\nA = 1\nB = 2\n", "# why\nA = 1\n|", "# why|# theirs"),
+    "beside a key that theirs took out": ("[env]\nA = 1\nB = 2\n", "A = 1|A = 1 # ours", "A = 1\n|"),
+    "in a table that theirs took out": ("[env]\nA = 1\n[atc]\nx = 1\n", "x = 1|# ours\nx = 1", "[atc]\nx = 1\n|"),
+    "in a table that ours took out": ("[env]\nA = 1\n[atc]\nx = 1\n", "[atc]\nx = 1\n|", "x = 1|# theirs\nx = 1"),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_comment_that_cannot_be_kept_is_a_conflict(name: str) -> None:
+    base, *edits = APART[name]
+    ours, theirs = (made(base, one) for one in edits)
+    result = merge_texts(base, ours, theirs)
+    assert not result.is_clean
+    picked = split_conflicts(result.text)
+    assert picked is not None
+    assert [tomllib.loads(side) for side in picked] == [tomllib.loads(ours), tomllib.loads(theirs)]
+    assert "ours" not in ours or "ours" in picked[0]
+    assert "# theirs" not in theirs or "# theirs" in picked[1]
+
+
+@pytest.mark.parametrize("seed", range(0, 400, 100))
+def test_a_merge_by_key_brings_no_comment_twice_and_leaves_valid_toml(seed: int) -> None:
+    for number in range(seed, seed + 100):
+        texts = commented.make_versions(number)
+        result = merge_texts(*texts)
+        for side in split_conflicts(result.text) or (result.text,):
+            tomllib.loads(side)
+        if result.is_clean:
+            found = commented.COMMENT.findall(result.text)
+            assert len(found) == len(set(found)), number
+
+
+def test_a_text_without_a_last_newline_takes_comments_at_its_end() -> None:
+    result = merge_texts("[env]\nA = 1", "[env]\nA = 2", "[env]\nA = 1\n# bye\n")
+    assert result.text == "[env]\nA = 2\n# bye\n"
+    assert merge_texts("[env]\nA = 1\nB = 1", "[env]\nA = 2\nB = 1", "[env]\n# a\nA = 1\nB = 1").text == "[env]\n# a\nA = 2\nB = 1"
+
+
+@pytest.mark.parametrize(
+    ("merged", "good"),
+    [("b2 c1 a1", True), ("c1 a1 b2", True), ("c1 a1", False), ("c1 a1 b1", False), ("c1 a1 b2 d1", False), ("c1 a1 b2 b2", False)],
+)
+def test_blocks_in_an_order_that_git_chose_are_the_merge_of_both_sides(merged: str, good: bool) -> None:
+    base, ours, theirs, found = (
+        tomllib.loads("".join(block(word[0], int(word[1])) for word in side.split())) for side in ("a1 b1", "a1 b2", "c1 a1 b1", merged)
+    )
+    assert is_merge_of_both(found, base, ours, theirs) is good
 
 
 sections = st.dictionaries(

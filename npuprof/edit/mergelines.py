@@ -42,7 +42,7 @@ def _add_common_lines(base: Sequence[str], ours: Sequence[str], theirs: Sequence
     found: list[str] = []
     done = 0
     for first, last, start, end in find_differing_runs(base, common):
-        found += [*base[done:first], *common[start:end], *base[first:last]]
+        found += [*base[done:first], *(line for line in common[start:end] if line.strip()), *base[first:last]]
         done = last
     return [*found, *base[done:]]
 

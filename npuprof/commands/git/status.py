@@ -42,7 +42,7 @@ class Status(Verb):
         wanted = any(state not in ("missing", "somebody else's") for state in hooks.values())
         for name, state in hooks.items():
             rows[f"hook {name}"] = state if state == "set" or wanted else "not asked for (--hook)"
-        whole = not {"missing", "not executable"} & {*rows.values()}
+        whole = not {"missing", "not executable", "somebody else's"} & {*rows.values()}
         remark = "complete" if whole else "not complete; npuprof git install sets up what is missing"
         forms: Forms = {
             "text": lambda: Table(list(rows.items())),
