@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import building
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from npuprof.catalog import values
 from npuprof.edit import PathChange, apply_changes
+from npuprof.edit.comments import collect_comments
 from npuprof.edit.paths import MISSING, assign_at_path, find_at_path, is_same_document
 from npuprof.edit.statements import Statements, split_lines
 from npuprof.model import NpuprofError
@@ -228,7 +230,11 @@ def check_untouched_lines(text: str, step: PathChange, after: str) -> None:
     if within and (within[0].path != step.path or step.value is not MISSING):
         (row,) = within
         joined = "".join(one.lead + one.text for one in rows[: rows.index(row)]) + row.lead
-        assert after.startswith(joined + row.text[: row.value]), step
+        assert after.startswith(joined), step
+        rest = after[len(joined) :]
+        for comment in collect_comments(row.text[row.value : row.end]):  # what stood in the old value may stand above it now
+            rest = re.sub(rf"^[ \t]*{re.escape(comment)}\r?\n", "", rest)
+        assert rest.startswith(row.text[: row.value]), step
         assert after.rstrip("\r\n").endswith(text[len(joined) + row.end :].rstrip("\r\n")), step
     elif not below and not isinstance(step.path[-1], int):
         start = next((place for place, pair in enumerate(zip(text, after, strict=False)) if pair[0] != pair[1]), min(len(text), len(after)))
@@ -255,6 +261,38 @@ def test_every_place_of_any_statements_can_be_changed(seed: int) -> None:
         steps = possible_changes(tomllib.loads(text))
         for step in dice.sample(steps, min(len(steps), 20)):
             check_untouched_lines(text, step, check_edit(text, [step]))
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every value that holds no other."""
+    inside = list(data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ())
+    if path and not inside:
+        yield path
+    for part, item in inside:
+        yield from leaves(item, (*path, part))
+
+
+@pytest.mark.parametrize("name", [*layouts.TEXTS, *range(60)])
+def test_a_value_that_is_set_takes_no_comment_away(name: str | int) -> None:
+    dice = random.Random(name)
+    text = layouts.TEXTS[name] if isinstance(name, str) else layouts.statements(dice) if name % 2 else layouts.profile(dice)
+    for path in leaves(tomllib.loads(text)):
+        for held in VALUES:
+            lost = collect_comments(text) - collect_comments(check_edit(text, [PathChange(path, held)]))
+            assert not lost, path
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "held", "wanted"),
+    [
+        ("a = [ # x\n  1, # one\n]\n", ("a",), 7, "# x\n# one\na = 7\n"),
+        ("a = [[1, # one\n 2]]\n", ("a", 0, 1), 7, "a = [[1, # one\n 7]]\n"),
+        ("a = [\n  # none\n]\nb = 1\n", ("a",), "", '# none\na = ""\nb = 1\n'),
+        ("x = 1\n[a] # why\n\n[b]\n", ("a",), 7, "x = 1\na = 7\n# why\n\n[b]\n"),
+    ],
+)
+def test_a_comment_in_a_value_that_is_replaced_stands_above_it(text: str, path: tuple[Any, ...], held: Any, wanted: str) -> None:
+    assert apply_changes(text, [PathChange(path, held)]) == wanted
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 30))

@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import keys
+from npuprof.edit.comments import collect_comments
 from npuprof.edit.inline import format_long_value, rewrite_value
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.statements import Statement, Statements, ends_with_blank, split_lines, starts_with_blank
@@ -59,7 +60,7 @@ class Draft:
             return True
         row = self._rows.at.get(path)
         if row is not None and not row.header and new is not MISSING:
-            row.replace_value(rewrite_value(row.text[row.value : row.end], old, new))
+            self._replace_value(row, rewrite_value(row.text[row.value : row.end], old, new))
             return True
         noted = len(self._missing)
         if isinstance(old, dict) and isinstance(new, dict):
@@ -67,7 +68,7 @@ class Draft:
         elif (*path, 0) in self._rows.at and _is_array_of_tables(new) and not (new and self._is_copied(path)):
             left = self._fit_blocks(path, old, new)
         else:
-            self._cut_statements(path, old)
+            self._cut_statements(path, old, replaced=new is not MISSING)
             self._missing += [(path, new)] if new is not MISSING else []
             return False
         if not left and len(path) > 1 + (path[:1] == ("append",)):
@@ -82,7 +83,7 @@ class Draft:
             other = change.name if change is not None and row is not None and not row.header else ""
             if row is not None and other and other in new and other not in known:
                 row.rename_key(other)
-                row.replace_value(keys.format_toml_value(new[other]))
+                self._replace_value(row, keys.format_toml_value(new[other]))
                 known.add(other)
                 left = True
             else:
@@ -108,11 +109,26 @@ class Draft:
     def _is_copied(self, path: Path) -> bool:
         return path in self._changes and bool(self._changes[path].theirs)
 
-    def _cut_statements(self, path: Path, old: Any) -> None:
-        """Take out the statements at and below a path; the comments above them stay, unless they are not in the donor."""
+    def _replace_value(self, row: Statement, written: str) -> None:
+        """Write another value; comments that had their place in the old one stand above it now, unless a donor has others."""
+        if self._donor_comments is None:
+            self._lift_comments(row, row.text[row.value : row.end], written)
+        row.replace_value(written)
+
+    def _lift_comments(self, row: Statement, text: str, left: str = "") -> None:
+        lost = collect_comments(text) - collect_comments(left) if "#" in text else ()
+        row.lead += "".join(f"{row.indent}{comment}{self._newline}" for comment in lost)
+
+    def _cut_statements(self, path: Path, old: Any, replaced: bool = False) -> None:
+        """Take out the statements at and below a path; the comments above them stay, unless they are not in the donor.
+
+        Where something else takes their place, those beside and in them stay too.
+        """
         gone = list(self._rows.find_statements(path, old))
         for row in gone:
-            if not row.header and row.table[: len(path)] == path:
+            if replaced and self._donor_comments is None:
+                self._lift_comments(row, row.text[row.value :])
+            elif not row.header and row.table[: len(path)] == path:
                 row.lead = ""
             elif self._donor_comments is not None:
                 row.comments = "".join(line for line in split_lines(row.comments) if line.strip() in self._donor_comments)

@@ -69,7 +69,7 @@ def _replace_elements(node: Any, old: list[Any], new: list[Any]) -> None:
             del node[first:end]
         for place, item in enumerate(new[start:stop], first):
             if in_place:
-                node[place] = _build_item(item)
+                _replace_parts(node, place, old[place], item)
             else:
                 node.insert(place, _build_item(item))
 
