@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from npuprof.catalog import values
@@ -43,10 +43,12 @@ class CommentMerge:
     """The comments of three texts, merged into a fourth that holds the merged values.
 
     ``text`` is the outcome. Where both sides changed a comment differently it has that of ours: ``clashes`` are the paths,
-    and ``give_to_rival`` writes what theirs has there into another text.
+    and ``give_to_rival`` writes what theirs has there into another text. Of statements that are ``clashed`` already,
+    what stands beside and in the value of theirs belongs there too.
     """
 
-    def __init__(self, base: str, ours: str, theirs: str, result: str) -> None:
+    def __init__(self, base: str, ours: str, theirs: str, result: str, clashed: Iterable[Path] = ()) -> None:
+        self._clashed = frozenset(clashed)
         self._base, self._ours, self._theirs = TextLayout(base), TextLayout(ours), TextLayout(theirs)
         newline = find_line_ending(result)
         whole = result if result.endswith("\n") or not result else result + newline
@@ -60,10 +62,10 @@ class CommentMerge:
             there = self._theirs.rows.get(path)
             if there is not None and path:
                 self._merge_remark(path, row, there)
-                if not row.header and not there.header:
+                if not row.header and not there.header and not self._is_clashed(row):
                     self._merge_value(path, row, there)
         self._drop_surplus(collect_comments(str(self._result)) - count_allowed_comments(base, ours, theirs))
-        self.clashes = list(self._rivals)
+        self.clashes = [path for path in self._rivals if not self._is_clashed(self._result.rows[path])]
         self.text = str(self._result)
         if whole != result and self.text[self.text.rfind("\n", 0, -1) + 1 :] == whole[result.rfind("\n") + 1 :]:
             self.text = self.text.removesuffix(newline)
@@ -80,6 +82,9 @@ class CommentMerge:
             for write in self._rivals.get(path, ()):
                 write(row)
         return str(layout)
+
+    def _is_clashed(self, row: Statement) -> bool:
+        return any(row.path[:end] in self._clashed for end in range(1, len(row.path) + 1))
 
     # -- above a statement ----------------------------------------------------------------------------------------
 
@@ -154,7 +159,7 @@ class CommentMerge:
         now, other = _read_remark(row), _read_remark(there)
         if other.strip() in (below.strip(), now.strip()):
             return
-        if now.strip() in ("", below.strip()):
+        if now.strip() in ("", below.strip()) and not self._is_clashed(row):
             _write_remark(row, other)
         else:
             self._add_rival(path, lambda written: _write_remark(written, other))

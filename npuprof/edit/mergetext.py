@@ -51,7 +51,8 @@ def merge_texts(base: str, ours: str, theirs: str, forced: Sequence[Path] = (), 
 
 def _merge_once(base: str, ours: str, theirs: str, forced: Sequence[Path], size: int) -> Merged:
     merge = Merge(tomllib.loads(base), tomllib.loads(ours), tomllib.loads(theirs), forced)
-    comments = CommentMerge(base, ours, theirs, edit.apply_changes(ours, merge.steps, theirs))
+    merged = edit.apply_changes(ours, merge.steps, theirs)
+    comments = CommentMerge(base, ours, theirs, merged, [clash.path for clash in merge.clashes])
     text = clean = comments.text
     if merge.clashes or comments.clashes:
         order = sorted(merge.clashes, key=lambda clash: _removal_sort_key(clash.path, clash.theirs))

@@ -29,7 +29,7 @@ _PLAIN = "git diff is git's own again, and its patches apply; npuprof git instal
 
 
 class Install(Verb):
-    """Set up the three-way merge, and with --diff diffs that speak of settings.
+    """Set up the merge driver, and with --diff semantic diffs.
 
     The attributes that call the drivers go to .gitattributes; with --global to the user's own. Without --diff what
     git prints stays git's own, and patches apply.
