@@ -74,11 +74,10 @@ def find_lost_comments(texts: Sequence[str], result: str) -> Counter[str]:
 
 
 def _find_losing_paths(merge: Merge, ours: str, theirs: str, lost: Counter[str]) -> list[Path]:
-    """Return what has to clash, so that statements which one side took out are kept with the comments the other one gave them."""
+    """Return what has to clash, so that statements which one side took out or replaced keep the comments the other one gave them."""
     found: list[Path] = []
-    gone = [step.path for step in merge.steps if step.value is MISSING]
     for path in find_lost_places(ours, lost):
-        found += [step for step in gone if path[: len(step)] == step]
+        found += [step.path for step in merge.steps if path[: len(step.path)] == step.path]
     data, blocks = tomllib.loads(ours), match_override_blocks(tomllib.loads(theirs), tomllib.loads(ours))
     for path in find_lost_places(theirs, lost):
         if path[0] == "override" and len(path) > 1:

@@ -13,6 +13,7 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.merge import find_setting_key, merge_ordered_lists
 from npuprof.edit.mergetext import Merged
+from npuprof.edit.paths import find_at_path
 from npuprof.model import Finding, NpuprofError, Origin, Path
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -85,7 +86,8 @@ def _find_home(path: str, text: str) -> tuple[Folder, str] | None:
             return Folder(os.path.join(*parts[:depth])), name
     given = os.environ.get("NPUPROF_STORE")
     roots = [given] if given else [os.path.join(".", *parts[:depth]) for depth in range(len(parts) - 1, -1, -1)]
-    parents = tomllib.loads(text).get("profile", {}).get("extends", [])
+    parents = find_at_path(tomllib.loads(text), ("profile", "extends"))
+    parents = parents if isinstance(parents, list) else []
     for root in roots:
         name = os.path.relpath(path, root).removesuffix(".toml")
         if is_profile_name(name) and all(os.path.isfile(os.path.join(root, f"{parent}.toml")) for parent in parents):
