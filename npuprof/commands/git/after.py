@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class After(Verb):
-    """Tell the errors that came of joining two sides (exit 1 if there are any)."""
+    """Tell the errors and warnings that came of joining two sides (exit 1 if there are any)."""
 
     group = "git"
     hidden = True
@@ -31,7 +31,7 @@ class After(Verb):
     words: list[str] = arguments("words", "What git hands over to the hook.")
 
     def run(self) -> Answer:
-        """Return nothing where no preset has an error; else those that neither side had. Raises NpuprofError."""
+        """Return nothing where all is well; else what neither side had. Raises NpuprofError."""
         rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
         if self.deed == "rewrite" and self.words[:1] != ["rebase"]:
             return Answer(None)
@@ -39,14 +39,14 @@ class After(Verb):
             home = find_store(None, os.environ)
         except NpuprofError:
             return Answer(None)
-        now = _find_errors(home)
+        now = _find_faults(home)
         git = Git(home.root)
         sides = _find_sides(git, self.deed, self.words, rewritten) if now else []
         if not sides:
             return Answer(None)
         for side in sides:
             find_repository(home)
-            for mark in _find_errors(load_revision(home, side)):
+            for mark in _find_faults(load_revision(home, side)):
                 now.pop(mark, None)
         if not now:
             return Answer(None)
@@ -58,7 +58,7 @@ class After(Verb):
 
 
 def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[str]:
-    """Return the commits that were joined; none where there is only one, which has all errors itself."""
+    """Return the commits that were joined; none where there is only one, which has all faults itself."""
     if deed == "rewrite":
         first = next((line.split()[1] for line in rewritten.splitlines() if len(line.split()) > 1), "")
         names = ["ORIG_HEAD", f"{first}^"] if first else []
@@ -70,8 +70,8 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
     return found if len(found) == len(names) else []
 
 
-def _find_errors(home: ReadOnceStore) -> dict[Mark, Finding]:
-    """Return the errors of all presets of a store, by what makes them the same at another time."""
+def _find_faults(home: ReadOnceStore) -> dict[Mark, Finding]:
+    """Return the errors and warnings of all presets of a store, by what makes them the same at another time."""
     workspace = Workspace()
     workspace.use_store(home)
     found: dict[Mark, Finding] = {}
@@ -82,7 +82,7 @@ def _find_errors(home: ReadOnceStore) -> dict[Mark, Finding]:
         except NpuprofError as error:
             findings = list(error.findings)
         for finding in findings:
-            if finding.severity == "error":
+            if finding.severity != "info":
                 message = finding.message.replace(home.label, "the store").replace(label, "the store")
                 found.setdefault((finding.code, finding.key, name, message), finding)
     return found

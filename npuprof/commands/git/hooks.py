@@ -11,7 +11,7 @@ from npuprof.store.git import Git
 
 #: Each hook, with the words that its verb gets.
 HOOKS = {"post-merge": "merge", "post-rewrite": "rewrite"}
-_MARK = "# npuprof git install --hook: errors that come of joining two sides are told"
+_MARK = "# npuprof git install --hook: what joining two sides breaks is told"
 
 
 def format_call(name: str) -> str:

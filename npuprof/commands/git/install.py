@@ -29,7 +29,7 @@ _PLAIN = "git diff is git's own again, and its patches apply; npuprof git instal
 
 
 class Install(Verb):
-    """Set up the merge driver, and with --diff semantic diffs.
+    """Set up merges by key, and with --diff semantic diffs.
 
     The attributes that call the drivers go to .gitattributes; with --global to the user's own. Without --diff what
     git prints stays git's own, and patches apply.
@@ -38,7 +38,7 @@ class Install(Verb):
     group = "git"
 
     diff: bool = flag("--diff", text="Let git diff, log and show speak of settings; patches then need --no-textconv --no-ext-diff.")
-    hook: bool = flag("--hook", text="Check the store after each merge and rebase, and tell the errors they brought.")
+    hook: bool = flag("--hook", text="Check the store after each merge and rebase, and tell what they broke.")
     everywhere: bool = EVERYWHERE
     store: str | None = STORE
 
