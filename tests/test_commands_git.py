@@ -583,6 +583,39 @@ def test_one_key_added_apart_on_both_sides_is_there_once(repo: Repo, theirs: str
     assert theirs in now(repo)
 
 
+@pytest.mark.parametrize(("theirs", "code", "said"), [("x = 1", 1, "merge into what is no preset"), ("y = 1", 0, "is merged as text")])
+def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_preset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., object], theirs: str, code: int, said: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr("npuprof.commands.git.merge_driver.merge_texts", fail)
+    monkeypatch.chdir(tmp_path)
+    sides = BASE.replace("[options]", "[options]\nx = 1"), BASE.replace("deterministic = 0", f"deterministic = 0\n{theirs}")
+    for name, text in zip(("base", "ours", "theirs"), (BASE, *sides), strict=True):
+        Path(name).write_text(text)
+    done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml")
+    assert done.code == code
+    assert said in done.err
+    picked = split_conflicts(Path("ours").read_text())
+    assert picked == (sides if code else None)
+
+
+def test_a_comment_without_a_place_leaves_git_its_own_conflict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., object]
+) -> None:
+    block = '[[override]]\nmatch = { product = "atlas-a3" }\n'
+    texts = f"{block}options.a = 1\n", block, f"{block}# theirs\noptions.a = 1\n"
+    monkeypatch.chdir(tmp_path)
+    for name, text in zip(("base", "ours", "theirs"), texts, strict=True):
+        Path(name).write_text(text)
+    done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml", "9")
+    assert done.code == 1
+    assert "a comment of one side has no place" in done.err
+    assert Path("ours").read_text() == f"{block}<<<<<<<<< ours\n=========\n# theirs\noptions.a = 1\n>>>>>>>>> theirs\n"
+
+
 def test_warnings_that_a_merge_brings_are_told(repo: Repo) -> None:
     branches(
         repo,

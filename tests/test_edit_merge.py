@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof.catalog import values
+from npuprof.edit.comments import collect_comments, count_needed_comments
 from npuprof.edit.merge import is_merge_of_both, merge_ordered_lists, merge_unordered_lists
 from npuprof.edit.mergelines import merge_lines
 from npuprof.edit.mergetext import format_conflicts, merge_texts, split_conflicts
@@ -381,6 +382,42 @@ KEPT: dict[str, tuple[str, str, str]] = {
     ),
     "beside a header": ("A = 1|A = 2", "[env]|[env] # all", "A = 1|A = 2;[env]|[env] # all"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a = 1 # x\n# y\n", ["# x", "# y"]),
+        ("a = '#' # x", ["# x"]),
+        ('a = "\\"# no" # x\n', ["# x"]),
+        ('a = """\n# no\n""" # x\n', ["# x"]),
+        ("a = '''\n# no''' # it's\n'b#' = 1 # x\n", ["# it's", "# x"]),
+        ("a = [ # x\n1, # y\n]\r\n# z \r\n", ["# x", "# y", "# z"]),
+        ("# x\n#\n## \n# x\n", ["# x", "# x"]),
+    ],
+)
+def test_comments_are_what_stands_behind_a_hash_that_is_in_no_string(text: str, found: list[str]) -> None:
+    assert sorted(collect_comments(text).elements()) == found
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "needed"),
+    [
+        ("", "a", "", "a"),
+        ("", "a", "a", "a"),
+        ("", "aa", "a", "aa"),
+        ("a", "a", "a", "a"),
+        ("a", "a", "", ""),
+        ("a", "", "a", ""),
+        ("a", "b", "c", "bc"),
+        ("a", "aa", "", "a"),
+        ("aa", "a", "a", ""),
+        ("aa", "aa", "a", "a"),
+    ],
+)
+def test_a_merge_needs_the_comments_of_both_sides_that_the_other_one_left(base: str, ours: str, theirs: str, needed: str) -> None:
+    three = ("".join(f"# {comment}\n" for comment in side) for side in (base, ours, theirs))
+    assert sorted(count_needed_comments(*three).elements()) == [f"# {comment}" for comment in needed]
 
 
 @pytest.mark.parametrize("name", KEPT)
