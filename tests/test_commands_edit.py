@@ -384,3 +384,37 @@ def test_only_an_edit_inside_a_list_or_a_table_imports_tomlkit(folder: Path) -> 
     for given, wanted in (("hccl_timeout=600", b"False\n"), ("modify_mixlist.black-list.to-add=['MatMul', 'Cast']", b"True\n")):
         command = [sys.executable, "-c", code, "set", "base", given, "--store", str(folder)]
         assert subprocess.run(command, capture_output=True, check=True).stdout.endswith(wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "options = 3\n",
+        "options = [{ a = 1 }]\n",
+        "[profile]\nunset = 3\n[options]\na = 1\n",
+        "env = true\nprofile.unset = { a = 1 }\n",
+        "[[options]]\na = 1\n",
+    ],
+)
+@pytest.mark.parametrize("words", [("set", "deterministic=1"), ("unset", "hccl_timeout"), ("unset", "a"), ("migrate", "--cann", "9.0.0")])
+def test_valid_toml_of_another_form_is_edited_or_refused_with_a_finding(
+    tmp_path: Path, run: Callable[..., Any], text: str, words: tuple[str, ...]
+) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(text)
+    said = run(words[0], path, *words[1:], *(("--no-check",) if words[0] != "migrate" else ()))
+    assert said.code in (0, 2)
+    assert "NP" in said.err or not said.code
+    tomllib.loads(path.read_text())
+    if said.code:
+        assert path.read_text() == text
+
+
+def test_what_is_no_list_is_not_overwritten_to_clear_what_is_inherited(tmp_path: Path, run: Callable[..., Any]) -> None:
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles/base.toml").write_text(BASE)
+    child = tmp_path / "profiles/child.toml"
+    child.write_text('[profile]\nextends = ["base"]\nunset = "HCCL_ALGO"\n')
+    said = run("unset", "child", "hccl_timeout", "--no-check", "--store", tmp_path / "profiles")
+    assert said.code == 2
+    assert 'unset = "HCCL_ALGO"' in child.read_text()

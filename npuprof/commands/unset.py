@@ -7,10 +7,11 @@ from copy import deepcopy
 from npuprof import edit
 from npuprof.commands.parameters import DRY_RUN, EDITED, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, arguments
+from npuprof.document import keys
 from npuprof.edit.assignments import build_nothing_finding, find_inherited_keys, find_removals, format_written_key
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.preset_file import PresetFile, answer_edit
-from npuprof.model import NpuprofError
+from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 
 
@@ -35,9 +36,12 @@ class Unset(Verb):
         found = [change for text in self.keys for change in find_removals(file.profile, data, text, remarks)]
         left = find_inherited_keys(file.profile, data, self.keys)
         cleared = find_at_path(data, ("profile", "unset"))
-        listed = list(cleared) if cleared is not MISSING else []
+        listed = list(cleared) if isinstance(cleared, list) else []
         added = [name for name in dict.fromkeys(map(format_written_key, left)) if name not in listed]
         remarks.extend(f"{name} is inherited: it stands in 'unset' now" for name in added)
+        if added and cleared is not MISSING and not isinstance(cleared, list):
+            what = f"profile.unset is {keys.format_short_value(cleared)}, and no list that could have {', '.join(added)} in it"
+            raise NpuprofError([Finding("NP920", what, "What is inherited is cleared by its name in that list.", "make it a list of keys")])
         if added:
             found.append(PathChange(("profile", "unset"), [*listed, *added]))
         if not found:

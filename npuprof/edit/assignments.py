@@ -133,7 +133,8 @@ def format_written_key(text: str) -> str:
 
 def build_nothing_finding(profile: Profile, text: str) -> Finding:
     """Return the finding that there is nothing to unset."""
-    own = [keys.format_full_key(section, name) for section in SECTIONS for name in profile.document.data.get(section, {})]
+    tables = {section: profile.document.data.get(section) for section in SECTIONS}
+    own = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]
     shown = format_written_key(text)
     what = f"{profile.name} neither sets nor inherits {shown}"
     hint = did_you_mean(shown, own, f"npuprof show {profile.name} lists what is in force")
