@@ -454,6 +454,22 @@ def test_a_comment_that_cannot_be_kept_is_a_conflict(name: str) -> None:
     assert "# theirs" not in theirs or "# theirs" in picked[1]
 
 
+@pytest.mark.parametrize("name", APART)
+def test_a_conflict_has_one_line_ending(name: str) -> None:
+    base, *edits = (text.replace("\n", "\r\n") for text in APART[name])
+    text = merge_texts(base, *(made(base, one) for one in edits)).text
+    assert text.count("\n") == text.count("\r\n")
+
+
+def test_a_value_in_conflict_has_the_comments_of_each_side_and_one_line_ending() -> None:
+    base, ours, theirs = (
+        f"[env]\r\nA = [\r\n  1, # one\r\n  {number}, # {side}\r\n]\r\n" for number, side in ((2, "b"), (3, "o"), (4, "t"))
+    )
+    text = merge_texts(base, ours, theirs).text
+    assert text.count("\n") == text.count("\r\n")
+    assert split_conflicts(text) == (ours, theirs)
+
+
 @pytest.mark.parametrize("seed", range(0, 400, 100))
 def test_a_merge_by_key_brings_no_comment_twice_and_leaves_valid_toml(seed: int) -> None:
     for number in range(seed, seed + 100):

@@ -78,7 +78,7 @@ class CommentMerge:
             if path and there is not None and (mine is None or mine.text != row.text) and not (row.header or there.header):
                 written = there.text[there.value : there.end]
                 if values.is_same_typed_value(_parse_value(_read_value(row)), _parse_value(written)):
-                    _write_value(row, written)
+                    _write_value(row, written.replace("\n", layout.newline))
             for write in self._rivals.get(path, ()):
                 write(row)
         return str(layout)
