@@ -66,10 +66,9 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
     named = set(paths)
     for file in find_script_files(paths, problems):
         try:
-            with open(file, "rb") as opened:
-                data = opened.read()
+            data = output.read_plain_file(file)
         except OSError as error:
-            what = f"cannot read the file: {str(error.strerror).lower()}"
+            what = f"cannot read the file: {output.describe_os_error(error, file)}"
             problems.append(Finding("NP801", what, "", "check the path", where=Place(file), severity="error"))
             unread += file in named
             continue

@@ -49,7 +49,7 @@ class Render(Verb):
                 return check_blocks([self.check], Injector(self.store), self.spec)
             return _compare_with_file(self.check, self.to, rendered)
         for note in rendered.notes:
-            output.write_to_stderr(f"npuprof: not in this target: {note}")
+            output.tell_remark(f"not in this target: {note}")
         tell_findings(rendered.findings)
         if self.output is None or self.output == "-" or output.is_stream(self.output):
             if rendered.sidecars:

@@ -69,12 +69,11 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[s
     for count, file in enumerate(find_script_files(paths, problems)):
         if sys.stderr.isatty() and time.monotonic() - told > 1 and time.monotonic() - started > 2:
             told = time.monotonic()
-            output.write_to_stderr(f"npuprof: {count} files looked at, now {file}")
+            output.tell_remark(f"{count} files looked at, now {file}")
         try:
-            with open(file, "rb") as opened:
-                yield file, opened.read()
+            yield file, output.read_plain_file(file)
         except OSError as error:
-            what, why = f"cannot read the file: {str(error.strerror).lower()}", "The other files were looked at all the same."
+            what, why = f"cannot read the file: {output.describe_os_error(error, file)}", "The other files were looked at all the same."
             yield file, Finding("NP801", what, why, "", where=Place(file))
 
 

@@ -14,6 +14,7 @@ from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
 from npuprof.compare.scopes import find_scoped_changes
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
+from npuprof.report.output import read_plain_file
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.repository import TreeFile
@@ -76,8 +77,7 @@ class WorkTree:
         """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
         if name not in self._texts:
             try:
-                with open(self.store.profile_path(name), "rb") as file:
-                    self._texts[name] = file.read()
+                self._texts[name] = read_plain_file(self.store.profile_path(name))
             except OSError:
                 self._texts[name] = b""
         return self._texts[name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from npuprof.document.keys import is_visible
 from npuprof.model import Record
 from npuprof.renderers.shell import SHELLS, format_export_lines, quote_posix
 
@@ -125,7 +126,7 @@ def _quote_yaml_string(text: str) -> str:
         code = ord(char)
         if char in _YAML:
             shown.append(_YAML[char])
-        elif char.isprintable() and code < 0x10000:
+        elif is_visible(char) and code < 0x10000:
             shown.append(char)
         else:
             shown.append(f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")

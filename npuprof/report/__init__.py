@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from npuprof.document.keys import is_no_number
+from npuprof.document.keys import is_no_number, is_visible
 from npuprof.model import Finding
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
@@ -46,7 +46,8 @@ def _format_finding(finding: Finding, coloured: bool) -> str:
 
 
 def _format_profile_names(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:7])} and {len(names) - 7} more"
+    shown = ", ".join(map(escape_controls, names[:8] if len(names) <= 8 else names[:7]))
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 7} more"
 
 
 def _read_source_line(finding: Finding) -> str | None:
@@ -56,9 +57,10 @@ def _read_source_line(finding: Finding) -> str | None:
         lines = finding.origin.document.text.split("\n")
     else:
         try:
-            with open(finding.path or "", encoding="utf-8", errors="replace", newline="\n") as file:
-                lines = file.read().split("\n")
-        except OSError:
+            from npuprof.report.output import read_plain_file
+
+            lines = read_plain_file(finding.path or "").decode(errors="replace").split("\n")
+        except (OSError, ValueError):
             return None
     if finding.line > len(lines):
         return None
@@ -71,10 +73,24 @@ def _measure_display_width(text: str) -> int:
 
 
 def escape_controls(text: str) -> str:
-    """Return text with control characters shown, so that no file content can move a terminal's cursor."""
-    if text.isprintable():
+    """Return text on one line with every character shown that shows nothing by itself.
+
+    No file content, name or message can move a terminal's cursor, or turn the text around it.
+    """
+    if is_visible(text):
         return text
-    return "".join(char if char.isprintable() or char == " " else "    " if char == "\t" else repr(char)[1:-1] for char in text)
+    return "".join(char if is_visible(char) else "    " if char == "\t" else _escape_character(char) for char in text)
+
+
+def escape_lines(text: str) -> str:
+    """Return text as ``escape_controls`` does, line by line: its line ends stay."""
+    return "\n".join(map(escape_controls, text.split("\n")))
+
+
+def _escape_character(char: str) -> str:
+    code = ord(char)
+    short = {"\n": "\\n", "\r": "\\r"}.get(char)
+    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
 
 
 def build_finding_dict(finding: Finding) -> dict[str, Any]:
@@ -101,7 +117,20 @@ def format_json_answer(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False) + "\n"
     except ValueError:
         return format_json_answer(_replace_infinite_numbers(value))
-    return text.encode(errors="backslashreplace").decode()  # a file name that is no text: \\udcff, as JSON writes it
+    return _escape_json_text(text)
+
+
+def _escape_json_text(text: str) -> str:
+    """Return JSON in which what shows nothing is escaped, half a file name that is no text too: the values are the same."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(char if char == "\n" or is_visible(char) else "".join(_list_json_escapes(char)) for char in text)
+
+
+def _list_json_escapes(char: str) -> list[str]:
+    code = ord(char)
+    units = [code] if code < 0x10000 else [0xD800 + ((code - 0x10000) >> 10), 0xDC00 + ((code - 0x10000) & 0x3FF)]
+    return [f"\\u{unit:04x}" for unit in units]
 
 
 def _replace_infinite_numbers(value: Any) -> Any:
@@ -132,7 +161,7 @@ def _format_github_annotation(finding: Finding) -> str:
 def _escape_github_text(text: str, property_: bool = False) -> str:
     for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *(((":", "%3A"), (",", "%2C")) if property_ else ())):
         text = text.replace(char, code)
-    return text.encode(errors="backslashreplace").decode()
+    return escape_controls(text)
 
 
 def _format_sarif_findings(findings: Sequence[Finding]) -> str:

@@ -7,6 +7,7 @@ import sys
 
 from npuprof import store
 from npuprof.model import Finding, NpuprofError
+from npuprof.report.output import describe_os_error, read_plain_file
 from npuprof.store.git import Git
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
@@ -98,10 +99,9 @@ def name_sample_preset(git: Git, store_: str | None) -> str:
 def read_attributes(path: str) -> str:
     """Return a file of attributes; empty where there is none. Raises NpuprofError where it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            return file.read()
+        return read_plain_file(path).decode(errors="surrogateescape")
     except FileNotFoundError:
         return ""
     except OSError as error:
-        what = f"cannot read {path}: {str(error.strerror).lower()}"
+        what = f"cannot read {path}: {describe_os_error(error, path)}"
         raise NpuprofError([Finding("NP003", what, "", "check the path and its permissions")]) from None

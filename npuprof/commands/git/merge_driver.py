@@ -116,7 +116,7 @@ def _find_unfit(result: Merged, texts: Sequence[str], path: str) -> list[Path]:
         concerned = {*(rule.reads if rule else ()), finding.key, finding.key.partition(".")[0]}
         steps = [step.path for step in result.merge.steps]
         forced += [step for step in steps if _concerns_setting(step, concerned)] or steps
-        output.write_to_stderr(f"npuprof: {path}: together, both sides break {finding.code}: {finding.message}")
+        output.tell_remark(f"{path}: together, both sides break {finding.code}: {finding.message}")
     return forced
 
 
