@@ -70,7 +70,13 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
         output.tell_remark(note)
     text = answer.write_form(asked.format)
     if text is not None:
-        output.write_answer(output.encode_pieces(text, asked.output, asked.coloured), asked.output)
+        pieces = output.encode_pieces(text, asked.output, asked.coloured)
+        if asked.output in (None, "-"):
+            output.write_answer(pieces)
+        else:
+            from npuprof.report.writing import write_files_atomically
+
+            write_files_atomically({asked.output: b"".join(pieces)})
     if answer.aside:
         output.write_to_stderr(answer.aside.rstrip("\n"))
     for remark in answer.remarks:

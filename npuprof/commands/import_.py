@@ -10,8 +10,9 @@ from npuprof.commands.parameters import COLOR, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.writing import ANYTHING, Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Import(Verb):
     base: str | None = option("--base", metavar="auto", text="Propose a common base and mix-ins for all of them.", choices=("auto",))
     name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
     output: str | None = option("--output", "-o", metavar="PATH", text="A file ending in .toml, or a folder for several presets.")
+    force: bool = flag("--force", text="Write over files that are there.")
     strict: bool = flag("--strict", text="Exit 1 where a setting could not be carried over.")
     color: str = COLOR
 
@@ -53,7 +55,10 @@ class Import(Verb):
             return Answer(_format_text(read_files, made, problems, self.coloured), code=code)
         for problem in problems:
             output.write_to_stderr(report.format_findings([problem]).rstrip("\n"))
-        text, remarks = _write_presets(made, self.base, self.output)
+        text, remarks = _write_presets(made, self.base, self.output, self.force)
+        if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
+            _write_new_files({self.output or "": text}, "", self.force)
+            text = None
         return Answer(text, tuple(remarks), code)
 
 
@@ -79,7 +84,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
     return found, unread
 
 
-def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tuple[str | None, list[str]]:
+def _write_presets(made: list[Draft], base: str | None, path: str | None, force: bool) -> tuple[str | None, list[str]]:
     """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
     from npuprof.scripts.preset import format_draft
 
@@ -89,7 +94,7 @@ def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tup
         hint = "npuprof import --format text tells more"
         raise NpuprofError([Finding("NP816", "there is nothing to make a preset of", why, hint)])
     if base == "auto":
-        return _write_family(good, path)
+        return _write_family(good, path, force)
     remarks: list[str] = []
     text = None
     if len(good) == 1 and (path is None or path.endswith(".toml") or path == "-"):
@@ -101,7 +106,7 @@ def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tup
             names = ", ".join(list(files)[:8]) + (", ..." if len(files) > 8 else "")
             why = f"The scripts hold {len(files)} presets: {names}."
             raise NpuprofError([Finding("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")])
-        remarks.append(_write_folder(files, path))
+        remarks.append(_write_folder(files, path, force))
     notes = sum(len(draft.notes) for draft in good)
     if notes:
         were = "was" if notes == 1 else "were"
@@ -120,19 +125,29 @@ def _make_names_unique(made: list[Draft]) -> None:
         taken.add(name)
 
 
-def _write_folder(files: dict[str, str], folder: str) -> str:
+def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
     """Write presets below a folder and return what there is to say. Raises NpuprofError where one is there already."""
-    for name in files:
-        output.make_folder(os.path.dirname(os.path.join(folder, name)) or ".")
-    there = [name for name in files if os.path.exists(os.path.join(folder, f"{name}.toml"))]
-    if there:
-        why = "An import never writes over presets."
-        raise NpuprofError([Finding("NP816", f"{folder} already holds {', '.join(there[:5])}", why, "name another folder")])
-    output.write_files_atomically({os.path.join(folder, f"{name}.toml"): written for name, written in files.items()})
+    paths = {os.path.join(folder, f"{name}.toml"): text for name, text in files.items()}
+    output.make_folder(folder)
+    for path in paths:
+        writing.make_folder_below(os.path.dirname(path), folder)
+    _write_new_files(paths, folder, force)
     return f"wrote {report.format_count(len(files), 'preset')} below {folder}"
 
 
-def _write_family(good: list[Draft], path: str | None) -> tuple[str | None, list[str]]:
+def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
+    """Write files that are not there yet, or any where that is forced. Raises NpuprofError, and writes nothing then."""
+    there = [path for path in files if os.path.lexists(path)]
+    if there and not force:
+        more = f" and {len(there) - 5} more" if len(there) > 5 else ""
+        what = f"{', '.join(there[:5])}{more} {'is' if len(there) == 1 else 'are'} there already"
+        hint = "name another place, or write over what is there with --force"
+        raise NpuprofError([Finding("NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0]))])
+    known = ANYTHING if force else None
+    writing.write_wanted_files([Wanted(path, text.encode(), known, below) for path, text in files.items()])
+
+
+def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:
     from npuprof.scripts.family import build_family
 
     made = build_family(good)
@@ -141,7 +156,7 @@ def _write_family(good: list[Draft], path: str | None) -> tuple[str | None, list
     if path is None or path == "-":
         parts = [f"# --- {name}.toml\n{written}" for name, written in made.files.items()]
         return "\n".join(parts), [_describe_proof(made)]
-    return None, [_write_folder(made.files, path), _describe_proof(made)]
+    return None, [_write_folder(made.files, path, force), _describe_proof(made)]
 
 
 def _describe_proof(made: Family) -> str:

@@ -15,6 +15,7 @@ from npuprof.edit.preset_file import format_difference, judge_change, refuse_bui
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
 from npuprof.report.writing import Wanted
 from npuprof.store import is_profile_name, spec
 
@@ -46,7 +47,7 @@ class New(Verb):
         text = self._write_text()
         if not self.no_check:
             judge_change(self.store, None, Profile(document.parse_document(self.name, source, text), home=home))
-        with writing.lock_folders([home.root]):
+        with lock_folders([home.root]):
             if os.path.lexists(path):
                 what, hint = f"{source} exists already", "choose another name, or change it with set"
                 raise NpuprofError([Finding("NP923", what, "Nothing is overwritten.", hint)])

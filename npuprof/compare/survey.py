@@ -84,14 +84,19 @@ class WorkTree:
 
     def is_same_blob(self, name: str, oid: str) -> bool:
         """Return whether a file is what git has under an id, line endings aside."""
-        import hashlib
-
-        make = hashlib.sha256 if len(oid) == 64 else hashlib.sha1
         text = self.read_profile_text(name)
         for content in (text, text.replace(b"\r\n", b"\n")) if b"\r\n" in text else (text,):
-            if make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == oid:
+            if compute_blob_id(content, len(oid)) == oid:
                 return not os.path.islink(self.store.profile_path(name))
         return False
+
+
+def compute_blob_id(content: bytes, length: int) -> str:
+    """Return the id that git gives to the content of a file; its length tells the hash that a repository uses."""
+    import hashlib
+
+    make = hashlib.sha256 if length == 64 else hashlib.sha1
+    return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:

@@ -12,6 +12,7 @@ from npuprof.edit.statements import split_lines
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
 from npuprof.report.writing import Wanted
 from npuprof.store import spec
 
@@ -70,7 +71,7 @@ def open_for_edit(name: str, store_: str | None) -> Iterator[PresetFile]:
     Raises NpuprofError for what is no single file that can be written.
     """
     found, folder = _find_file(name, store_)
-    with writing.lock_folders([folder, os.path.dirname(os.path.realpath(found.path))] if found.path != "-" else []):
+    with lock_folders([folder, os.path.dirname(os.path.realpath(found.path))] if found.path != "-" else []):
         if found.path != "-":
             raw = output.read_file_content(found.path)
             known = found.profile

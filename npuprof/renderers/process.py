@@ -80,7 +80,8 @@ def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]
 
 def write_sidecars(config: Config, folder: str) -> None:
     """Write the sidecar files of a config into a folder. Raises NpuprofError."""
-    from npuprof.report.output import make_folder, write_files_atomically
+    from npuprof.report.output import make_folder
+    from npuprof.report.writing import write_files_atomically
 
     files = dict(collect_sidecars(config).values())
     if files:

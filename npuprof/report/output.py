@@ -1,11 +1,11 @@
-"""The edge: files in; answers to standard output or, all or nothing, to files; talk to standard error."""
+"""The edge: files in, answers to standard output, talk to standard error. ``writing`` is for files."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from npuprof.model import Finding, NpuprofError, Record
 
@@ -113,14 +113,8 @@ def describe_os_error(error: Exception, path: str = "") -> str:
     return str(getattr(error, "strerror", None) or error).lower()
 
 
-def write_answer(pieces: Iterable[bytes], path: str | None = None) -> None:
-    """Write an answer to standard output, piece by piece as it comes, or to a file that appears whole or not at all.
-
-    Raises NpuprofError when it cannot be written.
-    """
-    if path is not None and path != "-":
-        write_files_atomically({path: b"".join(pieces)})
-        return
+def write_answer(pieces: Iterable[bytes]) -> None:
+    """Write an answer to standard output, piece by piece as it comes. Raises NpuprofError when it cannot be written."""
     sys.stdout.flush()
     for piece in pieces:
         try:
@@ -159,16 +153,6 @@ def tell_remark(text: str) -> None:
     from npuprof.report import escape_controls
 
     write_to_stderr(f"npuprof: {(chr(10) + '  ').join(map(escape_controls, text.split(chr(10) + '  ')))}")
-
-
-def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
-    """Write files so that a reader sees each old or new, never half, and an error leaves all as they were.
-
-    A device or a pipe is written to. Raises NpuprofError.
-    """
-    from npuprof.report.writing import Wanted, write_wanted_files
-
-    write_wanted_files([Wanted(path, text if isinstance(text, bytes) else text.encode()) for path, text in files.items()])
 
 
 def is_stream(path: str) -> bool:

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output
-
-try:
-    import fcntl
-except ImportError:  # no locks there: what is written is still compared with what was read
-    fcntl = None  # type: ignore[assignment]
+from npuprof.report.locks import MOST_LOCKS, hold_file, lock_folders, name_under_way
 
 #: Stands for whatever a file holds.
 ANYTHING = b"\0whatever it holds"
-#: A file under way, and what it replaces: short, so that any name that fits the folder has room for them.
-_UNDER_WAY = re.compile(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
-#: More folders than this are not locked by one run, so that files can still be opened; all are compared.
-_MOST_LOCKS = 200
-
-_held: set[tuple[int, int]] = set()
 
 
 class Wanted(Record):
@@ -50,7 +39,13 @@ class _Prepared(Record):
 
 def read_known_file(path: str) -> bytes | None:
     """Return what a file holds, None where there is none. Raises NpuprofError where it cannot be read."""
-    return output.read_file_content(path) if os.path.lexists(os.path.realpath(path)) else None
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        pass  # told by who reads it
+    return output.read_file_content(path)
 
 
 def write_wanted_files(files: Sequence[Wanted]) -> None:
@@ -64,6 +59,11 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
     targets = {one.path: find_target(one.path, one.below) for one in plain}
     with lock_folders(os.path.dirname(target) for target in targets.values()):
         _replace_files([(one, targets[one.path]) for one in plain], streams)
+
+
+def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
+    """Write files as ``write_wanted_files`` does, over whatever is there; a device or a pipe is written to. Raises NpuprofError."""
+    write_wanted_files([Wanted(path, text if isinstance(text, bytes) else text.encode()) for path, text in files.items()])
 
 
 def find_target(path: str, below: str = "") -> str:
@@ -83,72 +83,6 @@ def make_folder_below(path: str, below: str) -> list[str]:
     if os.path.realpath(path) != os.path.realpath(below):
         find_target(path, below)
     return output.make_folder(path)
-
-
-@contextmanager
-def lock_folders(folders: Iterable[str]) -> Iterator[None]:
-    """Let one npuprof at a time change the files of some folders, and take away what killed ones have left there.
-
-    The system frees the lock of a process that dies. A folder that is locked already stays so. Raises nothing: where
-    there are no locks, what is written is still compared with what was read.
-    """
-    locks: list[tuple[int, tuple[int, int]]] = []
-    try:
-        for folder in sorted({os.path.realpath(folder or ".") for folder in folders})[:_MOST_LOCKS]:
-            lock = _lock_folder(folder)
-            if lock is not None:
-                locks.append(lock)
-                _remove_leftovers(folder)
-        yield
-    finally:
-        for handle, key in locks:
-            _held.discard(key)
-            os.close(handle)
-
-
-def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
-    """Return the handle of a folder now locked and what identifies it; None where it cannot be, or is already."""
-    if fcntl is None:
-        return None
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return None
-    found = os.fstat(handle)
-    key = (found.st_dev, found.st_ino)
-    try:
-        if key not in _held:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            _held.add(key)
-            return handle, key
-    except OSError:  # a file system without locks
-        pass
-    except BaseException:
-        os.close(handle)
-        raise
-    os.close(handle)
-    return None
-
-
-def _remove_leftovers(folder: str) -> None:
-    """Remove the files that killed runs had under way in a folder that is locked; one that somebody holds stays."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in list(entries):
-            if _UNDER_WAY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):
-                    handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-                    try:
-                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        os.unlink(entry.path)
-                    finally:
-                        os.close(handle)
-
-
-def _hold_file(handle: int) -> None:
-    """Mark a file as one of a living process."""
-    if fcntl is not None:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
@@ -235,12 +169,12 @@ def _write_beside(wanted: Wanted, target: str, handles: list[int]) -> _Prepared:
         old: os.stat_result | None = os.stat(target)
     except FileNotFoundError:
         old = None
-    temporary = os.path.join(os.path.dirname(target), f".npuprof-{os.urandom(8).hex()}.new")
+    temporary = name_under_way(os.path.dirname(target))
     # A new file gets what the user's umask leaves of it; one that replaces another is closed to others until it has its mode.
     handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666 if old is None else 0o600)
     handles.append(handle)
     try:
-        _hold_file(handle)
+        hold_file(handle)
         with open(handle, "wb", closefd=False) as file:
             file.write(wanted.content)
             file.flush()
@@ -252,7 +186,7 @@ def _write_beside(wanted: Wanted, target: str, handles: list[int]) -> _Prepared:
     except BaseException:
         os.unlink(temporary)
         raise
-    if len(handles) > _MOST_LOCKS:
+    if len(handles) > MOST_LOCKS:
         os.close(handles.pop())
     return _Prepared(wanted, target, temporary, old is not None, old.st_nlink if old else 1)
 
@@ -302,7 +236,7 @@ def _back_up_file(one: _Prepared, handles: list[int]) -> str | None:
         shutil.copy2(one.target, name)
     with suppress(OSError):
         handles.append(os.open(name, os.O_RDONLY))
-        _hold_file(handles[-1])
+        hold_file(handles[-1])
     return name
 
 

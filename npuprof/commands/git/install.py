@@ -16,7 +16,7 @@ from npuprof.commands.git.configuration import (
 )  # fmt: skip
 from npuprof.commands.parameters import EVERYWHERE, STORE
 from npuprof.commands.verb import Verb
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
 
 
@@ -46,7 +46,7 @@ class Install(Verb):
             end = "\r\n" if "\r\n" in old else "\n"
             gap = "" if not old or old.endswith("\n") else end
             output.make_folder(os.path.dirname(path))
-            output.write_files_atomically({path: f"{old}{gap}{NOTE}{end}{line}{end}".encode(errors="surrogateescape")})
+            writing.write_files_atomically({path: f"{old}{gap}{NOTE}{end}{line}{end}".encode(errors="surrogateescape")})
             done.append(path)
         place = "all repositories of this user" if self.everywhere else git.folder
         remarks = [f"{'set up for' if done else 'already set up for'} {place}" + "".join(f"\n  {name}" for name in done)]

@@ -15,7 +15,7 @@ from npuprof.edit.merge import Clash, find_setting_key, merge_ordered_lists
 from npuprof.edit.mergetext import Merged, keep_agreed_values, merge_texts, split_conflicts
 from npuprof.edit.paths import MISSING, is_same_document
 from npuprof.model import Finding, NpuprofError, Origin, Path
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -50,10 +50,10 @@ class MergeDriver(Verb):
             reason = error.findings[0].message if isinstance(error, NpuprofError) else str(error) or type(error).__name__
             code, text = _merge_as_text(self.ours, self.base, self.theirs, size)
             if text is not None:
-                output.write_files_atomically({self.ours: text})
+                writing.write_files_atomically({self.ours: text})
             return Answer(None, (f"{self.path} is merged as text: {reason}",), 1 if code else 0)
         bom = _BOM if output.read_file_content(self.ours).startswith(_BOM) else b""
-        output.write_files_atomically({self.ours: bom + result.text.encode()})
+        writing.write_files_atomically({self.ours: bom + result.text.encode()})
         remarks = tuple(f"{self.path}: {_describe_clash(clash)}" for clash in result.merge.clashes)
         return Answer(None, remarks, 1 if result.merge.clashes else 0)
 

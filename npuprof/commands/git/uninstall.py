@@ -16,7 +16,7 @@ from npuprof.commands.git.configuration import (
 )  # fmt: skip
 from npuprof.commands.parameters import EVERYWHERE, STORE
 from npuprof.commands.verb import Verb
-from npuprof.report import output
+from npuprof.report import writing
 from npuprof.report.answer import Answer
 
 
@@ -41,7 +41,7 @@ class Uninstall(Verb):
         kept = _drop_attributes(lines, pattern)
         if kept != lines:
             if kept:
-                output.write_files_atomically({path: "".join(kept).encode(errors="surrogateescape")})
+                writing.write_files_atomically({path: "".join(kept).encode(errors="surrogateescape")})
             else:
                 os.unlink(path)
             done.append(path)
