@@ -11,13 +11,14 @@ from npuprof.commands.git.configuration import (
     list_settings,
     name_scope,
     open_git,
-    read_attributes,
     read_setting,
 )  # fmt: skip
 from npuprof.commands.parameters import EVERYWHERE, STORE
 from npuprof.commands.verb import Verb
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
 
 
 class Install(Verb):
@@ -40,19 +41,28 @@ class Install(Verb):
             if read_setting(git, scope, name) != value:
                 git.run_command("config", scope, name, value)
                 done.append(name)
-        old = read_attributes(path)
-        line = f"{pattern} {USE}"
-        if line not in old.replace("\r", "").split("\n"):
-            end = "\r\n" if "\r\n" in old else "\n"
-            gap = "" if not old or old.endswith("\n") else end
-            output.make_folder(os.path.dirname(path))
-            writing.write_files_atomically({path: f"{old}{gap}{NOTE}{end}{line}{end}".encode(errors="surrogateescape")})
+        if _add_attributes(path, f"{pattern} {USE}", "" if self.everywhere else git.folder):
             done.append(path)
         place = "all repositories of this user" if self.everywhere else git.folder
         remarks = [f"{'set up for' if done else 'already set up for'} {place}" + "".join(f"\n  {name}" for name in done)]
         if not self.everywhere and path in done:
             remarks.append("commit .gitattributes; everybody who runs 'npuprof git install' then has the drivers")
         return Answer(None, tuple(remarks))
+
+
+def _add_attributes(path: str, line: str, below: str) -> bool:
+    """Add a line to a file of attributes, and return whether it was not there yet. Raises NpuprofError."""
+    output.make_folder(os.path.dirname(path))
+    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+        known = writing.read_known_file(path)
+        old = (known or b"").decode(errors="surrogateescape")
+        if line in old.replace("\r", "").split("\n"):
+            return False
+        end = "\r\n" if "\r\n" in old else "\n"
+        gap = "" if not old or old.endswith("\n") else end
+        text = f"{old}{gap}{NOTE}{end}{line}{end}"
+        writing.write_wanted_files([Wanted(path, text.encode(errors="surrogateescape"), known, below)])
+    return True
 
 
 VERB = Install
