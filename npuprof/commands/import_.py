@@ -197,20 +197,21 @@ def _build_fields(read_files: list[ImportedFile], made: list[Draft], problems: l
 def _format_text(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding], coloured: bool) -> str:
     lines: list[str] = []
     for draft in made:
-        lines.append(report.paint_text(f"{draft.file}: {draft.name}", "1", coloured))
+        lines.append(report.paint_text(report.escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
         for key, one in draft.origins.items():
-            lines.append(f"  {one.line}: {key} = {keys.format_short_value(draft.settings[key])}")
+            lines.append(f"  {one.line}: {report.escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
         for note in draft.notes:
             one = note.found
             value = f" = {keys.format_short_value(one.value)}" if not one.reason and one.value is not None else ""
-            lines.append(f"  {one.line}: {report.paint_text('left out', '33', coloured)} {one.key or 'a computed key'}{value}: {note.why}")
+            said = report.escape_controls(f"{one.key or 'a computed key'}{value}: {note.why}")
+            lines.append(f"  {one.line}: {report.paint_text('left out', '33', coloured)} {said}")
             if note.hint:
-                lines.append(f"      try: {note.hint}")
+                lines.append(f"      try: {report.escape_controls(note.hint)}")
     commented = sum(one.commented for imported in read_files for one in imported.found)
     if commented:
         lines.append(f"{report.format_count(commented, 'setting')} commented out")
-    lines.extend(map(str, problems))
-    return "".join(f"{report.escape_controls(line)}\n" if not coloured else f"{line}\n" for line in lines)
+    lines += [report.escape_controls(str(problem)) for problem in problems]
+    return "".join(f"{line}\n" for line in lines)
 
 
 VERB = Import

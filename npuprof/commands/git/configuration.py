@@ -7,7 +7,6 @@ import sys
 
 from npuprof import store
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.output import describe_os_error, read_plain_file
 from npuprof.store.git import Git
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
@@ -94,14 +93,3 @@ def name_sample_preset(git: Git, store_: str | None) -> str:
     """Return the path of a preset as the store may hold one, to ask git for its attributes."""
     below = _find_store_path(git, store_)
     return f"{'' if below == '.' else below + '/'}preset.toml"
-
-
-def read_attributes(path: str) -> str:
-    """Return a file of attributes; empty where there is none. Raises NpuprofError where it cannot be read."""
-    try:
-        return read_plain_file(path).decode(errors="surrogateescape")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        what = f"cannot read {path}: {describe_os_error(error, path)}"
-        raise NpuprofError([Finding("NP003", what, "", "check the path and its permissions")]) from None
