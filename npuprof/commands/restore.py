@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from io import StringIO
 
+from npuprof import report
 from npuprof.commands.parameters import CANN, OUTPUT, PRODUCT, STORE
 from npuprof.commands.verb import Verb, argument, flag
 from npuprof.compare import plain, survey
@@ -66,7 +68,7 @@ class Restore(Verb):
                 writing.write_wanted_files([Wanted(target, raw, known, below)])
             notes.append(f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else ""))
         self.output = None  # it is written, or it is the answer
-        text = raw.decode(errors="replace") if printed else None
+        text = _show_text(raw, target == "-") if printed else None
         return _describe_effect(now, after)._replace(forms=text, notes=tuple(notes))
 
     def _read_replaced(self, workspace: Workspace, name: str, target: str, new: bytes) -> bytes | None:
@@ -94,6 +96,11 @@ class Restore(Verb):
         if any(member.overrides for member in config.lineage) and not (self.cann or self.product):
             notes.append("overrides for single products or releases are not in a flat preset; --cann and --product pick them")
         return format_flat_preset(config).encode(), notes
+
+
+def _show_text(raw: bytes, exactly: bool) -> bytes | str:
+    """Return a file to hand on, or to look at."""
+    return raw if exactly else "".join(map(report.escape_file_line, StringIO(raw.decode(errors="replace"), newline="\n")))
 
 
 def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer:

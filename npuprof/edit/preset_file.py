@@ -142,13 +142,6 @@ def _find_faults(store_: str | None, profile: Profile) -> list[Finding]:
         return list(error.findings)
 
 
-def escape_file_line(line: str) -> str:
-    """Return a line of a file to be read: still a line of a patch, its tabs and its end as they are, unless it hides something."""
-    text = line.removesuffix("\n").removesuffix("\r")
-    end = line[len(text) :] if line.endswith("\n") else "\n"
-    return "\t".join(map(report.escape_controls, text.split("\t"))) + end
-
-
 def format_difference(source: str, old: str | None, new: str) -> str:
     """Return a change as a unified diff to be read, empty if there is none; ``old`` is None for a new file."""
     from difflib import unified_diff
@@ -156,7 +149,7 @@ def format_difference(source: str, old: str | None, new: str) -> str:
     names = ("/dev/null" if old is None else f"a/{source}", f"b/{source}")
     shown: list[str] = []
     for line in unified_diff(split_lines(old or ""), split_lines(new), *names):
-        shown.append(escape_file_line(line))
+        shown.append(report.escape_file_line(line))
         if not line.endswith("\n"):
             shown.append("\\ No newline at end of file\n")
     return "".join(shown)

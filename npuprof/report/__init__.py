@@ -87,6 +87,24 @@ def escape_lines(text: str) -> str:
     return "\n".join(map(escape_controls, text.split("\n")))
 
 
+def escape_file_line(line: str) -> str:
+    """Return a line of a file to be read: still a line of a patch, its tabs and its end as they are, unless it hides something."""
+    text = line.removesuffix("\n").removesuffix("\r")
+    end = line[len(text) :] if line.endswith("\n") else "\n"
+    return "\t".join(map(escape_controls, text.split("\t"))) + end
+
+
+def escape_terminal_text(text: str, coloured: bool) -> str:
+    """Return an answer as a terminal may have it: of a text that is ``coloured``, the colours stay."""
+    if not coloured:
+        lines = text.split("\n")
+        return "\n".join(escape_file_line(line).removesuffix("\n") for line in lines)
+    import re
+
+    parts = re.split(r"(\033\[[0-9;]*m)", text)
+    return "".join(part if place % 2 else escape_terminal_text(part, False) for place, part in enumerate(parts))
+
+
 def _escape_character(char: str) -> str:
     code = ord(char)
     short = {"\n": "\\n", "\r": "\\r"}.get(char)

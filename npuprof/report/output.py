@@ -127,7 +127,20 @@ def write_answer(pieces: Iterable[bytes]) -> None:
 
 
 def encode_pieces(text: Text, path: str | None, coloured: bool) -> Iterator[bytes]:
-    """Yield the pieces of an answer as they are written: UTF-8, line endings as they are; tables are laid out on a terminal."""
+    """Yield the pieces of an answer as they are written: UTF-8, line endings as they are.
+
+    On a terminal tables are laid out, and what would not be seen there is shown: a file or a pipe gets every byte.
+    """
+    if path is None and sys.stdout.isatty():
+        from npuprof.report import escape_terminal_text
+
+        for piece in _encode_text(text, True, coloured):
+            yield escape_terminal_text(piece.decode(errors="surrogateescape"), coloured).encode()
+    else:
+        yield from _encode_text(text, False, coloured)
+
+
+def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[bytes]:
     if isinstance(text, (str, bytes)):
         yield text.encode() if isinstance(text, str) else text
     elif isinstance(text, dict):
@@ -135,7 +148,6 @@ def encode_pieces(text: Text, path: str | None, coloured: bool) -> Iterator[byte
 
         yield format_json_answer(text).encode()
     elif isinstance(text, Record):  # a table; its module is loaded where one is made
-        on_terminal = path is None and sys.stdout.isatty()
         yield (text.format_terminal(coloured) if on_terminal else text.format_plain(coloured)).encode()
     else:
         for piece in text:

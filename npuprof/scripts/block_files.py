@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from npuprof import report
-from npuprof.edit.preset_file import escape_file_line
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.placing import plan_sidecars
 from npuprof.renderers.stamp import read_listed_sidecars
@@ -96,4 +95,4 @@ def _format_difference(path: str, before: bytes, after: bytes) -> str:
     def split(data: bytes) -> list[str]:
         return [f"{line}\n" for line in data.decode(errors="replace").replace("\r\n", "\n").split("\n")]
 
-    return "".join(map(escape_file_line, difflib.unified_diff(split(before), split(after), path, path, n=2)))
+    return "".join(map(report.escape_file_line, difflib.unified_diff(split(before), split(after), path, path, n=2)))
