@@ -44,7 +44,7 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
     marked = blocks.find_blocks(file, data)
     found = [block for block in marked if block.spec == asked.spec or _is_waiting(block)]
     if asked.line is None and found:
-        given |= {"target": asked.target} if asked.target else {}
+        given |= {"target": asked.target} if asked.target else {} if found[0].facts else _choose_first_facts(file, data)
         given |= _choose_shell(file, data, found[0].facts | given)
         changes = [injector.refresh_block(block, given, asked.spec) for block in found]
         return write_blocks({file: FileBlocks(data, data, changes)}, how, asked.spec)
