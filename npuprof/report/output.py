@@ -110,7 +110,8 @@ def describe_os_error(error: Exception, path: str = "") -> str:
             return f"{above} is a file, not a folder"
         further = os.path.dirname(above)
         above = further if further != above else ""
-    return str(getattr(error, "strerror", None) or error).lower()
+    said = str(getattr(error, "strerror", None) or error)
+    return said[:1].lower() + said[1:]
 
 
 def write_answer(pieces: Iterable[bytes]) -> None:
