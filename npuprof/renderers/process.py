@@ -80,10 +80,10 @@ def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]
 
 def write_sidecars(config: Config, folder: str) -> None:
     """Write the sidecar files of a config into a folder. Raises NpuprofError."""
-    from npuprof.report.output import make_folder
-    from npuprof.report.writing import write_files_atomically
-
     files = dict(collect_sidecars(config).values())
     if files:
+        from npuprof.report.output import make_folder
+        from npuprof.report.writing import write_files_atomically
+
         make_folder(folder)
         write_files_atomically({os.path.join(folder, name): text for name, text in files.items()})
