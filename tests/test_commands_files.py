@@ -127,7 +127,7 @@ def test_two_blocks_that_need_different_files_of_one_name_are_told(run: Run, her
     Path("profiles/b.toml").write_text(OTHER)
     Path("t.py").write_text("config = 1\n# >>> npuprof a >>>\n# <<< npuprof <<<\n# >>> npuprof b >>>\n# <<< npuprof <<<\n")
     said = run("inject", "t.py", "--all")
-    assert (said.code, "NP932" in said.err) == (2, True)
+    assert (said.code, "NP942" in said.err) == (2, True)
     assert not Path("ops_info.json").exists()
 
 
@@ -144,7 +144,7 @@ def test_restore_keeps_edits_that_no_commit_holds(run: Run, repo: Repo) -> None:
     subprocess.run(["git", "add", "."], check=True)
     for words in (("leaf@HEAD~1",), ("leaf@HEAD",), ("leaf@HEAD~1", "--resolved")):
         said = run("restore", *words)
-        assert (said.code, "NP933" in said.err) == (2, True)
+        assert (said.code, "NP943" in said.err) == (2, True)
         assert "204" in path.read_text()
     assert run("restore", "leaf@HEAD~1", "--force").code == 0
     assert run("restore", "leaf@HEAD").code == 0  # what is there is in a commit

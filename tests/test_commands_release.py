@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -104,6 +106,29 @@ def test_commit_can_be_tried_limited_named_and_empty(repo: Repo, run) -> None:
     assert run("commit", "leaf", "-m", "Say more\nEvil: trailer").code == 0
     assert repo.git("show", "--name-only", "--format=").split() == ["profiles/leaf.toml"]
     assert run("commit", "nope").code == 2
+
+
+@pytest.mark.slow
+def test_commits_at_one_time_wait_for_one_another(repo: Repo) -> None:
+    names = [f"preset{number}" for number in range(8)]
+    repo.commit(dict.fromkeys(names, BASE.format(1, "fp16")))
+    repo.write(dict.fromkeys(names, BASE.format(2, "fp16")))
+    environ = {**os.environ, **ENVIRONMENT}
+    words = [sys.executable, "-m", "npuprof", "commit"]
+    started = [subprocess.Popen([*words, name], cwd=repo.folder, env=environ, stdout=-1, stderr=-1) for name in names]
+    ended = [(process.communicate()[1], process.returncode) for process in started]
+    assert [code for _, code in ended] == [0] * len(names), ended
+    assert repo.git("status", "--porcelain") == ""
+
+
+def test_a_lock_that_stays_is_named(repo: Repo, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "_WAITS", (0.01,))
+    (repo.folder / ".git/index.lock").write_text("")
+    repo.write({"base": BASE.format(2, "fp16"), "new": BASE.format(2, "fp16")})
+    done = run("commit")
+    assert done.code == 2
+    assert "index.lock" in done.err
+    assert "remove it" in done.err
 
 
 def test_the_first_commit_of_a_repository_can_be_made(tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:

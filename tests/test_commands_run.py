@@ -118,7 +118,7 @@ def test_path_of_the_preset_finds_the_command(start: Run, tmp_path: Path) -> Non
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho hello\n")
     program.chmod(0o755)
-    done = start(f'[env]\nPATH = "{tmp_path}/tools:{os.environ["PATH"]}"\n', "hello", flags=("--no-check",))
+    done = start(f'[env]\nPATH = "{tmp_path}/tools:{os.environ["PATH"]}"\n', "hello", flags=("--no-check", "--trust"))
     assert done.stdout == b"hello\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, TRUST
 from npuprof.commands.resolving import resolve_checked
 from npuprof.commands.verb import Verb, flag, option
 from npuprof.model import Finding, NpuprofError
@@ -44,6 +44,7 @@ class Env(Verb):
     set_: list[str] = SETS
     unset: list[str] = []  # the flag of that name undoes the export here
     no_check: bool = NO_CHECK
+    trust: bool = TRUST
     undo: bool = flag("--unset", text="Print what undoes the export.")
     diff: bool = flag("--diff", text="Print what would change in the current environment.")
 
@@ -51,13 +52,13 @@ class Env(Verb):
         """Return assignments for the shell's eval, the file, or what would change. Raises NpuprofError."""
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()
-        config = resolve_checked(self, "env", self.no_check)
+        config = resolve_checked(self, "env", self.no_check, untold=("NP605",))  # refused below, or trusted
         if self.diff:
             return _compare_environment(config, self.file_format)
         if self.file_format is not None:
-            return _write_file_format(config, self.file_format)
+            return _write_file_format(config, self.file_format, self.trust)
         shell = shells.SHELLS[self.shell or "bash"]
-        found, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config))
+        found, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), self.trust)
         if self.undo:
             return Answer(shells.format_clear_lines(shell, list(found)))
         _refuse_values(config, ((name, shell.refuses(text)) for name, text in found.items()))
@@ -81,13 +82,14 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
         raise NpuprofError(problems)
 
 
-def _write_file_format(config: Config, name: str) -> Answer:
+def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     from npuprof.renderers import files
     from npuprof.renderers.common import collect_sidecars
 
     kind: Format = files.FORMATS[name]
     folder = sidecar_cache_folder(config)
-    found, notes = collect_env_variables(config, None if kind.shared else build_fact_finder(os.environ), kind.folder or folder)
+    tell = None if kind.shared else build_fact_finder(os.environ)
+    found, notes = collect_env_variables(config, tell, kind.folder or folder, trusting)
     _refuse_values(config, ((variable, kind.refuses(variable, text)) for variable, text in found.items()))
     beside = dict(collect_sidecars(config).values())
     text = kind.write(config, found, beside)
@@ -112,7 +114,7 @@ def _compare_environment(config: Config, file_format: str | None) -> Answer:
     def show_value(text: str) -> str:
         return escape_controls(quote_basic_string(text.encode("utf-8", "backslashreplace").decode()))
 
-    found, _ = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config))
+    found, _ = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting=True)  # only shown
     changes = compare_environment(found, dict(os.environ))
     if file_format == "json":
         words = {"+": "added", "~": "changed", "-": "left over"}

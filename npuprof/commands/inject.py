@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.parameters import CANN, PRODUCT, STORE
+from npuprof.commands.parameters import CANN, PRODUCT, STORE, TRUST
 from npuprof.commands.verb import Verb, argument, flag, number, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -26,6 +26,7 @@ class Inject(Verb):
     cann: str | None = CANN
     product: str | None = PRODUCT
     store: str | None = STORE
+    trust: bool = TRUST
 
     def run(self) -> Answer:
         """Write or refresh blocks. Exit 1 with ``check`` where one is not up to date, 0 otherwise. Raises NpuprofError."""
@@ -34,7 +35,7 @@ class Inject(Verb):
         from npuprof.scripts.files import find_script_files
         from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
 
-        injector = Injector(self.store)
+        injector = Injector(self.store, trusting=self.check or self.trust)
         if self.spec is None or self.everywhere:
             self._refuse_unclear()
             problems: list[Finding] = []

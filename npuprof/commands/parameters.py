@@ -18,6 +18,7 @@ PRODUCT = option("--product", metavar="PRODUCT", text="The product, or a soc_ver
 MIXINS = many("--with", metavar="SPEC", text="Lay another preset over it; may be repeated.")
 SETS = many("--set", metavar="KEY=VALUE", text="Set a value, after everything else; may be repeated.")
 UNSETS = many("--unset", metavar="KEY", text="Remove a key, after everything else; may be repeated.")
+TRUST = flag("--trust", text="Let [env] set what decides what is executed, this once.")
 NO_CHECK = flag("--no-check", text="Skip the checks.")
 
 OUTPUT = option("--output", "-o", metavar="FILE", text="Write to this file, whole or not at all.")

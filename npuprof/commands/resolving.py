@@ -32,15 +32,18 @@ def resolve_asked(asked: ResolvingVerb, target: str | None = None) -> Config:
     return workspace.resolve_spec(asked.spec, asked.mixin, spec.parse_assignments(asked.set_, asked.unset))
 
 
-def resolve_checked(asked: ResolvingVerb, target: str, no_check: bool) -> Config:
-    """Return the preset that a verb was asked for; its warnings are told. Raises NpuprofError for errors and abstract ones."""
+def resolve_checked(asked: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = ()) -> Config:
+    """Return the preset that a verb was asked for; its warnings are told, but for the codes ``untold``.
+
+    Raises NpuprofError for errors and abstract ones.
+    """
     config = resolve_asked(asked, target)
     if not no_check:
-        _refuse_errors(config)
+        _refuse_errors(config, untold)
     return config
 
 
-def _refuse_errors(config: Config) -> None:
+def _refuse_errors(config: Config, untold: Sequence[str]) -> None:
     from npuprof.checks import check_config, fold_findings
 
     findings = fold_findings(check_config(config, notes=False, everywhere=False))
@@ -52,7 +55,7 @@ def _refuse_errors(config: Config) -> None:
         findings.insert(0, Finding("NP107", what, why, hint, origin, "profile.abstract", (config.name,)))
     if any(finding.severity == "error" for finding in findings):
         raise NpuprofError(findings)
-    tell_findings(findings)
+    tell_findings([finding for finding in findings if finding.code not in untold])
 
 
 def tell_findings(findings: Sequence[Finding]) -> None:

@@ -83,14 +83,14 @@ class Restore(Verb):
             shown = os.path.relpath(target)
             what, why = f"{shown} has edits that no commit holds", "They would be lost; nothing was written."
             hint = "commit them first (npuprof commit), or discard them with --force"
-            raise NpuprofError([Finding("NP933", what, why, hint, where=Place(shown))])
+            raise NpuprofError([Finding("NP943", what, why, hint, where=Place(shown))])
         return found
 
     def _recover_text(self, workspace: Workspace, then: Revision, name: str) -> tuple[bytes, list[str]]:
         """Return the text to write, and what there is to say of it."""
         profile = then.profile(name)
         if not self.resolved:
-            return _read_checked_out(then.repository, then.commit, name, then.read_profile_text(name)), []
+            return _read_checked_out(then.repository, then.commit, name, then.read_profile_text(name))
         config = workspace.resolver.resolve_profile(profile)
         notes = []
         if any(member.overrides for member in config.lineage) and not (self.cann or self.product):
@@ -124,12 +124,15 @@ def format_flat_preset(config: Config) -> str:
     return text
 
 
-def _read_checked_out(repository: revisions.Repository, commit: str, name: str, raw: bytes) -> bytes:
-    """Return a file as git would check it out: with the line endings of this work tree."""
+def _read_checked_out(repository: revisions.Repository, commit: str, name: str, raw: bytes) -> tuple[bytes, list[str]]:
+    """Return a file as git would check it out, with the line endings of this work tree, and what was not done to it."""
     if repository.list_profile_files(commit)[name].is_link:
-        return raw
-    result = repository.git.try_command("cat-file", "--filters", f"{commit}:{repository.source_path(name)}")
-    return raw if result.code else result.output
+        return raw, []
+    path = repository.source_path(name)
+    asked = repository.find_filter(path)
+    notes = [f"{path} has the filter {asked!r}, a program, which was not run: git checkout does"] if asked else []
+    found = repository.read_checked_out(commit, path)
+    return raw if found is None else found, notes
 
 
 def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
@@ -137,7 +140,7 @@ def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     home = workspace.store
     repository = revisions.find_repository(home)
     head = revisions.load_revision(home, repository.resolve_commit("HEAD"))
-    if name in head.files and _read_checked_out(repository, head.commit, name, head.read_profile_text(name)) == raw:
+    if name in head.files and _read_checked_out(repository, head.commit, name, head.read_profile_text(name))[0] == raw:
         return True
     for content in {raw, raw.replace(b"\r\n", b"\n")}:
         oid = compute_blob_id(content, len(head.commit))

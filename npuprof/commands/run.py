@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, UNSETS
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, TRUST, UNSETS
 from npuprof.commands.resolving import resolve_checked
 from npuprof.commands.verb import Verb, arguments
 from npuprof.model import Finding, NpuprofError
@@ -36,6 +36,7 @@ class Run(Verb):
     set_: list[str] = SETS
     unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
+    trust: bool = TRUST
 
     def run(self) -> Answer:
         """Replace this process by the command; signals and the exit code are its own.
@@ -46,9 +47,9 @@ class Run(Verb):
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
-        config = resolve_checked(self, "env", self.no_check)
+        config = resolve_checked(self, "env", self.no_check, untold=("NP605",))  # refused below, or trusted
         folder = sidecar_cache_folder(config)
-        found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder)
+        found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)
         write_sidecars(config, folder)
         for note in notes:
             output.tell_remark(note)

@@ -141,7 +141,7 @@ class _BlameWalk:
     def _load_blob_data(self, oid: str) -> TomlTable | None:
         """Return what a file holds, by its id; None where it cannot be read."""
         if oid not in self._read:
-            raw = self._repository.read_blobs([oid]).get(oid, b"")
+            raw = self._repository.git.read_contents([oid])[oid]
             try:
                 self._read[oid] = document.parse_document("", "", raw).data
             except NpuprofError:

@@ -79,10 +79,12 @@ class SnapshotWalk:
         return batch.commits
 
     def load_text(self, oid: str) -> bytes:
-        """Return the text of a file by its id."""
+        """Return the text of a file by its id. Raises NpuprofError where the repository lacks it."""
         if oid not in self._texts:
             self._texts.update(self.repository.read_blobs([oid]))
-        return self._texts.get(oid, b"")
+            if oid not in self._texts:
+                raise NpuprofError([self.repository.git.explain_absence([oid])])
+        return self._texts[oid]
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return one profile as it was at the commit that is looked at. Raises NpuprofError."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.store import is_profile_name
-from npuprof.store.git import build_git_environment, build_refusal_finding
+from npuprof.store.git import build_git_environment, build_refusal_finding, list_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     import git
 
     from npuprof.store.repository import Repository
+
+
+#: What git says while another one works in the repository, and for how many seconds to wait before each new try.
+_LOCKED = (".lock': File exists", "cannot lock ref", "Unable to create '")
+_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0)
 
 
 class ChangedPaths(NamedTuple):
@@ -29,7 +34,8 @@ class ChangedPaths(NamedTuple):
 
 def list_changed_paths(repository: Repository) -> ChangedPaths:
     """Return which of the store's profile files differ from the last commit."""
-    listed = repository.git.run_command("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", ".")
+    words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
+    listed = repository.git.run_command(*words, "--", repository.pathspec)
     changed: list[str] = []
     untracked: list[str] = []
     for record in os.fsdecode(listed).split("\0"):
@@ -59,7 +65,9 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
             _run_git_command(repository, commands.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
         except NpuprofError:
             if untracked:
-                commands.rm("--cached", "--quiet", "--force", f"--pathspec-from-file={new}", "--pathspec-file-nul")
+                back = ("--cached", "--quiet", "--force", "--ignore-unmatch", f"--pathspec-from-file={new}", "--pathspec-file-nul")
+                with suppress(NpuprofError):  # the reason of the first failure is the one to tell
+                    _run_git_command(repository, commands.rm, *back)
             raise
     return repository.resolve_commit("HEAD")
 
@@ -77,24 +85,49 @@ def create_tag(repository: Repository, name: str, target: str, message: str) -> 
 
 
 def _open_git_commands(repository: Repository) -> git.Git:
+    """Return git in the top of the repository, as its user would start it there: its hooks, filters and signer run.
+
+    It discovers the repository itself; GitPython's own search would take a store that looks like a repository for one.
+    """
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     import git
 
-    opened = git.Repo(repository.folder, search_parent_directories=True)
-    ours = build_git_environment(repository.folder)
-    opened.git.update_environment(**{**ours, "GIT_LITERAL_PATHSPECS": "1"})
-    return opened.git
+    commands = git.Git(repository.top)
+    commands.set_persistent_git_options(c=list_settings())
+    commands.update_environment(GIT_TERMINAL_PROMPT="0", GIT_LITERAL_PATHSPECS="1")
+    return commands
+
+
+@contextmanager
+def _take_environment(wanted: dict[str, str]) -> Iterator[None]:
+    """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
+    kept = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
 
 
 def _run_git_command(repository: Repository, command: Callable[..., object], *words: str) -> None:
+    """Run a command; wait for a moment while another git holds a lock. Raises NpuprofError with git's reason."""
+    import time
+
     import git
 
-    try:
-        command(*words)
-    except git.GitCommandError as error:
-        said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'")
-        said = said or str(error.stdout).strip().removeprefix("stdout:").strip().strip("'")
-        raise NpuprofError([build_refusal_finding(said.encode(), repository.folder)._replace(why=_format_git_output(said))]) from None
+    for wait in (*_WAITS, None):
+        try:
+            with _take_environment(build_git_environment(repository.git.top)):
+                command(*words)
+            return
+        except git.GitCommandError as error:
+            said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'")
+            said = said or str(error.stdout).strip().removeprefix("stdout:").strip().strip("'")
+            if wait is None or not any(mark in said for mark in _LOCKED):
+                why = _format_git_output(said)
+                raise NpuprofError([build_refusal_finding(said.encode(), repository.folder)._replace(why=why)]) from None
+            time.sleep(wait)
+        except git.CommandError as error:
+            raise NpuprofError([build_refusal_finding(str(error).encode(), repository.folder)]) from None
 
 
 def _format_git_output(said: str) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.launchers import FACTS
+from npuprof.catalog.powers import find_power
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.renderers.common import build_unfit_finding, collect_sidecars, encode_field_value
 from npuprof.resolve.config import Config
 
@@ -16,14 +17,29 @@ from npuprof.resolve.config import Config
 LONGEST_ARGUMENT = 131_071
 
 
-def collect_env_variables(config: Config, tell: Callable[[str], str | None] | None, folder: str) -> tuple[dict[str, str], list[str]]:
+class Power(Record):
+    """A variable of ``[env]`` that decides what is executed: its value, who set it, in which store (an empty text: in none)."""
+
+    name: str
+    text: str
+    does: str
+    origin: Origin
+    root: str
+
+
+def collect_env_variables(
+    config: Config, tell: Callable[[str], str | None] | None, folder: str, trusting: bool = False
+) -> tuple[dict[str, str], list[str]]:
     """Return names and values in the order of output, and remarks.
 
     ``tell`` returns what the launcher knows of this process; None is for files that many processes will read.
-    ``folder`` is where sidecar files lie. Raises NpuprofError for values that no environment can hold.
+    ``folder`` is where sidecar files lie. Raises NpuprofError for values that no environment can hold, and unless it is
+    ``trusting`` for those that decide what is executed and that the user has not trusted the store with.
     """
     found: dict[str, str] = {}
     notes: list[str] = []
+    if not trusting:
+        _refuse_untrusted(config)
     for name, value in config.env.items():
         if isinstance(value, dict):
             asked = str(value.get("launcher"))
@@ -55,6 +71,53 @@ def collect_env_variables(config: Config, tell: Callable[[str], str | None] | No
     found["NPUPROF_DIGEST"] = config.digest
     _require_exportable(config, found)
     return found, notes
+
+
+def _refuse_untrusted(config: Config) -> None:
+    """Raise NpuprofError where a variable decides what is executed, and the user has not trusted its store with that value."""
+    powers = find_powers(config)
+    if not powers:
+        return
+    from npuprof.store.trust import load_trusted_pairs
+
+    trusted = {root: load_trusted_pairs(root) for root in {power.root for power in powers} if root}
+    problems = [
+        Finding(
+            "NP930",
+            f"env.{power.name} = {keys.format_short_value(power.text)} is not trusted: {power.does}",
+            "Whoever may change the preset would decide what runs here.",
+            (f"look at it and keep it with npuprof trust {power.root}, or " if power.root else "") + "say --trust for this once",
+            power.origin,
+            f"env.{power.name}",
+            (power.origin.profile,),
+        )
+        for power in powers
+        if (power.name, power.text) not in trusted.get(power.root, ())
+    ]
+    if problems:
+        raise NpuprofError(problems)
+
+
+def find_powers(config: Config) -> list[Power]:
+    """Return the variables of a config that decide what is executed, but for those that the command line or npuprof's own presets set."""
+    found: list[Power] = []
+    for name, value in config.env.items():
+        does = find_power(name)
+        origin = config.origin(keys.format_full_key("env", name)) if does else None
+        if origin is None or not origin.document.text:
+            continue
+        author = next(profile for profile in config.lineage if profile.document is origin.document)
+        if getattr(author.home, "label", "") != "builtin:":
+            root = getattr(author.home, "root", "") if ":" not in author.key else ""  # a file outside of any store, or standard input
+            found.append(Power(name, format_power_text(name, value), does, origin, root))
+    return found
+
+
+def format_power_text(name: str, value: Any) -> str:
+    """Return the value of a variable as it is trusted: the text that programs read, or what is asked of the launcher."""
+    if isinstance(value, (dict, list)):
+        return keys.format_toml_value(value)
+    return _format_switch_variable(name, value) if isinstance(value, bool) else str(value)
 
 
 def format_variable_text(value: Any) -> str:

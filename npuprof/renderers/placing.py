@@ -16,7 +16,7 @@ from npuprof.report.writing import Wanted
 def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> None:
     """Write code and the files it needs: to a file where the path looks like one, else into a folder.
 
-    Raises NpuprofError, and writes nothing then: also where a file is there that npuprof has not written (NP930).
+    Raises NpuprofError, and writes nothing then: also where a file is there that npuprof has not written (NP940).
     """
     named = not os.path.isdir(path) and not path.endswith(os.sep) and bool(os.path.splitext(path)[1] or os.path.isfile(path))
     folder = os.path.dirname(path) or "." if named else path
@@ -75,4 +75,4 @@ def _judge_code(path: str, state: State) -> list[Finding]:
 
 def _build_kept_finding(path: str, what: str, why: str) -> Finding:
     hint = "name another place, or write over it with --force"
-    return Finding("NP930", f"{path} {what}, and is left as it is", f"{why} Nothing was written.", hint, where=Place(path))
+    return Finding("NP940", f"{path} {what}, and is left as it is", f"{why} Nothing was written.", hint, where=Place(path))

@@ -52,7 +52,7 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
     """Write files so that a reader sees each old or new, never half, and an error leaves all as they were.
 
     What holds the wanted text already is left alone. Raises NpuprofError where a file cannot be written (NP012), was
-    written by somebody else since it was read (NP922), or is reached by a link out of the folder named (NP931).
+    written by somebody else since it was read (NP922), or is reached by a link out of the folder named (NP941).
     """
     streams = [one for one in files if not one.below and one.known is ANYTHING and output.is_stream(one.path)]
     plain = [one for one in files if one not in streams] if streams else files
@@ -67,14 +67,14 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
 
 
 def find_target(path: str, below: str = "") -> str:
-    """Return the file that a path leads to. Raises NpuprofError (NP931) where that is outside of ``below``."""
+    """Return the file that a path leads to. Raises NpuprofError (NP941) where that is outside of ``below``."""
     target = os.path.realpath(path)
     if below:
         base = os.path.realpath(below)
         if not target.startswith(base.rstrip(os.sep) + os.sep):
             what = f"{path} is a link that leads out of {below}, to {target}"
             why = "Only what lies below the folder named is written; nothing was changed."
-            raise NpuprofError([Finding("NP931", what, why, "remove the link, or name the file itself", where=Place(path))])
+            raise NpuprofError([Finding("NP941", what, why, "remove the link, or name the file itself", where=Place(path))])
     return target
 
 

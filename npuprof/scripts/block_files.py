@@ -72,7 +72,7 @@ def _list_clashes(path: str, beside: list[Wanted], wanted: dict[str, Wanted]) ->
     why = "The code of both would find the text of one of them."
     hint = "give one of them a file of its own: name its path in the preset"
     return [
-        Finding("NP932", f"two blocks need {one.path}, each with another text", why, hint, where=Place(path))
+        Finding("NP942", f"two blocks need {one.path}, each with another text", why, hint, where=Place(path))
         for one in beside
         if one.path in wanted and wanted[one.path].content != one.content
     ]

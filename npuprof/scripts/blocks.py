@@ -88,10 +88,14 @@ def _build_mark_finding(path: str, line: int, what: str) -> Finding:
 
 
 class Injector:
-    """Renders blocks; each preset is resolved once for all files of a run."""
+    """Renders blocks; each preset is resolved once for all files of a run.
 
-    def __init__(self, store: str | None) -> None:
+    Where blocks are only compared it is ``trusting``: it renders exports that decide what is executed as well.
+    """
+
+    def __init__(self, store: str | None, trusting: bool = False) -> None:
         self._store = store
+        self._trusting = trusting
         self._workspaces: dict[tuple[str, str, str], spec.Workspace] = {}
         self._known: dict[tuple[str, ...], tuple[str, dict[str, str]]] = {}
 
@@ -139,7 +143,7 @@ class Injector:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
             raise NpuprofError([Finding("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
-        found, _ = collect_env_variables(config, None, "")
+        found, _ = collect_env_variables(config, None, "", self._trusting)
         return add_render_header(config, "env", shells.format_export_lines(shells.SHELLS[shell], found))
 
     def refresh_block(self, block: Block, given: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
@@ -206,7 +210,7 @@ def detect_shell(path: str, data: bytes) -> str:
 
 def build_block_checker(store: str | None) -> Callable[[str, bytes], list[Finding]]:
     """Return a function that names the blocks of a file that are out of date or edited by hand."""
-    injector = Injector(store)
+    injector = Injector(store, trusting=True)
 
     def check_file_blocks(path: str, data: bytes) -> list[Finding]:
         if b" npuprof " not in data:

@@ -39,9 +39,13 @@ def is_profile_name(name: str) -> bool:
 
 
 class ReadOnceStore:
-    """What stores have in common: names are what profiles can be called, every profile is read once."""
+    """What stores have in common: names are what profiles can be called, every profile is read once.
+
+    ``root`` is the folder of the store, of a revision that of the store it belongs to.
+    """
 
     label = ""
+    root = ""
 
     def __init__(self) -> None:
         self._profiles: dict[str, ProfileOrError] = {}

@@ -1,15 +1,17 @@
-"""git as a child process: one reader of objects that stays open, and single commands."""
+"""git as a child process, which obeys no repository it only reads: one reader of objects that stays open, and single commands."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError
+from npuprof.report.output import read_plain_file
 from npuprof.store import find_repository_top
 
 TYPE_CHECKING = False
@@ -19,6 +21,15 @@ if TYPE_CHECKING:
 
 #: What a hook's git hands down about the repository it runs in, which need not be the store's.
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+#: Where that repository has its objects: those that a push has brought are in quarantine until its hooks agree.
+_OBJECT_VARIABLES = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH")
+#: Settings that stand over those of any repository. A folder that merely looks like a bare repository is none, and what
+#: watches files is a program.
+_SETTINGS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePath=false")
+#: Where nothing is written, no program that the repository names is started: no hook, no pager, no signature's checker.
+_READING = (f"core.hooksPath={os.devnull}", "core.pager=cat", "log.showSignature=false", "diff.external=")
+#: Nothing that is missing is fetched. The first is for git 2.45 and later; the second lets older ones find no way to.
+_OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 _CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
 _OWN_PROCESS_MINIMUM = 200  # how many requests are worth a process of their own
 
@@ -40,10 +51,15 @@ class GitResult(NamedTuple):
 
 
 class Git:
-    """git, seen from one folder. Nothing is started before it is needed."""
+    """git for the repository around a folder, to read it. Nothing is started before it is needed.
+
+    It is started in the ``top`` of the repository (an empty text where there is none), where it discovers the
+    repository by its own rules, ``safe.directory`` among them: a store that looks like a bare repository is not seen.
+    """
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
+        self.top = find_repository_top(os.path.realpath(folder))
         self._reader: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -113,6 +129,19 @@ class Git:
         replies.read(1)
         return GitObject(words[0].decode(), words[1].decode(), content)
 
+    def read_contents(self, oids: Iterable[str]) -> dict[str, bytes]:
+        """Return the contents of objects by their full ids, read in one go. Raises NpuprofError where any is missing."""
+        wanted = list(dict.fromkeys(oids))
+        found = {oid: read.content for oid, read in zip(wanted, self.read_objects(wanted), strict=True) if read}
+        if len(found) < len(wanted):
+            raise NpuprofError([self.explain_absence(oid for oid in wanted if oid not in found)])
+        return found
+
+    def explain_absence(self, oids: Iterable[str]) -> Finding:
+        """Return why objects are not there, and how to get them."""
+        partial = self.try_command("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0
+        return build_absent_finding(list(oids), partial)
+
     def run_command(self, *words: str, stdin: bytes | None = None) -> bytes:
         """Return what a command prints. Raises NpuprofError with git's own reason where it fails."""
         result = self.try_command(*words, stdin=stdin)
@@ -144,11 +173,12 @@ class Git:
             process.wait()
 
     def _start_process(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        command = ["git", "--no-pager", "-c", "core.quotePath=false", *words]
+        command = ["git", "--no-pager", *(word for setting in (*_SETTINGS, *_READING) for word in ("-c", setting)), *words]
+        environ = {**build_git_environment(self.top), **_OFFLINE}
         pipe = subprocess.PIPE
         try:
             return subprocess.Popen(  # noqa: S603 - no shell; what users wrote goes through standard input
-                command, cwd=self.folder, env=build_git_environment(self.folder), stdin=stdin, stdout=pipe, stderr=pipe
+                command, cwd=self.top or self.folder, env=environ, stdin=stdin, stdout=pipe, stderr=pipe
             )
         except FileNotFoundError:
             if not os.path.isdir(self.folder):
@@ -187,13 +217,35 @@ def _split_contents(replies: bytes, oids: Sequence[str]) -> dict[str, bytes]:
     return found
 
 
-def build_git_environment(folder: str) -> dict[str, str]:
-    """Return the environment for git: messages in English, no prompts, and the repository around ``folder``."""
-    found = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-    if find_repository_top(folder):
+def list_settings() -> list[str]:
+    """Return the settings that stand over those of any repository, for a git that writes as the user's own would."""
+    return list(_SETTINGS)
+
+
+def build_git_environment(top: str) -> dict[str, str]:
+    """Return the environment for a git that is started in the top of a repository, or anywhere where ``top`` is empty.
+
+    Its messages are in English. What a hook hands down about another repository is left out, what it says of this one
+    but for its objects too; where there is no top, it names the repository.
+    """
+    found = {**os.environ, "LC_ALL": "C"}
+    given = found.get("GIT_DIR")
+    if not top:
         for name in _REPOSITORY_VARIABLES:
-            found.pop(name, None)
-    return found
+            if name in found and name != "GIT_PREFIX":
+                found[name] = os.path.abspath(found[name])
+        return found
+    gone = _REPOSITORY_VARIABLES if given is None or _is_git_folder_of(given, top) else (*_REPOSITORY_VARIABLES, *_OBJECT_VARIABLES)
+    return {name: value for name, value in found.items() if name not in gone}
+
+
+def _is_git_folder_of(given: str, top: str) -> bool:
+    """Return whether a folder is where the repository with a top keeps what it knows."""
+    inside = os.path.join(top, ".git")
+    if os.path.isfile(inside):
+        with contextlib.suppress(OSError):
+            inside = os.path.join(top, os.fsdecode(read_plain_file(inside, 4096, whole=False).removeprefix(b"gitdir:").strip()))
+    return os.path.realpath(given) == os.path.realpath(inside)
 
 
 def _widen_pipe(pipe: IO[bytes] | None) -> int:
@@ -210,16 +262,35 @@ def _widen_pipe(pipe: IO[bytes] | None) -> int:
 def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     """Return why git refused, as a finding."""
     text = reason.decode(errors="replace").strip()
+    top = find_repository_top(os.path.realpath(folder))
     first = next((line for line in text.splitlines() if line.startswith(("fatal:", "error:"))), text.partition("\n")[0])
     first = first.removeprefix("fatal:").removeprefix("error:").strip()
     if "dubious ownership" in text:
-        hint = f"if you trust its owner: git config --global --add safe.directory {find_repository_top(folder) or folder}"
+        hint = f"if you trust its owner: git config --global --add safe.directory {top or folder}"
         return Finding("NP021", f"git refuses the repository of {folder}: it belongs to somebody else", "", hint)
-    if "not a git repository" in text or "must be run in a work tree" in text:
+    if top and "not a git repository" in text:
+        inside = os.path.join(top, ".git")
+        why = "It may not be read." if not os.access(inside, os.R_OK | os.X_OK) else "It is not whole, or no repository at all."
+        return Finding("NP021", f"git cannot use {inside}", why, f"git -C {top} status tells more")
+    if any(words in text for words in ("not a git repository", "must be run in a work tree", "cannot use bare repository")):
         why = "Revisions and versions are those of the git repository that holds the presets."
         hint = "leave out the revision, or put the store under git: git init, git add, git commit"
         return Finding("NP021", f"{folder} is not in a git repository", why, hint)
     if "cannot do a partial commit" in text:
         what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"
         return Finding("NP022", what, "", "conclude it with git add and git commit, or give it up: git status says how")
+    if match := re.search(r"'([^']+\.lock)': File exists", text):
+        why = "Another git works in this repository, or one that was killed has left it."
+        return Finding("NP022", f"{match[1]} is there", why, "wait for the other; if there is none, remove it")
+    if any(words in text for words in ("promisor", "transport '", "lazy fetching")):
+        return build_absent_finding([], True)
     return Finding("NP022", f"git could not answer: {first or 'it said nothing'}", "", "run git in the same folder to see more")
+
+
+def build_absent_finding(oids: Sequence[str], partial: bool) -> Finding:
+    """Return that objects are not in the repository: a partial clone may lack some."""
+    what = f"{', '.join(oids[:3]) or 'an object'} {'is' if len(oids) < 2 else 'are'} missing from the repository"
+    if not partial:
+        return Finding("NP022", what, "", "git fsck tells more")
+    why = "This clone is partial: it has left objects with its remote, and npuprof never fetches by itself."
+    return Finding("NP022", what, why, "fetch them: git fetch --refetch --no-filter")

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
-from npuprof.store import find_repository_top
-from npuprof.store.git import Git
+from npuprof.store.git import Git, build_refusal_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,8 +93,10 @@ class Repository:
     def __init__(self, folder: str) -> None:
         self.folder = os.path.realpath(folder)
         self.git = Git(self.folder)
-        self.top = find_repository_top(self.folder)
-        if not self.top:  # no repository, or one that only git's own variables name: let git say
+        self.top = self.git.top
+        if not self.top and "GIT_DIR" not in os.environ:
+            raise NpuprofError([build_refusal_finding(b"not a git repository", self.folder)])
+        if not self.top:  # one that only git's own variables name
             self.top = os.fsdecode(self.git.run_command("rev-parse", "--show-toplevel").rstrip(b"\n"))
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
@@ -206,14 +207,13 @@ class Repository:
 
         There are none where the store did not exist then.
         """
-        root = self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}"])[0]
-        if root is None or root.type != "tree":
+        root = self._find_store_tree(commit)
+        if not root:
             return {}
         if len(self._trees) > _TREES:
             self._trees.clear()
-        self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2)
         found: dict[str, TreeFile] = {}
-        level = [("", root.oid)]
+        level = [("", root)]
         while level:
             self._load_trees(tree for _, tree in level)
             below: list[tuple[str, str]] = []
@@ -228,16 +228,48 @@ class Repository:
             level = below
         return found
 
+    def _find_store_tree(self, commit: str) -> str:
+        """Return the id of the store's tree at a commit, an empty text where there was none. Raises NpuprofError."""
+        root = self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}"])[0]
+        if root is not None:
+            self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2) if root.type == "tree" else []
+            return root.oid if root.type == "tree" else ""
+        # It was not there, or a tree above it is missing, which only a walk by ids can tell.
+        tree = self.git.read_contents([commit])[commit].partition(b"\n")[0].removeprefix(b"tree ").decode()
+        for part in self.prefix.split("/")[:-1]:
+            self._load_trees([tree])
+            tree = next((entry.oid for entry in self._trees[tree] if entry.name == part and entry.is_folder), "")
+            if not tree:
+                return ""
+        self._load_trees([tree])
+        return tree
+
     def _load_trees(self, trees: Iterable[str]) -> None:
-        """Read the trees that are not known yet in one go."""
-        wanted = [tree for tree in trees if tree not in self._trees]
-        for tree, read in zip(wanted, self.git.read_objects(wanted), strict=True):
-            self._trees[tree] = _parse_tree_entries(read.content, len(tree) // 2) if read else []
+        """Read the trees that are not known yet in one go. Raises NpuprofError where one is missing."""
+        for tree, content in self.git.read_contents(tree for tree in trees if tree not in self._trees).items():
+            self._trees[tree] = _parse_tree_entries(content, len(tree) // 2)
 
     def read_blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
-        """Return contents by their ids, read in one go."""
+        """Return contents by their ids, read in one go; what is missing is left out."""
         wanted = list(dict.fromkeys(oids))
         return {oid: read.content for oid, read in zip(wanted, self.git.read_objects(wanted), strict=True) if read}
+
+    def find_filter(self, path: str) -> str:
+        """Return the name of the filter that attributes ask for where a file is checked out, an empty text where there is none."""
+        said = self.git.run_command("check-attr", "-z", "filter", "--", path).decode(errors="replace").split("\0")
+        return "" if said[2:3] in ([], ["unspecified"], ["unset"], ["set"]) else said[2]
+
+    def read_checked_out(self, commit: str, path: str) -> bytes | None:
+        """Return a file as it would be checked out, with the line endings of this work tree; None where git cannot tell.
+
+        The program of a filter is not run.
+        """
+        name = self.find_filter(path)
+        if "=" in name:
+            return None  # git has no way to say that
+        off = [word for key in ("smudge=", "process=", "required=false") for word in ("-c", f"filter.{name}.{key}")] if name else []
+        result = self.git.try_command(*off, "cat-file", "--filters", f"{commit}:{path}")
+        return None if result.code else result.output
 
     def request_contents(self, oids: Iterable[str]) -> PendingContents:
         """Start to read contents by their ids; return what waits for them."""

@@ -20,6 +20,7 @@ class Revision(ReadOnceStore):
     def __init__(self, repository: Repository, commit: str, files: dict[str, TreeFile] | None = None) -> None:
         super().__init__()
         self.repository = repository
+        self.root = repository.folder
         self.commit = commit
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
         self._files = files
@@ -36,9 +37,14 @@ class Revision(ReadOnceStore):
         return self.files
 
     def load_texts(self, names: Iterable[str]) -> None:
-        """Read the texts of profiles in one go."""
-        wanted = [self.files[name].oid for name in names if name in self.files]
+        """Read the texts of profiles in one go. Raises NpuprofError where the repository lacks any."""
+        wanted = {self.files[name].oid: name for name in names if name in self.files}
         self._contents.update(self.repository.read_blobs(oid for oid in wanted if oid not in self._contents))
+        if absent := [oid for oid in wanted if oid not in self._contents]:
+            reason = self.repository.git.explain_absence(absent)
+            what = "its content is missing from the repository"
+            problems = [self._build_blob_finding("NP022", wanted[oid], what, reason.hint) for oid in absent]
+            raise NpuprofError([problem._replace(why=reason.why) for problem in problems])
 
     def adopt_texts(self, other: Revision) -> None:
         """Take over the texts that another revision of the repository has read."""
@@ -64,11 +70,7 @@ class Revision(ReadOnceStore):
         oid = self.files[name].oid
         if oid not in self._contents:
             self.load_texts([name])
-        content = self._contents.get(oid)
-        if content is None:
-            what = "its content is missing from the repository"
-            raise NpuprofError([self._build_blob_finding("NP022", name, what, "git fsck tells more")])
-        return content
+        return self._contents[oid]
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if name not in self.files or not is_profile_name(name):
