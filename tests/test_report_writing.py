@@ -215,6 +215,17 @@ def test_a_folder_locked_twice_by_one_run_waits_for_nobody(tmp_path: Path) -> No
     assert (tmp_path / "a").read_text() == "x"
 
 
+def test_a_lock_that_another_run_keeps_is_told_and_waited_for(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "PATIENCE", 0.1)
+    code = "import fcntl, os, sys, time; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX); print(flush=True); time.sleep(1)"
+    keeper = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
+    assert keeper.stdout is not None
+    keeper.stdout.readline()
+    writing.write_files_atomically({str(tmp_path / "a"): "x"})
+    assert "another npuprof is writing" in capsys.readouterr().err
+    assert keeper.wait() == 0
+
+
 def test_a_hard_link_is_told_and_broken(run: Run, store: Any, tmp_path: Path) -> None:
     folder = store({"good": PRESET})
     os.link(folder / "good.toml", tmp_path / "other.toml")
@@ -257,6 +268,15 @@ def test_a_name_as_long_as_the_folder_takes_is_written(run: Run, store: Any) -> 
     assert run("show", "good", "-o", name).code == 0
     assert run("show", "good", "-o", name).code == 0
     assert "hccl_timeout" in Path(name).read_text()
+
+
+def test_a_path_of_more_folders_than_can_be_is_told(run: Run, store: Any) -> None:
+    store({"good": PRESET})
+    for words in (("render", "good", "-o"), ("import", "profiles", "-o"), ("init",)):
+        said = run(*words, "/".join(["deep"] * 3000) + "/")
+        assert said.code == 2
+        assert "error NP" in said.err
+    assert not Path("deep").exists()
 
 
 def test_a_pipe_that_nobody_reads_is_told_and_not_waited_for(run: Run, store: Any) -> None:

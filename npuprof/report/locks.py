@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+from npuprof.report.output import tell_remark
+
 try:
     import fcntl
 except ImportError:  # no locks there: what is written is still compared with what was read
@@ -16,6 +18,9 @@ except ImportError:  # no locks there: what is written is still compared with wh
 _UNDER_WAY = re.compile(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
 #: More folders or files than this are not locked by one run, so that files can still be opened; all are compared.
 MOST_LOCKS = 200
+
+#: How long a lock is waited for in silence, in seconds.
+PATIENCE = 10.0
 
 _held: set[tuple[int, int]] = set()
 
@@ -58,7 +63,7 @@ def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
     key = (found.st_dev, found.st_ino)
     try:
         if key not in _held:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            _wait_for_lock(handle, folder)
             _held.add(key)
             return handle, key
     except OSError:  # a file system without locks
@@ -68,6 +73,22 @@ def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
         raise
     os.close(handle)
     return None
+
+
+def _wait_for_lock(handle: int, folder: str) -> None:
+    """Take the lock of a folder, and say for what that waits where it takes long. Raises OSError where there are no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        from threading import Timer
+
+        timer = Timer(PATIENCE, tell_remark, [f"another npuprof is writing in {folder}; this one waits until it is done"])
+        timer.daemon = True
+        timer.start()
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        finally:
+            timer.cancel()
 
 
 def _remove_leftovers(folder: str) -> None:

@@ -200,7 +200,7 @@ def make_folder(path: str) -> list[str]:
         above = os.path.dirname(above.rstrip(os.sep))
     try:
         os.makedirs(path, exist_ok=True)
-    except OSError as error:
+    except (OSError, RecursionError) as error:  # it calls itself for each folder above
         remove_folders(made)
         what = f"{path}, for the folder cannot be made: {describe_os_error(error, os.path.join(path, 'x'))}"
         raise build_write_error(what, "Nothing was written.") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -252,6 +253,8 @@ def _restore_backup(target: str, old: str | None) -> None:
 def _write_stream(stream: Wanted) -> None:
     """Write to a device or a pipe. Raises OSError; a pipe that nobody reads is not waited for."""
     mode = os.stat(stream.path).st_mode
+    if stat.S_ISBLK(mode):
+        raise output.UnfitFileError(0, "it is a disk, not a file")
     waits = output.name_special_file(mode) == "a named pipe" and not output.is_handed_over(stream.path)
     try:
         handle = os.open(stream.path, os.O_WRONLY | (os.O_NONBLOCK if waits else 0))
