@@ -96,7 +96,7 @@ def _select_files_below(paths: list[str], below: str) -> tuple[list[str], list[F
 def _may_hold_block(path: str) -> bool:
     """Return whether a file has the mark of a block; one that cannot be read has its reason told where it is."""
     try:
-        return b" npuprof " in output.read_plain_file(path)
+        return b" npuprof" in output.read_plain_file(path)
     except OSError:
         return True
 
