@@ -270,6 +270,16 @@ def test_a_name_as_long_as_the_folder_takes_is_written(run: Run, store: Any) -> 
     assert "hccl_timeout" in Path(name).read_text()
 
 
+@pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1"])
+def test_what_a_shell_appends_to_is_appended_to(path: str, store: Any) -> None:
+    store({"good": PRESET})
+    Path("log").write_text("before\n")
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    with open("log", "ab") as log:
+        subprocess.run([sys.executable, "-m", "npuprof", "show", "good", "-o", path], check=True, env=environ, stdout=log)
+    assert Path("log").read_text().startswith("before\n[profile]\n")
+
+
 def test_a_path_of_more_folders_than_can_be_is_told(run: Run, store: Any) -> None:
     store({"good": PRESET})
     for words in (("render", "good", "-o"), ("import", "profiles", "-o"), ("init",)):

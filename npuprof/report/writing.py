@@ -255,13 +255,19 @@ def _write_stream(stream: Wanted) -> None:
     mode = os.stat(stream.path).st_mode
     if stat.S_ISBLK(mode):
         raise output.UnfitFileError(0, "it is a disk, not a file")
-    waits = output.name_special_file(mode) == "a named pipe" and not output.is_handed_over(stream.path)
-    try:
-        handle = os.open(stream.path, os.O_WRONLY | (os.O_NONBLOCK if waits else 0))
-    except OSError as error:
-        if waits and error.errno == 6:
-            raise output.UnfitFileError(0, "it is a named pipe, and nobody reads it") from None
-        raise
-    os.set_blocking(handle, True)
+    if output.is_handed_over(stream.path):
+        name = stream.path.rpartition("/")[2]
+        # Opened anew, a file that a shell appends to would be written from its beginning.
+        handle = os.dup(int(name) if name.isdigit() else ("stdin", "stdout", "stderr").index(name))
+    else:
+        waits = stat.S_ISFIFO(mode)
+        try:
+            handle = os.open(stream.path, os.O_WRONLY | (os.O_NONBLOCK if waits else 0))
+        except OSError as error:
+            if waits and error.errno == 6:
+                raise output.UnfitFileError(0, "it is a named pipe, and nobody reads it") from None
+            raise
+        if waits:
+            os.set_blocking(handle, True)
     with open(handle, "wb") as file:
         file.write(stream.content)
