@@ -11,6 +11,8 @@ from npuprof.model import Finding, NpuprofError, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import IO
+
     from npuprof.report.answer import Text
 
 
@@ -39,25 +41,21 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
     A pipe, a socket or a device is never opened; what the caller's shell hands over (``/dev/stdin``, ``/dev/fd/N``)
     is. Not ``whole`` is the beginning, up to ``most`` bytes. Raises OSError, UnfitFileError where there are more.
     """
-    if is_handed_over(path):
-        handle = os.open(path, os.O_RDONLY)
-    else:
+    handed = is_handed_over(path)
+    if not handed:
         _refuse_special(os.stat(path).st_mode)  # before it is opened: that alone would wake the writer of a pipe
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    try:
-        found = os.fstat(handle)
+    with open(path, "rb", buffering=0, opener=None if handed else _open_without_waiting) as file:
+        found = os.fstat(file.fileno())
         size = found.st_size
-        if not is_handed_over(path):
+        if not handed:
             _refuse_special(found.st_mode)
         if whole and size > most:
             raise _build_too_long_error(most)
-        pieces = [os.read(handle, min(size, most) + 1)]
+        pieces = [_read_piece(file, min(size, most) + 1)]
         total = len(pieces[0])
         while pieces[-1] and total <= most:
-            pieces.append(os.read(handle, 65536))
+            pieces.append(_read_piece(file, 65536))
             total += len(pieces[-1])
-    finally:
-        os.close(handle)
     if total > most:
         if whole:
             raise _build_too_long_error(most)
@@ -65,10 +63,22 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
     return pieces[0] if len(pieces) == 2 else b"".join(pieces)
 
 
+def _read_piece(file: IO[bytes], size: int) -> bytes:
+    piece: bytes | None = file.read(size)
+    if piece is None:  # somebody made it answer at once, whether or not there is anything: that is no end
+        raise OSError(0, "nothing can be read from it yet")
+    return piece
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file that may be a pipe by now."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def read_standard_input() -> bytes:
     """Return what standard input holds. Raises OSError where it is closed, UnfitFileError where it has no end in sight."""
     try:
-        data: bytes = sys.stdin.buffer.read(LARGEST_FILE + 1)
+        data = _read_piece(sys.stdin.buffer, LARGEST_FILE + 1)
     except AttributeError:
         raise OSError(0, "it is closed") from None
     if len(data) > LARGEST_FILE:
