@@ -31,10 +31,12 @@ def main(words: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("NPUPROF_DEBUG") == "1":
             raise
-        if isinstance(error, OSError) and error.filename is None:  # a stream: full, or closed by whoever started us
-            sys.stderr.write(f"npuprof: cannot write: {str(error.strerror or error).lower()}\n")
+        if isinstance(error, OSError):
+            _tell_system_error(error)
             return 2
-        message = f"{type(error).__name__}: {error}"
+        from npuprof.report.text import escape_controls
+
+        message = escape_controls(f"{type(error).__name__}: {error}")
         sys.stderr.write(
             f"npuprof: a bug in npuprof, not in your files: {message}\n"
             "  try: NPUPROF_DEBUG=1 shows where; please report it with the preset that brought it about\n"
@@ -65,14 +67,20 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
     asked = verb(given)
     answer = asked.run()
     for note in answer.notes:
-        output.write_to_stderr(f"npuprof: {note}")
+        output.tell_remark(note)
     text = answer.write_form(asked.format)
     if text is not None:
-        output.write_answer(output.encode_pieces(text, asked.output, asked.coloured), asked.output)
+        pieces = output.encode_pieces(text, asked.output, asked.coloured)
+        if asked.output in (None, "-"):
+            output.write_answer(pieces)
+        else:
+            from npuprof.report.writing import write_files_atomically
+
+            write_files_atomically({asked.output: b"".join(pieces)})
     if answer.aside:
         output.write_to_stderr(answer.aside.rstrip("\n"))
     for remark in answer.remarks:
-        output.write_to_stderr(f"npuprof: {remark}")
+        output.tell_remark(remark)
     if answer.problems:
         from npuprof.report import format_findings
 
@@ -89,6 +97,17 @@ def _print_error(error: Exception) -> None:
     with suppress(OSError):  # the error may be that it cannot be written to
         sys.stdout.flush()
     sys.stderr.write(format_findings(getattr(error, "findings", ()), is_colour_wanted("auto", sys.stderr)))
+
+
+def _tell_system_error(error: OSError) -> None:
+    """Say what the system refused: a stream that is full or closed, or a file that vanished under our hands."""
+    from npuprof.report.output import describe_os_error
+    from npuprof.report.text import escape_controls
+
+    path = error.filename2 or error.filename
+    name = path if isinstance(path, str) else repr(path)
+    what = f"cannot use {name}: {describe_os_error(error, name)}" if path is not None else f"cannot write: {describe_os_error(error)}"
+    sys.stderr.write(f"npuprof: {escape_controls(what)}\n")
 
 
 def script() -> None:

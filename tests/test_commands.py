@@ -121,9 +121,9 @@ def test_every_verb_writes_to_a_file_what_it_would_print(run: Any) -> None:
     ["rule"], ["check"],
                   ["render", "leaf"], ["env", "leaf"], ["check", "--format", "sarif"]):  # fmt: skip
         printed = run(*words)
-        written = run(*words, "-o", "out.txt")
+        written = run(*words, "-o", f"{words[0]}.txt")
         assert (written.code, written.out) == (printed.code, "")
-        assert Path("out.txt").read_bytes() == printed.out.encode()
+        assert Path(f"{words[0]}.txt").read_bytes() == printed.out.encode()
 
 
 def test_colour_is_for_terminals_and_for_who_asks(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

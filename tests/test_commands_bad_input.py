@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from building import REPOSITORY, build_store, toml
 
-from npuprof.report import output
+from npuprof.model import NpuprofError
+from npuprof.report import writing
 
 Run = Callable[..., Any]
 GOOD = "[options]\nhcom_parallel = true\n"
@@ -418,8 +419,8 @@ def test_a_write_that_fails_half_way_changes_nothing(tmp_path: Path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(output.NpuprofError, match="no space left"):
-        output.write_files_atomically({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
+    with pytest.raises(NpuprofError, match="no space left"):
+        writing.write_files_atomically({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
     assert sorted(os.listdir(tmp_path)) == before
     assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text() == "old"
 
@@ -427,8 +428,8 @@ def test_a_write_that_fails_half_way_changes_nothing(tmp_path: Path, monkeypatch
 def test_a_second_file_that_cannot_be_replaced_leaves_the_first_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     (tmp_path / "b").mkdir()
-    with pytest.raises(output.NpuprofError):
-        output.write_files_atomically({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
+    with pytest.raises(NpuprofError):
+        writing.write_files_atomically({str(tmp_path / "a"): "new", str(tmp_path / "b"): "new"})
     assert (tmp_path / "a").read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["a", "b", "home"]
 
@@ -446,12 +447,12 @@ def test_a_file_that_refuses_late_brings_the_earlier_ones_back(tmp_path: Path, m
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", busy)
-    with pytest.raises(output.NpuprofError, match="busy"):
-        output.write_files_atomically({str(tmp_path / name): "new" for name in ("link", "new", "b")})
+    with pytest.raises(NpuprofError, match="busy"):
+        writing.write_files_atomically({str(tmp_path / name): "new" for name in ("link", "new", "b")})
     assert sorted(os.listdir(tmp_path)) == before
     assert [(tmp_path / name).read_text() for name in ("a", "b", "link")] == ["old"] * 3
     monkeypatch.undo()
-    output.write_files_atomically({str(tmp_path / name): "new" for name in ("link", "new", "b")})
+    writing.write_files_atomically({str(tmp_path / name): "new" for name in ("link", "new", "b")})
     assert sorted(os.listdir(tmp_path)) == sorted([*before, "new"])
     assert [(tmp_path / name).read_text() for name in ("a", "b", "new")] == ["new"] * 3
 
@@ -482,7 +483,7 @@ def test_folders_made_for_nothing_are_taken_back(run: Any, store: Any, monkeypat
 def test_a_file_without_an_ending_is_a_file_where_there_is_one(run: Any, store: Any) -> None:
     store({"good": GOOD})
     Path("convert").write_text("old")
-    assert run("render", "good", "-o", "convert").code == 0
+    assert run("render", "good", "-o", "convert", "--force").code == 0
     assert Path("convert").read_text() == run("render", "good").out
     assert run("render", "good", "-o", "fresh").code == 0
     assert os.listdir("fresh") == ["session.py"]
@@ -496,7 +497,7 @@ def test_an_interrupted_write_leaves_no_trace(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        output.write_files_atomically({str(tmp_path / "a"): "new"})
+        writing.write_files_atomically({str(tmp_path / "a"): "new"})
     assert (tmp_path / "a").read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["a", "home"]
 

@@ -238,7 +238,7 @@ def test_an_installation_that_was_stopped_anywhere_is_completed_by_the_next(
             return act
 
         with monkeypatch.context() as patch:
-            for name in ("write_setting", "_write_attributes", "write_hook"):
+            for name in ("write_setting", "_add_attributes", "write_hook"):
                 patch.setattr(install, name, stop(getattr(install, name)))
             run("git", "install", *extra)
         assert run("git", "install", *extra).code == 0

@@ -222,7 +222,9 @@ def test_restore_writes_the_file_back_to_the_byte(repo: Repo, run) -> None:
     assert (done.code, done.out) == (0, "")
     assert (repo.folder / "profiles/odd.toml").read_bytes() == text
     repo.write({"base": "mistake ["})
-    assert run("restore", "base@HEAD").code == 0
+    assert run("restore", "base@HEAD").code == 2
+    assert (repo.folder / "profiles/base.toml").read_text() == "mistake ["
+    assert run("restore", "base@HEAD", "--force").code == 0
     assert (repo.folder / "profiles/base.toml").read_text() == BASE.format(1, "fp16")
 
 

@@ -494,7 +494,9 @@ def test_check_tells_stale_from_edited(target: str, store: Any, run: Any, tmp_pa
     file.write_text(file.read_text().replace("deterministic", "determinist1c"))
     edited = run(*command, "--check", file)
     assert (edited.code, "by hand" in edited.err, "out of date" in edited.err) == (1, True, False)
-    assert run(*command, "-o", file).code == 0
+    assert run(*command, "-o", file).code == 2
+    assert "determinist1c" in file.read_text()
+    assert run(*command, "-o", file, "--force").code == 0
     (folder / "leaf.toml").write_text("[options]\ndeterministic = 0\n")
     stale = run(*command, "--check", file)
     assert (stale.code, "by hand" in stale.err, "out of date" in stale.err) == (1, False, True)

@@ -215,3 +215,15 @@ def test_sidecar_files_are_written_beside_the_script(here: Path) -> None:
     assert run("inject", "train.py", "a") == 0
     assert (here / "ops_info.json").exists()
     assert subprocess.run([sys.executable, "-m", "py_compile", "train.py"], check=True).returncode == 0
+
+
+def test_a_mark_without_its_partner_is_told_in_a_folder_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "half.py").write_text("x = 1\n# <<< npuprof <<<\n")
+    assert run("inject", ".", "--all") == 2
+    assert "NP817" in capsys.readouterr().err
+
+
+def test_an_empty_block_of_a_shell_script_gets_exports(here: Path) -> None:
+    (here / "run.sh").write_text("#!/bin/sh\n# >>> npuprof a >>>\n# <<< npuprof <<<\n")
+    assert run("inject", "run.sh", "a") == 0
+    assert "export ASCEND_GLOBAL_LOG_LEVEL='3'" in (here / "run.sh").read_text()

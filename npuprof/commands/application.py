@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import operator
 import os
 from collections.abc import Callable, Mapping
@@ -12,6 +13,8 @@ import typer
 
 from npuprof.commands.registry import list_verbs, load_verb
 from npuprof.model import __version__
+from npuprof.report import output
+from npuprof.report.text import escape_lines
 
 if TYPE_CHECKING:
     from npuprof.commands.verb import Parameter, Verb
@@ -36,7 +39,9 @@ def run_words(words: list[str], runner: Runner) -> int:
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if show is None or code is None:
             raise
-        show()
+        told = io.StringIO()
+        show(file=told)
+        output.write_to_stderr(escape_lines(told.getvalue().rstrip("\n")))
         return int(code)
     return result if isinstance(result, int) else 0
 

@@ -13,6 +13,7 @@ from npuprof.commands.support import build_support_matrix
 from npuprof.commands.verb import many
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
+from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import build_bad_name_finding, spec
 
@@ -56,7 +57,7 @@ class Check(JudgingVerb):
             found += checks.check_config(config, notes)
         findings = checks.fold_findings(found)
         more = "" if notes else " (--severity info shows notes as well)"
-        remark = f"{report.format_count(len(names), 'preset')} checked: {report.format_severity_counts(findings) or 'nothing found'}{more}"
+        remark = f"{format_count(len(names), 'preset')} checked: {report.format_severity_counts(findings) or 'nothing found'}{more}"
         return self.answer_findings(self.select_told(findings), self.decide_code(findings, unresolved), remark)
 
     def _answer_matrix(self) -> Answer:
@@ -69,7 +70,7 @@ class Check(JudgingVerb):
             return self.answer_findings(told, code, "")
         listed = report.format_findings(told, self.coloured) if self.severity else ""
         hint = "" if self.severity else "; --severity warning lists the findings"
-        where = f"{report.format_count(len(matrix.cells), 'preset')} on {report.format_count(len(matrix.contexts), 'platform')}"
+        where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
         remark = f"{where}: {report.format_severity_counts(matrix.findings) or 'nothing found'}{hint}"
         return Answer(matrix.build_table(listed), (remark,), code)
 

@@ -109,7 +109,8 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
 def _compare_environment(config: Config, file_format: str | None) -> Answer:
     from npuprof.document.keys import quote_basic_string
     from npuprof.renderers.files import compare_environment
-    from npuprof.report import escape_controls, format_json_answer
+    from npuprof.report.json_text import format_json_answer
+    from npuprof.report.text import escape_controls
 
     def show_value(text: str) -> str:
         return escape_controls(quote_basic_string(text.encode("utf-8", "backslashreplace").decode()))

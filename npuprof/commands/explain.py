@@ -14,8 +14,9 @@ from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, did_you_mean
-from npuprof.report import escape_controls
 from npuprof.report.answer import Answer
+from npuprof.report.output import read_plain_file
+from npuprof.report.text import escape_controls
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 
@@ -188,8 +189,7 @@ def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
     side = SIDECARS["mixlist"]
     if isinstance(value, str):  # the file, where it is on this machine
         try:
-            with open(value, encoding="utf-8") as file:
-                value = side.parse(file.read())
+            value = side.parse(read_plain_file(value).decode())
         except (OSError, ValueError):
             return {}
     return resolve_mixlist_outcomes(value) if isinstance(value, dict) and not side.faults(value) else {}

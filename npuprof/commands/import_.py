@@ -10,8 +10,10 @@ from npuprof.commands.parameters import COLOR, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.text import escape_controls, format_count, paint_text
+from npuprof.report.writing import ANYTHING, Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class Import(Verb):
     base: str | None = option("--base", metavar="auto", text="Propose a common base and mix-ins for all of them.", choices=("auto",))
     name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
     output: str | None = option("--output", "-o", metavar="PATH", text="A file ending in .toml, or a folder for several presets.")
+    force: bool = flag("--force", text="Write over files that are there.")
     strict: bool = flag("--strict", text="Exit 1 where a setting could not be carried over.")
     color: str = COLOR
 
@@ -53,7 +56,10 @@ class Import(Verb):
             return Answer(_format_text(read_files, made, problems, self.coloured), code=code)
         for problem in problems:
             output.write_to_stderr(report.format_findings([problem]).rstrip("\n"))
-        text, remarks = _write_presets(made, self.base, self.output)
+        text, remarks = _write_presets(made, self.base, self.output, self.force)
+        if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
+            _write_new_files({self.output or "": text}, "", self.force)
+            text = None
         return Answer(text, tuple(remarks), code)
 
 
@@ -66,10 +72,9 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
     named = set(paths)
     for file in find_script_files(paths, problems):
         try:
-            with open(file, "rb") as opened:
-                data = opened.read()
+            data = output.read_plain_file(file)
         except OSError as error:
-            what = f"cannot read the file: {str(error.strerror).lower()}"
+            what = f"cannot read the file: {output.describe_os_error(error, file)}"
             problems.append(Finding("NP801", what, "", "check the path", where=Place(file), severity="error"))
             unread += file in named
             continue
@@ -80,7 +85,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
     return found, unread
 
 
-def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tuple[str | None, list[str]]:
+def _write_presets(made: list[Draft], base: str | None, path: str | None, force: bool) -> tuple[str | None, list[str]]:
     """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
     from npuprof.scripts.preset import format_draft
 
@@ -90,7 +95,7 @@ def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tup
         hint = "npuprof import --format text tells more"
         raise NpuprofError([Finding("NP816", "there is nothing to make a preset of", why, hint)])
     if base == "auto":
-        return _write_family(good, path)
+        return _write_family(good, path, force)
     remarks: list[str] = []
     text = None
     if len(good) == 1 and (path is None or path.endswith(".toml") or path == "-"):
@@ -102,11 +107,11 @@ def _write_presets(made: list[Draft], base: str | None, path: str | None) -> tup
             names = ", ".join(list(files)[:8]) + (", ..." if len(files) > 8 else "")
             why = f"The scripts hold {len(files)} presets: {names}."
             raise NpuprofError([Finding("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")])
-        remarks.append(_write_folder(files, path))
+        remarks.append(_write_folder(files, path, force))
     notes = sum(len(draft.notes) for draft in good)
     if notes:
         were = "was" if notes == 1 else "were"
-        remarks.append(f"{report.format_count(notes, 'setting')} {were} not carried over; see the comments at the end, or --format text")
+        remarks.append(f"{format_count(notes, 'setting')} {were} not carried over; see the comments at the end, or --format text")
     return text, remarks
 
 
@@ -121,19 +126,29 @@ def _make_names_unique(made: list[Draft]) -> None:
         taken.add(name)
 
 
-def _write_folder(files: dict[str, str], folder: str) -> str:
+def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
     """Write presets below a folder and return what there is to say. Raises NpuprofError where one is there already."""
-    for name in files:
-        output.make_folder(os.path.dirname(os.path.join(folder, name)) or ".")
-    there = [name for name in files if os.path.exists(os.path.join(folder, f"{name}.toml"))]
-    if there:
-        why = "An import never writes over presets."
-        raise NpuprofError([Finding("NP816", f"{folder} already holds {', '.join(there[:5])}", why, "name another folder")])
-    output.write_files_atomically({os.path.join(folder, f"{name}.toml"): written for name, written in files.items()})
-    return f"wrote {report.format_count(len(files), 'preset')} below {folder}"
+    paths = {os.path.join(folder, f"{name}.toml"): text for name, text in files.items()}
+    output.make_folder(folder)
+    for path in paths:
+        writing.make_folder_below(os.path.dirname(path), folder)
+    _write_new_files(paths, folder, force)
+    return f"wrote {format_count(len(files), 'preset')} below {folder}"
 
 
-def _write_family(good: list[Draft], path: str | None) -> tuple[str | None, list[str]]:
+def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
+    """Write files that are not there yet, or any where that is forced. Raises NpuprofError, and writes nothing then."""
+    there = [path for path in files if os.path.lexists(path)]
+    if there and not force:
+        more = f" and {len(there) - 5} more" if len(there) > 5 else ""
+        what = f"{', '.join(there[:5])}{more} {'is' if len(there) == 1 else 'are'} there already"
+        hint = "name another place, or write over what is there with --force"
+        raise NpuprofError([Finding("NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0]))])
+    known = ANYTHING if force else None
+    writing.write_wanted_files([Wanted(path, text.encode(), known, below) for path, text in files.items()])
+
+
+def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:
     from npuprof.scripts.family import build_family
 
     made = build_family(good)
@@ -142,14 +157,14 @@ def _write_family(good: list[Draft], path: str | None) -> tuple[str | None, list
     if path is None or path == "-":
         parts = [f"# --- {name}.toml\n{written}" for name, written in made.files.items()]
         return "\n".join(parts), [_describe_proof(made)]
-    return None, [_write_folder(made.files, path), _describe_proof(made)]
+    return None, [_write_folder(made.files, path, force), _describe_proof(made)]
 
 
 def _describe_proof(made: Family) -> str:
     mixins = [name for name in made.files if name.startswith("mixins/")]
     leaves = f"{len(made.proof)} {'leaf' if len(made.proof) == 1 else 'leaves'}, {'a base' if 'base' in made.files else 'no base'}"
-    lines = f"{report.format_count(made.lines_before, 'setting')} became {report.format_count(made.lines_after, 'line')}"
-    return f"{leaves}, {report.format_count(len(mixins), 'mix-in')}; {lines}; every leaf resolves to the digest it had"
+    lines = f"{format_count(made.lines_before, 'setting')} became {format_count(made.lines_after, 'line')}"
+    return f"{leaves}, {format_count(len(mixins), 'mix-in')}; {lines}; every leaf resolves to the digest it had"
 
 
 def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
@@ -183,20 +198,21 @@ def _build_fields(read_files: list[ImportedFile], made: list[Draft], problems: l
 def _format_text(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding], coloured: bool) -> str:
     lines: list[str] = []
     for draft in made:
-        lines.append(report.paint_text(f"{draft.file}: {draft.name}", "1", coloured))
+        lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
         for key, one in draft.origins.items():
-            lines.append(f"  {one.line}: {key} = {keys.format_short_value(draft.settings[key])}")
+            lines.append(f"  {one.line}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
         for note in draft.notes:
             one = note.found
             value = f" = {keys.format_short_value(one.value)}" if not one.reason and one.value is not None else ""
-            lines.append(f"  {one.line}: {report.paint_text('left out', '33', coloured)} {one.key or 'a computed key'}{value}: {note.why}")
+            said = escape_controls(f"{one.key or 'a computed key'}{value}: {note.why}")
+            lines.append(f"  {one.line}: {paint_text('left out', '33', coloured)} {said}")
             if note.hint:
-                lines.append(f"      try: {note.hint}")
+                lines.append(f"      try: {escape_controls(note.hint)}")
     commented = sum(one.commented for imported in read_files for one in imported.found)
     if commented:
-        lines.append(f"{report.format_count(commented, 'setting')} commented out")
-    lines.extend(map(str, problems))
-    return "".join(f"{report.escape_controls(line)}\n" if not coloured else f"{line}\n" for line in lines)
+        lines.append(f"{format_count(commented, 'setting')} commented out")
+    lines += [escape_controls(str(problem)) for problem in problems]
+    return "".join(f"{line}\n" for line in lines)
 
 
 VERB = Import

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 
-from npuprof import report, store
+from npuprof import store
 from npuprof.catalog.schema import build_profile_schema
 from npuprof.commands.parameters import DRY_RUN
 from npuprof.commands.verb import Verb, argument, option
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.json_text import format_json_answer
+from npuprof.report.writing import Wanted
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"
 _ATTRIBUTES = ("# npuprof git install: presets are compared and merged by key", "profiles/**/*.toml diff=npuprof merge=npuprof")
+_ATTRIBUTES_FILE = ".gitattributes"
 _CI = {
     "github": {
         ".github/actions/presets/action.yml": "github-action.yml",
@@ -39,18 +42,31 @@ class Init(Verb):
         files = _collect_files(self.ci)
         _refuse_existing(self.folder, files)
         remarks: list[str] = []
-        _add_attributes(self.folder, files)
+        old = _add_attributes(self.folder, files)
         if not os.path.lexists(os.path.join(self.folder, ".taplo.toml")):
             files[".taplo.toml"] = _read_template("taplo.toml")
         else:
             remarks.append(".taplo.toml is there already; let it name profiles/.schema.json for profiles/**/*.toml")
         if not self.dry_run:
-            for name in files:
-                output.make_folder(os.path.dirname(os.path.join(self.folder, name)) or ".")
-            output.write_files_atomically({os.path.join(self.folder, name): text for name, text in files.items()})
+            _write_files(self.folder, files, old)
         done = "would be written" if self.dry_run else "written"
         remarks.append(f"{len(files)} files {done}; next: npuprof list, npuprof show {_SAMPLE}, npuprof git install")
         return Answer("".join(f"{name}\n" for name in sorted(files)), tuple(remarks))
+
+
+def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
+    """Write all files of a store, or none; ``old`` is what its attributes were. Raises NpuprofError."""
+    made = output.make_folder(folder)
+    try:
+        for name in files:
+            made[:0] = writing.make_folder_below(os.path.dirname(os.path.join(folder, name)) or ".", folder)
+        writing.write_wanted_files([
+            Wanted(os.path.join(folder, name), text.encode(errors="surrogateescape"), old if name == _ATTRIBUTES_FILE else None, folder)
+            for name, text in files.items()
+        ])  # fmt: skip
+    except BaseException:
+        output.remove_folders(made)
+        raise
 
 
 def _refuse_existing(folder: str, files: dict[str, str]) -> None:
@@ -66,7 +82,7 @@ def _refuse_existing(folder: str, files: dict[str, str]) -> None:
 def _collect_files(ci: str) -> dict[str, str]:
     """Return what a new store is made of, by path below its folder."""
     files = {f"profiles/{name}.toml": text for name, text in _collect_samples(_SAMPLE).items()}
-    files["profiles/.schema.json"] = report.format_json_answer(build_profile_schema())
+    files["profiles/.schema.json"] = format_json_answer(build_profile_schema())
     return files | {name: _read_template(template) for name, template in _CI[ci].items()}
 
 
@@ -83,20 +99,14 @@ def _collect_samples(name: str) -> dict[str, str]:
     return found
 
 
-def _add_attributes(folder: str, files: dict[str, str]) -> None:
-    """Add the attributes to those that are there."""
-    path = os.path.join(folder, ".gitattributes")
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            old = file.read()
-    except FileNotFoundError:
-        old = ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise NpuprofError([Finding("NP003", f"cannot read {path}: {error}", "", "check the file")]) from None
+def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:
+    """Add the attributes to those that are there; return what they were, None where there is no file. Raises NpuprofError."""
+    raw = writing.read_known_file(os.path.join(folder, _ATTRIBUTES_FILE))
+    old = (raw or b"").decode(errors="surrogateescape")
     if _ATTRIBUTES[1] not in old.splitlines():
-        files[".gitattributes"] = f"{old}{'' if not old or old.endswith(chr(10)) else chr(10)}" + "".join(
-            f"{line}\n" for line in _ATTRIBUTES
-        )
+        gap = "" if not old or old.endswith("\n") else "\n"
+        files[_ATTRIBUTES_FILE] = f"{old}{gap}" + "".join(f"{line}\n" for line in _ATTRIBUTES)
+    return raw
 
 
 def _read_template(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from npuprof.commands.parameters import CANN, PRODUCT, STORE, TRUST
 from npuprof.commands.verb import Verb, argument, flag, number, option
 from npuprof.model import Finding, NpuprofError
@@ -28,16 +30,22 @@ class Inject(Verb):
 
     def run(self) -> Answer:
         """Write or refresh blocks. Exit 1 with ``check`` where one is not up to date, 0 otherwise. Raises NpuprofError."""
+        from npuprof.scripts.block_files import Writing
         from npuprof.scripts.blocks import Injector
         from npuprof.scripts.files import find_script_files
-        from npuprof.scripts.injection import Asked, Writing, check_blocks, inject_block, refresh_blocks
+        from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
 
         injector = Injector(self.store, trusting=self.check or self.trust)
         if self.spec is None or self.everywhere:
             self._refuse_unclear()
             problems: list[Finding] = []
             files = list(find_script_files([self.file], problems))
-            return check_blocks(files, injector) if self.check else refresh_blocks(files, injector, Writing(self.force, self.dry_run))
+            if self.check:
+                answer = check_blocks(files, injector)
+            else:
+                below = self.file if os.path.isdir(self.file) else ""
+                answer = refresh_blocks(files, injector, Writing(self.force, self.dry_run), below)
+            return answer._replace(problems=(*problems, *answer.problems))
         if self.check:
             return check_blocks([self.file], injector, self.spec)
         asked = Asked(self.file, self.spec, self.target, self.line, self.cann, self.product)

@@ -12,8 +12,9 @@ from npuprof.compare import plain
 from npuprof.compare.data import build_change_dict
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Path, did_you_mean
-from npuprof.report import build_finding_dict, escape_controls, paint_text
+from npuprof.report import build_finding_dict
 from npuprof.report.answer import Answer
+from npuprof.report.text import escape_controls, paint_text
 from npuprof.store import revisions, spec
 from npuprof.store.repository import Repository
 

@@ -17,6 +17,7 @@ from npuprof.edit.migration import Migration
 from npuprof.edit.preset_file import PresetFile, open_for_edit
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
+from npuprof.report.text import escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 
@@ -52,7 +53,7 @@ class Migrate(Verb):
                 file.write_changed(outcome.moved.text)
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
         todo = sum(finding.severity != "info" for finding in outcome.left)
-        steps = f"{report.format_count(len(outcome.moved.made), 'step')} made"
+        steps = f"{format_count(len(outcome.moved.made), 'step')} made"
         summary = [f"CANN {context.cann}: {steps}, {todo or 'nothing'} left to decide"] if self.format == "text" else []
         forms: Forms = {"text": lambda: outcome.format_text(self.coloured), "json": lambda: outcome.build_fields(str(context.cann))}
         return Answer(forms, (*summary, f"{done} {file.source}"), 1 if todo else 0)
@@ -70,7 +71,7 @@ class Outcome(Record):
         """Return the changes, the steps and the findings as people read them."""
         lines = [line for change in compare_configs(self.before, self.after) for line in plain.format_change_lines(change, "", coloured)]
         whys = [(made, made.step.why) for made in self.moved.made]
-        lines += [f"{report.escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
+        lines += [f"{escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
         return "".join(f"{line}\n" for line in lines) + report.format_findings(self.left, coloured)
 
     def build_fields(self, release: str) -> dict[str, Any]:

@@ -11,10 +11,12 @@ from npuprof.commands.verb import Verb, argument, flag, many, option
 from npuprof.document.profile import Profile
 from npuprof.edit import PathChange
 from npuprof.edit.assignments import parse_assignment
-from npuprof.edit.preset_file import format_difference, judge_change, lock_folder, refuse_builtin
+from npuprof.edit.preset_file import format_difference, judge_change, refuse_builtin
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
+from npuprof.report import writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
 from npuprof.store import is_profile_name, spec
 
 
@@ -45,13 +47,13 @@ class New(Verb):
         text = self._write_text()
         if not self.no_check:
             judge_change(self.store, None, Profile(document.parse_document(self.name, source, text), home=home))
-        with lock_folder(home.root):
+        with lock_folders([home.root]):
             if os.path.lexists(path):
                 what, hint = f"{source} exists already", "choose another name, or change it with set"
                 raise NpuprofError([Finding("NP923", what, "Nothing is overwritten.", hint)])
             if not self.dry_run:
-                output.make_folder(os.path.dirname(path))
-                output.write_files_atomically({path: text})
+                writing.make_folder_below(os.path.dirname(path), home.root)
+                writing.write_wanted_files([Wanted(path, text.encode(), None, home.root)])
         return Answer(format_difference(source, None, text), (f"{'would write' if self.dry_run else 'wrote'} {source}",))
 
     def _write_text(self) -> str:

@@ -34,6 +34,7 @@ class Render(Verb):
     unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
     inline: bool = flag("--inline", text="Only the lines to paste, no function.")
+    force: bool = flag("--force", text="Write over files that npuprof has not written, or that were edited by hand.")
     check: str | None = option("--check", metavar="FILE", text="Say whether this file is up to date (exit 1 if not).")
 
     def run(self) -> Answer:
@@ -49,29 +50,16 @@ class Render(Verb):
                 return check_blocks([self.check], Injector(self.store, trusting=True), self.spec)
             return _compare_with_file(self.check, self.to, rendered)
         for note in rendered.notes:
-            output.write_to_stderr(f"npuprof: not in this target: {note}")
+            output.tell_remark(f"not in this target: {note}")
         tell_findings(rendered.findings)
         if self.output is None or self.output == "-" or output.is_stream(self.output):
             if rendered.sidecars:
                 raise NpuprofError([_build_folder_finding(config, rendered)])
             return Answer(rendered.text)
-        _write_rendered(self.output, target.file, rendered)
+        from npuprof.renderers.placing import write_rendered_files
+
+        write_rendered_files(self.output, target.file, rendered, self.force)
         return Answer()
-
-
-def _write_rendered(path: str, file: str, rendered: renderers.Rendered) -> None:
-    """Write code and the files it needs: to a file where the path looks like one, else into a folder. Raises NpuprofError."""
-    named = not os.path.isdir(path) and not path.endswith(os.sep) and (os.path.splitext(path)[1] or os.path.isfile(path))
-    folder = os.path.dirname(path) or "." if named else path
-    made = output.make_folder(folder)
-    code = os.path.join(path, file) if folder == path else path
-    try:
-        output.write_files_atomically(
-            {**{os.path.join(folder, name): text for name, text in rendered.sidecars.items()}, code: rendered.text}
-        )
-    except NpuprofError:
-        output.remove_folders(made)
-        raise
 
 
 def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:

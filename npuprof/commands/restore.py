@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+from io import StringIO
 
 from npuprof.commands.parameters import CANN, OUTPUT, PRODUCT, STORE
 from npuprof.commands.verb import Verb, argument, flag
 from npuprof.compare import plain, survey
+from npuprof.compare.survey import compute_blob_id
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers.plain import render_toml
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.text import escape_file_line
+from npuprof.report.writing import ANYTHING, Wanted
 from npuprof.resolve.config import Config, compute_digest
 from npuprof.store import revisions, spec
 from npuprof.store.revisions import Revision
@@ -27,6 +32,7 @@ class Restore(Verb):
     spec: str = argument("SPEC", "A preset of the store at a revision: NAME@REV.")
     resolved: bool = flag("--resolved", text="Write a flat preset that resolves as it did then.")
     dry_run: bool = flag("--dry-run", text="Show the file, write nothing.")
+    force: bool = flag("--force", text="Discard edits that are not committed, or write over the file of -o.")
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
@@ -54,13 +60,31 @@ class Restore(Verb):
         after = _resolve_text(workspace, raw, name, shown)
         printed = self.dry_run or target == "-"
         if not printed:
-            if self.output is None:
-                output.make_folder(os.path.dirname(target))
-            output.write_files_atomically({target: raw})
+            below = home.root if self.output is None else ""
+            if below:
+                writing.make_folder_below(os.path.dirname(target), below)
+            with lock_folders([below or os.path.dirname(os.path.realpath(target))]):
+                known = ANYTHING if output.is_stream(target) else self._read_replaced(workspace, name, target, raw)
+                writing.write_wanted_files([Wanted(target, raw, known, below)])
             notes.append(f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else ""))
         self.output = None  # it is written, or it is the answer
-        text = raw.decode(errors="replace") if printed else None
+        text = _show_text(raw, target == "-") if printed else None
         return _describe_effect(now, after)._replace(forms=text, notes=tuple(notes))
+
+    def _read_replaced(self, workspace: Workspace, name: str, target: str, new: bytes) -> bytes | None:
+        """Return what a file holds that is about to be replaced. Raises NpuprofError where only that file holds it."""
+        found = writing.read_known_file(target)
+        if self.force or found in (None, new):
+            return found
+        if self.output is not None:
+            hint = "name another file, or write over it with --force"
+            raise NpuprofError([Finding("NP923", f"{target} exists already", "Nothing is overwritten unasked.", hint, where=Place(target))])
+        if not _is_committed(workspace, name, found or b""):
+            shown = os.path.relpath(target)
+            what, why = f"{shown} has edits that no commit holds", "They would be lost; nothing was written."
+            hint = "commit them first (npuprof commit), or discard them with --force"
+            raise NpuprofError([Finding("NP943", what, why, hint, where=Place(shown))])
+        return found
 
     def _recover_text(self, workspace: Workspace, then: Revision, name: str) -> tuple[bytes, list[str]]:
         """Return the text to write, and what there is to say of it."""
@@ -72,6 +96,11 @@ class Restore(Verb):
         if any(member.overrides for member in config.lineage) and not (self.cann or self.product):
             notes.append("overrides for single products or releases are not in a flat preset; --cann and --product pick them")
         return format_flat_preset(config).encode(), notes
+
+
+def _show_text(raw: bytes, exactly: bool) -> bytes | str:
+    """Return a file to hand on, or to look at."""
+    return raw if exactly else "".join(map(escape_file_line, StringIO(raw.decode(errors="replace"), newline="\n")))
 
 
 def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer:
@@ -104,6 +133,21 @@ def _read_checked_out(repository: revisions.Repository, commit: str, name: str, 
     notes = [f"{path} has the filter {asked!r}, a program, which was not run: git checkout does"] if asked else []
     found = repository.read_checked_out(commit, path)
     return raw if found is None else found, notes
+
+
+def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
+    """Return whether a commit that HEAD comes from holds these bytes as the file of a preset."""
+    home = workspace.store
+    repository = revisions.find_repository(home)
+    head = revisions.load_revision(home, repository.resolve_commit("HEAD"))
+    if name in head.files and _read_checked_out(repository, head.commit, name, head.read_profile_text(name))[0] == raw:
+        return True
+    for content in {raw, raw.replace(b"\r\n", b"\n")}:
+        oid = compute_blob_id(content, len(head.commit))
+        found = repository.git.try_command("log", "--max-count=1", "--format=%H", f"--find-object={oid}", "HEAD")
+        if not found.code and found.output.strip():
+            return True
+    return False
 
 
 def _resolve_now(workspace: spec.Workspace, name: str) -> Config | None:

@@ -52,7 +52,7 @@ class Run(Verb):
         found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)
         write_sidecars(config, folder)
         for note in notes:
-            output.write_to_stderr(f"npuprof: {note}")
+            output.tell_remark(note)
         environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
         return _become_command(self.command, {**environment, **found})
 

@@ -13,6 +13,7 @@ from npuprof.commands.verb import arguments
 from npuprof.model import Finding, Place
 from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.report.text import format_count
 from npuprof.store import spec
 
 
@@ -57,7 +58,7 @@ class Scan(JudgingVerb):
         told = self.select_told(findings)
         hidden = len(findings) - len(told)
         more = f" ({hidden} more with --severity info)" if hidden else ""
-        remark = f"{report.format_count(count, 'file')} scanned: {report.format_severity_counts(told) or 'nothing found'}{more}"
+        remark = f"{format_count(count, 'file')} scanned: {report.format_severity_counts(told) or 'nothing found'}{more}"
         return self.answer_findings(told, self.decide_code(findings, unread), remark)
 
 
@@ -69,12 +70,11 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[s
     for count, file in enumerate(find_script_files(paths, problems)):
         if sys.stderr.isatty() and time.monotonic() - told > 1 and time.monotonic() - started > 2:
             told = time.monotonic()
-            output.write_to_stderr(f"npuprof: {count} files looked at, now {file}")
+            output.tell_remark(f"{count} files looked at, now {file}")
         try:
-            with open(file, "rb") as opened:
-                yield file, opened.read()
+            yield file, output.read_plain_file(file)
         except OSError as error:
-            what, why = f"cannot read the file: {str(error.strerror).lower()}", "The other files were looked at all the same."
+            what, why = f"cannot read the file: {output.describe_os_error(error, file)}", "The other files were looked at all the same."
             yield file, Finding("NP801", what, why, "", where=Place(file))
 
 

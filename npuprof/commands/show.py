@@ -11,8 +11,8 @@ from npuprof.commands.verb import Verb, flag
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
 from npuprof.renderers.plain import build_config_fields, collect_profile_head
-from npuprof.report import escape_controls, paint_text
 from npuprof.report.answer import Answer
+from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 

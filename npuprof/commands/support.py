@@ -8,6 +8,7 @@ from typing import Any
 from npuprof import checks, report
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.tables import Table
+from npuprof.report.text import format_count
 from npuprof.store import spec
 
 #: What a preset says of itself, not of whether it would work: shown apart.
@@ -40,7 +41,7 @@ class Cell(Record):
         """The cell as people read it."""
         if self.errors:
             return " ".join(dict.fromkeys(finding.code for finding in self.errors))
-        shown = f"ok, {report.format_count(len(self.warnings), 'warning')}" if self.warnings else "ok"
+        shown = f"ok, {format_count(len(self.warnings), 'warning')}" if self.warnings else "ok"
         return shown if self.meant else f"({shown})"
 
 

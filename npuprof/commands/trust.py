@@ -44,8 +44,6 @@ class Trust(Verb):
 
     def run(self) -> Answer:
         """Return the pairs of variable and value, and keep them. Raises NpuprofError where a preset cannot be read."""
-        from npuprof.edit.preset_file import lock_folder
-        from npuprof.report.output import make_folder
         from npuprof.store import trust
 
         folder = spec.Workspace(self.store).store
@@ -54,9 +52,7 @@ class Trust(Verb):
         found = [] if self.revoke else _collect_pairs(folder)
         path = trust.find_trust_file()
         if not self.dry_run:
-            make_folder(place := path.rpartition("/")[0])
-            with lock_folder(place):
-                trust.keep_trusted_pairs(folder.root, [(pair.name, pair.text) for pair in found])
+            trust.keep_trusted_pairs(folder.root, [(pair.name, pair.text) for pair in found])
         what = f"{len(found)} {'pair' if len(found) == 1 else 'pairs'} of variable and value" if found else "nothing"
         done = "would be trusted" if self.dry_run else "is now trusted"
         remark = f"{folder.label} {done} with {what}" + ("" if self.dry_run else f", kept in {path}")

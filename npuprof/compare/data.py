@@ -8,7 +8,7 @@ from npuprof.compare.changes import Change
 from npuprof.compare.folds import fold_changes
 from npuprof.model import Origin
 from npuprof.report import build_finding_dict as finding_dict
-from npuprof.report import format_json_answer
+from npuprof.report.json_text import format_json_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from npuprof.compare.changes import Change
 from npuprof.document import keys
 from npuprof.model import Origin, Record
-from npuprof.report import format_count
+from npuprof.report.text import escape_controls, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ def format_change_cause(change: Change) -> str:
     return f"{verb} {now}{before}"
 
 
-def format_pair_headline(pair: Pair) -> str:
-    """Return what happened to a preset as a whole, in a few words."""
+def format_pair_headline(pair: Pair, show: Callable[[str], str] = escape_controls) -> str:
+    """Return what happened to a preset as a whole, in a few words; ``show`` says how a name is written."""
     words = []
     if pair.was:
-        words.append(f"renamed from {pair.was}")
+        words.append(f"renamed from {show(pair.was)}")
     if pair.status in ("added", "removed"):
         words.append("new" if pair.status == "added" else "removed")
         if pair.changes:
@@ -88,15 +88,15 @@ def format_pair_verdicts(pair: Pair) -> list[str]:
     return came + [f"no longer {finding.code}: {finding.message}" for finding in pair.mended]
 
 
-def format_survey_totals(survey: Survey) -> str:
-    """Return the counts: ``12 presets differ, 988 do not; 1 became invalid``."""
+def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_controls) -> str:
+    """Return the counts: ``12 presets differ, 988 do not; invalid now: leaf``; ``show`` says how a name is written."""
     touched = survey.touched_pairs
     number, rest = len(touched), len(survey.pairs) - len(touched)
     parts = [f"{format_count(number, 'preset')} differ{'s' if number == 1 else ''}, {rest} {'do' if rest != 1 else 'does'} not"]
     invalid = [pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False]
     mended = [pair.name for pair in touched if pair.valid == (False, True)]
     if invalid:
-        parts.append(f"invalid now: {', '.join(invalid)}")
+        parts.append(f"invalid now: {', '.join(map(show, invalid))}")
     if mended:
-        parts.append(f"valid again: {', '.join(mended)}")
+        parts.append(f"valid again: {', '.join(map(show, mended))}")
     return "; ".join(parts)

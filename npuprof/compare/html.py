@@ -14,7 +14,7 @@ from npuprof.compare.folds import (
     format_survey_totals,
     identify_change,
 )
-from npuprof.report import escape_controls
+from npuprof.report.text import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def format_survey_html(survey: Survey) -> str:
     title = f"Presets: {escape(escape_controls(survey.before))} → {escape(escape_controls(survey.after))}"
     out = [
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n',
-        f"<body>\n<h1>{title}</h1>\n<p>{escape(escape_controls(format_survey_totals(survey)))}</p>\n",
+        f"<body>\n<h1>{title}</h1>\n<p>{escape(format_survey_totals(survey))}</p>\n",
     ]
     touched = survey.touched_pairs
     wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
@@ -55,7 +55,7 @@ def format_survey_html(survey: Survey) -> str:
             continue
         out.append(f"<h2>{escape(escape_controls(pair.name))}</h2>\n")
         if said:
-            out.append(f"<p>{escape(escape_controls(said))}</p>\n")
+            out.append(f"<p>{escape(said)}</p>\n")
         if own:
             out.append(f"<table>\n{_HEAD}")
             out += [_format_html_row(change, "") for change in own]

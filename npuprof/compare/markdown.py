@@ -15,7 +15,7 @@ from npuprof.compare.folds import (
     format_survey_totals,
     identify_change,
 )
-from npuprof.report import escape_controls
+from npuprof.report.text import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
 COMMENT_LIMIT = 60_000
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&-])")
+_PIPE = re.compile(r"(\\*)\|")
 _HEAD = "| | change | risk | cause |\n|---|---|---|---|\n"
 
 
@@ -33,40 +33,46 @@ def format_survey_markdown(survey: Survey, limit: int = COMMENT_LIMIT) -> str:
         found = form(survey)
         if len(found) <= limit:
             return found
-    found = f"### Presets: {survey.before} → {survey.after}\n\n{format_survey_totals(survey)}\n"
-    cut = "\n\n(more than a comment can hold: run `npuprof diff` to see it)\n"
-    return found if len(found) <= limit else found[: max(0, limit - len(cut))] + cut
+    counts = format_survey_totals(survey).partition(";")[0]
+    return f"### Presets\n\n{counts}\n\n(more than a comment can hold: run `npuprof diff` to see it)\n"
 
 
-def escape_markdown(text: str) -> str:
-    """Return text that markdown shows as it is, on one line, naming nobody."""
-    return _SPECIAL.sub(r"\\\1", escape_controls(text))
-
-
-def format_code_span(text: str) -> str:
-    """Return text as a code span that may stand in a table cell."""
+def format_code_span(text: str, in_table: bool = True) -> str:
+    """Return text as a code span, in which nothing is a link, a mention or a mark; it may stand in a table cell."""
     shown = escape_controls(text)
     ticks = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
-    return f"{ticks}{pad}{shown}{pad}{ticks}".replace("|", "\\|")
+    span = f"{ticks}{pad}{shown}{pad}{ticks}"
+    return _PIPE.sub(_escape_pipe, span) if in_table else span
+
+
+def _escape_pipe(found: re.Match[str]) -> str:
+    """Return a pipe that ends no cell, whatever stands before it: backslashes escape each other there, so an odd number."""
+    before: str = found[1]
+    return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
+
+
+def _format_listed_span(text: str) -> str:
+    return format_code_span(text, in_table=False)
 
 
 def _format_markdown_title(survey: Survey) -> str:
-    sides = f"{format_code_span(survey.before)} → {format_code_span(survey.after)}"
-    return f"### Presets: {sides}\n\n{escape_markdown(format_survey_totals(survey))}\n"
+    sides = f"{_format_listed_span(survey.before)} → {_format_listed_span(survey.after)}"
+    return f"### Presets: {sides}\n\n{format_survey_totals(survey, _format_listed_span)}\n"
 
 
 def _format_markdown_row(change: Change) -> str:
     said = f"{format_code_span(change.sign)} | {format_code_span(format_change_sentence(change))}"
-    return f"| {said} | {', '.join(change.risk)} | {escape_markdown(format_change_cause(change))} |\n"
+    cause = format_change_cause(change)
+    return f"| {said} | {', '.join(change.risk)} | {format_code_span(cause) if cause else ''} |\n"
 
 
 def _format_code_list(names: Sequence[str]) -> str:
-    return ", ".join(map(format_code_span, names))
+    return ", ".join(map(_format_listed_span, names))
 
 
 def _format_verdict_list(pair: Pair) -> str:
-    return "".join(f"- {escape_markdown(line)}\n" for line in format_pair_verdicts(pair))
+    return "".join(f"- {_format_listed_span(line)}\n" for line in format_pair_verdicts(pair))
 
 
 def _format_full_markdown(survey: Survey) -> str:
@@ -89,16 +95,16 @@ def _format_markdown_body(survey: Survey, own: bool) -> str:
         out += [_format_markdown_row(fold.change).replace("| ", f"| **{len(fold.presets)} presets** ", 1) for fold in wide]
         if own:
             out.append("\n<details><summary>which presets</summary>\n\n")
-            out += [f"- {format_code_span(format_change_sentence(fold.change))}: {_format_code_list(fold.presets)}\n" for fold in wide]
+            out += [f"- {_format_listed_span(format_change_sentence(fold.change))}: {_format_code_list(fold.presets)}\n" for fold in wide]
             out.append("\n</details>\n")
     shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
         left = [change for change in pair.changes if identify_change(change) not in shared] if own else []
-        said = format_pair_headline(pair)
+        said = format_pair_headline(pair, _format_listed_span)
         judged = _format_verdict_list(pair)
         if not (left or said or judged):
             continue
-        out.append(f"\n**{escape_markdown(pair.name)}**" + (f" ({escape_markdown(said)})" if said else "") + "\n")
+        out.append(f"\n**{_format_listed_span(pair.name)}**" + (f" ({said})" if said else "") + "\n")
         if left:
             out.append("\n" + _HEAD)
             out += map(_format_markdown_row, left)

@@ -9,7 +9,8 @@ from npuprof.catalog import values
 from npuprof.compare.changes import find_catalogue_position, find_meta_value
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
-from npuprof.report import escape_controls, format_json_answer
+from npuprof.report.json_text import format_json_answer
+from npuprof.report.text import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from npuprof.compare.folds import (
     identify_change,
 )
 from npuprof.document import keys
-from npuprof.report import escape_controls, paint_text
+from npuprof.report.text import escape_controls, paint_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     out: list[str] = []
     for fold in wide:
         out += format_change_lines(fold.change, "", coloured, len(fold.presets))
-        out.append(f"    in {', '.join(fold.presets)}")
+        out.append(f"    in {', '.join(map(escape_controls, fold.presets))}")
     shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
         if pair.status == "changed":
@@ -40,11 +40,7 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
             own = pair.changes if everything else ()
         said, judged = format_pair_headline(pair), format_pair_verdicts(pair)
         if own or said or judged:
-            out.append(
-                ("\n" if out else "")
-                + paint_text(escape_controls(pair.name), "1", coloured)
-                + (f" ({escape_controls(said)})" if said else "")
-            )
+            out.append(("\n" if out else "") + paint_text(escape_controls(pair.name), "1", coloured) + (f" ({said})" if said else ""))
             for change in own:
                 out += format_change_lines(change, "  ", coloured)
             out += format_verdict_lines(pair, "  ", coloured)
@@ -78,7 +74,7 @@ def format_survey_stat(survey: Survey) -> str:
     for pair in touched:
         counts = [f"{sum(change.sign == sign for change in pair.changes)}{sign}" for sign in "+-~"]
         said = format_pair_headline(pair)
-        out.append(f"{escape_controls(pair.name):<{width}} | {' '.join(counts)}" + (f"  {escape_controls(said)}" if said else ""))
+        out.append(f"{escape_controls(pair.name):<{width}} | {' '.join(counts)}" + (f"  {said}" if said else ""))
     return "".join(f"{line}\n" for line in (*out, format_survey_totals(survey)))
 
 

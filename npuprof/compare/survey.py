@@ -14,6 +14,7 @@ from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
 from npuprof.compare.scopes import find_scoped_changes
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
+from npuprof.report.output import read_plain_file
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.repository import TreeFile
@@ -76,22 +77,26 @@ class WorkTree:
         """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
         if name not in self._texts:
             try:
-                with open(self.store.profile_path(name), "rb") as file:
-                    self._texts[name] = file.read()
+                self._texts[name] = read_plain_file(self.store.profile_path(name))
             except OSError:
                 self._texts[name] = b""
         return self._texts[name]
 
     def is_same_blob(self, name: str, oid: str) -> bool:
         """Return whether a file is what git has under an id, line endings aside."""
-        import hashlib
-
-        make = hashlib.sha256 if len(oid) == 64 else hashlib.sha1
         text = self.read_profile_text(name)
         for content in (text, text.replace(b"\r\n", b"\n")) if b"\r\n" in text else (text,):
-            if make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() == oid:
+            if compute_blob_id(content, len(oid)) == oid:
                 return not os.path.islink(self.store.profile_path(name))
         return False
+
+
+def compute_blob_id(content: bytes, length: int) -> str:
+    """Return the id that git gives to the content of a file; its length tells the hash that a repository uses."""
+    import hashlib
+
+    make = hashlib.sha256 if length == 64 else hashlib.sha1
+    return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:

@@ -12,11 +12,22 @@ _SEGMENT = r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*"""
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
 
+#: Characters that show nothing although Unicode counts them among letters and marks: fillers, joiners, selectors.
+_SHOW_NOTHING = frozenset(
+    map(chr, (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, 0x2800, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)))
+)
+
+
+def is_visible(text: str) -> bool:
+    """Return whether every character of a text shows where it stands: no control, no bidirectional mark, no filler."""
+    return text.isprintable() and (text.isascii() or not any(char in _SHOW_NOTHING or char >= "\U000e0000" for char in text))
+
+
 def quote_basic_string(text: str) -> str:
     """Return ``text`` as a TOML basic string, double quotes included."""
-    if text.isprintable() and '"' not in text and "\\" not in text:
+    if '"' not in text and "\\" not in text and is_visible(text):
         return f'"{text}"'
-    return f'"{"".join(_ESCAPES.get(c) or (c if c.isprintable() else _escape_code_point(ord(c))) for c in text)}"'
+    return f'"{"".join(_ESCAPES.get(c) or (c if is_visible(c) else _escape_code_point(ord(c))) for c in text)}"'
 
 
 def _escape_code_point(code: int) -> str:

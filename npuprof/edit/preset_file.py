@@ -9,9 +9,12 @@ from contextlib import contextmanager, suppress
 from npuprof import checks, document, report, store
 from npuprof.document.profile import Profile
 from npuprof.edit.statements import split_lines
-from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report import output
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.text import escape_file_line
+from npuprof.report.writing import Wanted
 from npuprof.store import spec
 
 _BOM = b"\xef\xbb\xbf"
@@ -40,10 +43,8 @@ class PresetFile(Record):
 
     def write_changed(self, text: str) -> None:
         """Write another text into the file. Raises NpuprofError where it cannot be written, or was written by somebody else."""
-        if output.read_file_content(self.path) != self.raw:
-            what, why = f"{self.source} has changed meanwhile", "Another program wrote it while the change was being made."
-            raise NpuprofError([Finding("NP922", what, why, "try again", where=Place(self.source))])
-        output.write_files_atomically({self.path: (_BOM if self.raw.startswith(_BOM) else b"") + text.encode()})
+        new = (_BOM if self.raw.startswith(_BOM) else b"") + text.encode()
+        writing.write_wanted_files([Wanted(self.path, new, self.raw)])
 
 
 def answer_edit(
@@ -71,7 +72,7 @@ def open_for_edit(name: str, store_: str | None) -> Iterator[PresetFile]:
     Raises NpuprofError for what is no single file that can be written.
     """
     found, folder = _find_file(name, store_)
-    with lock_folder(folder):
+    with lock_folders([folder, os.path.dirname(os.path.realpath(found.path))] if found.path != "-" else []):
         if found.path != "-":
             raw = output.read_file_content(found.path)
             known = found.profile
@@ -106,32 +107,12 @@ def refuse_builtin(home: store.Folder) -> None:
         raise NpuprofError([Finding("NP920", "builtin: is read-only", why, hint)])
 
 
-@contextmanager
-def lock_folder(folder: str) -> Iterator[None]:
-    """Let one npuprof at a time change the files of a folder; the system frees the lock of a process that dies."""
-    try:
-        import fcntl
-
-        handle = os.open(folder or ".", os.O_RDONLY)
-    except (ImportError, OSError):  # no locks here: what is written is still compared with what was read
-        yield
-        return
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 def judge_change(store_: str | None, old: Profile | None, new: Profile) -> None:
     """Refuse an edit that brings errors, and tell the warnings it brings; ``old`` is None for a new preset. Raises NpuprofError."""
     known = _collect_marks(store_, old) if old else _collect_inherited_marks(store_, new)
     brought = [finding for finding in _find_faults(store_, new) if checks.identify_finding(finding) not in known]
     if any(finding.severity == "error" for finding in brought):
-        output.write_to_stderr(
-            "npuprof: nothing was written, since the preset would have errors it has not now; --no-check writes all the same"
-        )
+        output.tell_remark("nothing was written, since the preset would have errors it has not now; --no-check writes all the same")
         raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))
     told = checks.fold_findings(finding for finding in brought if finding.severity == "warning")
     if told:
@@ -163,9 +144,13 @@ def _find_faults(store_: str | None, profile: Profile) -> list[Finding]:
 
 
 def format_difference(source: str, old: str | None, new: str) -> str:
-    """Return a change as a unified diff, empty if there is none; ``old`` is None for a new file."""
+    """Return a change as a unified diff to be read, empty if there is none; ``old`` is None for a new file."""
     from difflib import unified_diff
 
     names = ("/dev/null" if old is None else f"a/{source}", f"b/{source}")
-    end = "\n\\ No newline at end of file\n"
-    return "".join(line if line.endswith("\n") else line + end for line in unified_diff(split_lines(old or ""), split_lines(new), *names))
+    shown: list[str] = []
+    for line in unified_diff(split_lines(old or ""), split_lines(new), *names):
+        shown.append(escape_file_line(line))
+        if not line.endswith("\n"):
+            shown.append("\\ No newline at end of file\n")
+    return "".join(shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from npuprof.compare.folds import fold_changes, format_change_sentence
-from npuprof.report import format_count
+from npuprof.report.text import format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -51,9 +51,10 @@ def render_atc(config: Config, inline: bool) -> Rendered:
         raise NpuprofError([build_unstartable_finding(config, keys[flag], f"{keys[flag]} {reason}", hint) for flag, reason in refused])
     words = [f"--{flag}={_format_atc_argument(value, keys[flag], files)}" for flag, value in given.items()]
     line = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
+    beside = dict(collect_sidecars(config).values())
     return Rendered(
-        add_render_header(config, "atc", f"{'' if inline else chr(10)}{line}\n"),
-        dict(collect_sidecars(config).values()),
+        add_render_header(config, "atc", f"{'' if inline else chr(10)}{line}\n", beside),
+        beside,
         describe_left_out_sections(config, "env", "estimator"),
         tuple(findings),
     )

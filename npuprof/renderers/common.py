@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import MODULES, load_target
-from npuprof.renderers.stamp import stamp_text
+from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
     from npuprof.catalog.shapes import Structure
 
 
-def add_render_header(config: Config, target: str, body: str) -> str:
-    """Return a text below the comment lines that say where it came from; they hold nothing a preset could inject."""
+def add_render_header(config: Config, target: str, body: str, sidecars: Mapping[str, str] | None = None) -> str:
+    """Return a text below the comment lines that say where it came from; they hold nothing a preset could inject.
+
+    ``sidecars`` are the files that the text expects beside it, name to text.
+    """
     from npuprof.model import __version__
 
     version = config.lineage[-1].document.revision if config.lineage else None
@@ -28,7 +32,7 @@ def add_render_header(config: Config, target: str, body: str) -> str:
         f"# target: {target}\n"
         f"# digest: sha256:{config.digest}\n"
     )
-    return stamp_text(head, body)
+    return stamp_text(head + list_sidecars(sidecars or {}), body)
 
 
 def config_section(config: Config, name: str) -> dict[str, Any]:

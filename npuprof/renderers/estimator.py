@@ -81,10 +81,11 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
         remarks="".join(f"{indent}# {remark}\n" for remark in remarks),
         call="\n".join(made),
     )
+    files = dict(collect_sidecars(config).values())
     notes = describe_left_out_sections(config, "env", "atc")
     return Rendered(
-        add_render_header(config, "estimator", body),
-        dict(collect_sidecars(config).values()),
+        add_render_header(config, "estimator", body, files),
+        files,
         notes,
         (*findings, *_check_estimator_defaults(config), *_check_session_options(config, beside)),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from npuprof.document.keys import is_visible
 from npuprof.model import Record
 from npuprof.renderers.shell import SHELLS, format_export_lines, quote_posix
 
@@ -125,7 +126,7 @@ def _quote_yaml_string(text: str) -> str:
         code = ord(char)
         if char in _YAML:
             shown.append(_YAML[char])
-        elif char.isprintable() and code < 0x10000:
+        elif is_visible(char) and code < 0x10000:
             shown.append(char)
         else:
             shown.append(f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
@@ -168,7 +169,7 @@ def _format_slurm_lines(config: Config, variables: dict[str, str], files: dict[s
 
 
 def _format_env_json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
-    from npuprof.report import format_json_answer
+    from npuprof.report.json_text import format_json_answer
 
     return format_json_answer({"schema": "npuprof.env/1", "preset": config.name, "digest": config.digest, "env": variables})
 

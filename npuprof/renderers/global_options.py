@@ -78,7 +78,8 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
     shape: dict[str, Any] = {"lines": "".join(f"{line}\n" for line in lines), "os": "import os\n\n" if files else ""}
     body = (_INLINE if inline else _MODULE).format(**shape)
     notes = describe_left_out_sections(config, "env", "estimator", "atc")
-    return Rendered(add_render_header(config, "global-options", body), dict(files.values()), notes, tuple(findings))
+    beside = dict(files.values())
+    return Rendered(add_render_header(config, "global-options", body, beside), beside, notes, tuple(findings))
 
 
 @lru_cache(4096, typed=True)

@@ -171,7 +171,7 @@ def _render_session_shape(
         standard = {*shape.standard, *(("os",) if files else ())}
         body = f"\n{format_session_imports(standard, shape.bridge)}\n\n"
         body += f"{format_session_function(shape.doc, lines, remarks, shape.result)}{shape.functions}"
-    return Rendered(add_render_header(config, target, body), files, notes, (*more, *_check_initial_options(config, target)))
+    return Rendered(add_render_header(config, target, body, files), files, notes, (*more, *_check_initial_options(config, target)))
 
 
 def _check_initial_options(config: Config, target: str) -> tuple[Finding, ...]:
@@ -231,7 +231,15 @@ TARGETS = {
     "estimator-migrated": Target(
         50, "`npu_run_config_init(run_config=...)`", "estimator_migrated.py", _render_migrated_estimator, "session", renames=True
     ),
-    "keras": _build_target(60, "keras", "`set_keras_session_npu_config(config=...)`"),
+    "keras": Target(
+        # No file is called as the package is: a script that lies beside it would import it in the package's place.
+        60,
+        "`set_keras_session_npu_config(config=...)`",
+        "keras_session.py",
+        _build_migrated_writer("keras"),
+        "session",
+        renames=True,
+    ),
     "initialize-system": _build_target(
         70, "initialize-system", "the session that runs `initialize_system`, with the options that must be there", surface=""
     ),

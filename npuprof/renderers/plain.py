@@ -9,7 +9,7 @@ from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import SECTIONS
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import add_render_header, config_section
-from npuprof.report import format_json_answer
+from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
 
 
@@ -38,7 +38,7 @@ def collect_profile_head(config: Config) -> dict[str, Any]:
 
 def render_json(config: Config, inline: bool) -> Rendered:
     """Return the JSON form."""
-    return Rendered(format_json_answer(build_config_fields(config)))
+    return Rendered(stamp_json(build_config_fields(config)))
 
 
 def render_toml(config: Config, inline: bool) -> Rendered:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from npuprof import catalog
-from npuprof.model import NpuprofError
+from npuprof.model import Finding, NpuprofError
 from npuprof.renderers.common import build_not_carried_error, build_unfit_finding, collect_sidecars, encode_field_value, fits_proto_field
 from npuprof.resolve.config import Config
 
@@ -64,24 +64,26 @@ def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]
         path = environ.get("RANK_TABLE_FILE")
         if told is not None or not path:
             return told
+        from npuprof.report.output import UnfitFileError, describe_os_error, read_plain_file
+
         try:
-            with open(path, encoding="utf-8") as file:
-                return find_launcher_fact(name, environ, file.read(_LARGEST_TABLE))
+            return find_launcher_fact(name, environ, read_plain_file(path).decode())
+        except UnfitFileError as error:
+            what = f"cannot read {path}: {describe_os_error(error, path)}"
+            why = "RANK_TABLE_FILE names it."
+            raise NpuprofError([Finding("NP003", what, why, "name the rank table's file, or clear RANK_TABLE_FILE")]) from None
         except (OSError, ValueError):
             return None
 
     return find_known_fact
 
 
-#: No rank table is longer, in characters.
-_LARGEST_TABLE = 64 * 1024 * 1024
-
-
 def write_sidecars(config: Config, folder: str) -> None:
     """Write the sidecar files of a config into a folder. Raises NpuprofError."""
-    from npuprof.report.output import make_folder, write_files_atomically
-
     files = dict(collect_sidecars(config).values())
     if files:
+        from npuprof.report.output import make_folder
+        from npuprof.report.writing import write_files_atomically
+
         make_folder(folder)
         write_files_atomically({os.path.join(folder, name): text for name, text in files.items()})

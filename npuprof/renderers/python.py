@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.document.keys import is_no_number
+from npuprof.document.keys import is_no_number, is_visible
 
 WIDTH = 88
 #: The folder of the rendered file, where its sidecar files lie.
@@ -26,7 +26,7 @@ def format_literal(value: Any) -> str:
 
 
 def _quote_python_string(text: str) -> str:
-    if '"' not in text and "\\" not in text and text.isprintable():
+    if '"' not in text and "\\" not in text and is_visible(text):
         return f'"{text}"'
     quote = "'" if '"' in text and text.count('"') > text.count("'") else '"'
     shown = []
@@ -35,7 +35,7 @@ def _quote_python_string(text: str) -> str:
             shown.append(_ESCAPES[char])
         elif char == quote:
             shown.append(f"\\{char}")
-        elif char.isprintable():
+        elif is_visible(char):
             shown.append(char)
         else:
             code = ord(char)

@@ -147,7 +147,7 @@ def render_session(config: Config, inline: bool) -> Rendered:
         doc = "Set the options in a tf.ConfigProto, a new one if none is given; return it."
         body = f"\n{format_session_imports(('os',) if files else ())}\n\n{format_session_function(doc, lines, remarks)}"
     return Rendered(
-        add_render_header(config, "session", body), files, describe_left_out_sections(config, "env", "estimator", "atc"), findings
+        add_render_header(config, "session", body, files), files, describe_left_out_sections(config, "env", "estimator", "atc"), findings
     )
 
 

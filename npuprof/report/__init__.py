@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from npuprof.document.keys import is_no_number
 from npuprof.model import Finding
+from npuprof.report.json_text import format_json_answer
+from npuprof.report.text import escape_controls, format_count, paint_text
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF names them, and as we count them
-
-
-def paint_text(text: str, code: str, coloured: bool) -> str:
-    """Return text in a terminal colour."""
-    return f"\033[{code}m{text}\033[0m" if coloured else text
 
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
@@ -46,7 +42,8 @@ def _format_finding(finding: Finding, coloured: bool) -> str:
 
 
 def _format_profile_names(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:7])} and {len(names) - 7} more"
+    shown = ", ".join(map(escape_controls, names[:8] if len(names) <= 8 else names[:7]))
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 7} more"
 
 
 def _read_source_line(finding: Finding) -> str | None:
@@ -56,9 +53,10 @@ def _read_source_line(finding: Finding) -> str | None:
         lines = finding.origin.document.text.split("\n")
     else:
         try:
-            with open(finding.path or "", encoding="utf-8", errors="replace", newline="\n") as file:
-                lines = file.read().split("\n")
-        except OSError:
+            from npuprof.report.output import read_plain_file
+
+            lines = read_plain_file(finding.path or "").decode(errors="replace").split("\n")
+        except (OSError, ValueError):
             return None
     if finding.line > len(lines):
         return None
@@ -68,13 +66,6 @@ def _read_source_line(finding: Finding) -> str | None:
 
 def _measure_display_width(text: str) -> int:
     return sum(2 if "\u1100" <= char <= "\uffdc" and char not in "\u2018\u2019" else 1 for char in escape_controls(text))
-
-
-def escape_controls(text: str) -> str:
-    """Return text with control characters shown, so that no file content can move a terminal's cursor."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or char == " " else "    " if char == "\t" else repr(char)[1:-1] for char in text)
 
 
 def build_finding_dict(finding: Finding) -> dict[str, Any]:
@@ -91,26 +82,6 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
         "hint": finding.hint or None,
         "profiles": list(finding.profiles),
     }
-
-
-def format_json_answer(value: Any) -> str:
-    """Return a JSON answer: indented, not escaped, ending in a newline."""
-    import json
-
-    try:
-        text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False) + "\n"
-    except ValueError:
-        return format_json_answer(_replace_infinite_numbers(value))
-    return text.encode(errors="backslashreplace").decode()  # a file name that is no text: \\udcff, as JSON writes it
-
-
-def _replace_infinite_numbers(value: Any) -> Any:
-    """Return a value with the numbers that JSON has no form for as the text that TOML has for them."""
-    if isinstance(value, dict):
-        return {name: _replace_infinite_numbers(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_replace_infinite_numbers(item) for item in value]
-    return str(value) if is_no_number(value) else value
 
 
 def _format_json_findings(findings: Sequence[Finding]) -> str:
@@ -132,7 +103,7 @@ def _format_github_annotation(finding: Finding) -> str:
 def _escape_github_text(text: str, property_: bool = False) -> str:
     for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *(((":", "%3A"), (",", "%2C")) if property_ else ())):
         text = text.replace(char, code)
-    return text.encode(errors="backslashreplace").decode()
+    return escape_controls(text)
 
 
 def _format_sarif_findings(findings: Sequence[Finding]) -> str:
@@ -182,8 +153,3 @@ def format_severity_counts(findings: Sequence[Finding]) -> str:
     """Return the counts by severity: ``2 errors, 1 warning``."""
     numbers = {noun: sum(finding.severity == severity for finding in findings) for severity, noun in _LEVELS.items()}
     return ", ".join(format_count(number, noun) for noun, number in numbers.items() if number)
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 preset``, ``2 presets``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -9,10 +9,12 @@ from npuprof.model import Finding, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from npuprof.report.tables import Table
 
     #: What a form of an answer is: text, bytes, a table, pieces that are printed as they come, or the fields of a JSON answer.
-    Text = str | bytes | Table | Iterable[str] | dict[str, Any]
+    Text: TypeAlias = str | bytes | Table | Iterable[str] | dict[str, Any]
     #: How each format writes an answer; only the one that was asked for is called.
     Forms = Mapping[str, Callable[[], Text]]
 

@@ -1,37 +1,131 @@
-"""The edge: files in; answers to standard output or, all or nothing, to files; talk to standard error."""
+"""The edge: files in, answers to standard output, talk to standard error. ``writing`` is for files."""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from npuprof.model import Finding, NpuprofError, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import IO
+
     from npuprof.report.answer import Text
 
 
+#: No file that npuprof reads is longer, in bytes: a preset, a script, a rank table, standard input.
+LARGEST_FILE = 64 * 1024 * 1024
+
+
+class UnfitFileError(OSError):
+    """What stands at a path cannot be read as a file: a pipe, a socket, a device, or more than the bound."""
+
+
 def read_file_content(path: str, hint: str = "check the path and its permissions") -> bytes:
-    """Return the bytes of a file. Raises NpuprofError (NP003) where it cannot be read."""
+    """Return the bytes of a file. Raises NpuprofError (NP003) where it cannot be read, is no file, or is too long."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        what = f"cannot read {path}: {str(error.strerror).lower()}"
+        return read_plain_file(path)
+    except (OSError, ValueError) as error:
+        what = f"cannot read {path}: {describe_os_error(error, path)}"
+        if isinstance(error, UnfitFileError):
+            hint = "name a file; what a pipe holds can be given as standard input"
         raise NpuprofError([Finding("NP003", what, "", hint)]) from None
 
 
-def write_answer(pieces: Iterable[bytes], path: str | None = None) -> None:
-    """Write an answer to standard output, piece by piece as it comes, or to a file that appears whole or not at all.
+def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:
+    """Return the bytes of a file; every path that npuprof reads comes through here.
 
-    Raises NpuprofError when it cannot be written.
+    A pipe, a socket or a device is never opened; what the caller's shell hands over (``/dev/stdin``, ``/dev/fd/N``)
+    is. Not ``whole`` is the beginning, up to ``most`` bytes. Raises OSError, UnfitFileError where there are more.
     """
-    if path is not None and path != "-":
-        write_files_atomically({path: b"".join(pieces)})
-        return
+    handed = is_handed_over(path)
+    if not handed:
+        _refuse_special(os.stat(path).st_mode)  # before it is opened: that alone would wake the writer of a pipe
+    with open(path, "rb", buffering=0, opener=None if handed else _open_without_waiting) as file:
+        found = os.fstat(file.fileno())
+        size = found.st_size
+        if not handed:
+            _refuse_special(found.st_mode)
+        if whole and size > most:
+            raise _build_too_long_error(most)
+        pieces = [_read_piece(file, min(size, most) + 1)]
+        total = len(pieces[0])
+        while pieces[-1] and total <= most:
+            pieces.append(_read_piece(file, 65536))
+            total += len(pieces[-1])
+    if total > most:
+        if whole:
+            raise _build_too_long_error(most)
+        return b"".join(pieces)[:most]
+    return pieces[0] if len(pieces) == 2 else b"".join(pieces)
+
+
+def _read_piece(file: IO[bytes], size: int) -> bytes:
+    piece: bytes | None = file.read(size)
+    if piece is None:  # somebody made it answer at once, whether or not there is anything: that is no end
+        raise OSError(0, "nothing can be read from it yet")
+    return piece
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file that may be a pipe by now."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def read_standard_input() -> bytes:
+    """Return what standard input holds. Raises OSError where it is closed, UnfitFileError where it has no end in sight."""
+    try:
+        data = _read_piece(sys.stdin.buffer, LARGEST_FILE + 1)
+    except AttributeError:
+        raise OSError(0, "it is closed") from None
+    if len(data) > LARGEST_FILE:
+        raise _build_too_long_error(LARGEST_FILE)
+    return data
+
+
+def is_handed_over(path: str) -> bool:
+    """Return whether a path is a file that is open already: what a shell writes for ``<(command)``, or a standard stream."""
+    folder, _, name = path.rpartition("/")
+    return name.isdigit() if folder in ("/dev/fd", "/proc/self/fd") else path in ("/dev/stdin", "/dev/stdout", "/dev/stderr")
+
+
+def name_special_file(mode: int) -> str:
+    """Return what a file is that is neither a file nor a folder, empty for those."""
+    for test, name in (
+        (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
+    ):  # fmt: skip
+        if test(mode):
+            return name
+    return ""
+
+
+def _refuse_special(mode: int) -> None:
+    if name := name_special_file(mode):
+        raise UnfitFileError(0, f"it is {name}, not a file")
+
+
+def _build_too_long_error(most: int) -> UnfitFileError:
+    bound = f"{most // 1024 // 1024} MiB" if most >= 1024 * 1024 else f"{most} bytes"
+    return UnfitFileError(0, f"it is longer than {bound}")
+
+
+def describe_os_error(error: Exception, path: str = "") -> str:
+    """Return in words why a file cannot be used, naming what is in its way where that is another path."""
+    above = os.path.dirname(path) if isinstance(error, (NotADirectoryError, FileExistsError)) else ""
+    while above:
+        if os.path.lexists(above) and not os.path.isdir(above):
+            return f"{above} is a file, not a folder"
+        further = os.path.dirname(above)
+        above = further if further != above else ""
+    said = str(getattr(error, "strerror", None) or error)
+    return said[:1].lower() + said[1:]
+
+
+def write_answer(pieces: Iterable[bytes]) -> None:
+    """Write an answer to standard output, piece by piece as it comes. Raises NpuprofError when it cannot be written."""
     sys.stdout.flush()
     for piece in pieces:
         try:
@@ -40,19 +134,31 @@ def write_answer(pieces: Iterable[bytes], path: str | None = None) -> None:
         except BrokenPipeError:
             raise
         except OSError as error:  # a full disk, or a shell that closed it
-            raise _build_write_error(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
+            raise build_write_error(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
 
 
 def encode_pieces(text: Text, path: str | None, coloured: bool) -> Iterator[bytes]:
-    """Yield the pieces of an answer as they are written: UTF-8, line endings as they are; tables are laid out on a terminal."""
+    """Yield the pieces of an answer as they are written: UTF-8, line endings as they are.
+
+    On a terminal tables are laid out, and what would not be seen there is shown: a file or a pipe gets every byte.
+    """
+    if path is None and sys.stdout.isatty():
+        from npuprof.report.text import escape_terminal_text
+
+        for piece in _encode_text(text, True, coloured):
+            yield escape_terminal_text(piece.decode(errors="surrogateescape"), coloured).encode()
+    else:
+        yield from _encode_text(text, False, coloured)
+
+
+def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[bytes]:
     if isinstance(text, (str, bytes)):
         yield text.encode() if isinstance(text, str) else text
     elif isinstance(text, dict):
-        from npuprof.report import format_json_answer
+        from npuprof.report.json_text import format_json_answer
 
         yield format_json_answer(text).encode()
     elif isinstance(text, Record):  # a table; its module is loaded where one is made
-        on_terminal = path is None and sys.stdout.isatty()
         yield (text.format_terminal(coloured) if on_terminal else text.format_plain(coloured)).encode()
     else:
         for piece in text:
@@ -60,107 +166,26 @@ def encode_pieces(text: Text, path: str | None, coloured: bool) -> Iterator[byte
 
 
 def write_to_stderr(text: str) -> None:
-    """Say something that is not the answer."""
+    """Say something that is not the answer, and holds nothing that a terminal would take for more than text."""
     sys.stdout.flush()
     sys.stderr.write(f"{text}\n")
 
 
-def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
-    """Write files so that a reader sees each old or new, never half, and an error leaves all as they were.
+def tell_remark(text: str) -> None:
+    """Say a remark of npuprof; of its lines all but the first are indented, so that no name in it can begin one."""
+    from npuprof.report.text import escape_controls
 
-    Raises NpuprofError.
-    """
-    prepared: list[tuple[str, str]] = []
-    kept: list[tuple[str, str | None]] = []
-    try:
-        for path, text in files.items():
-            if not is_stream(path):
-                target = os.path.realpath(path)  # a link stays a link
-                prepared.append((_write_temporary_file(target, text), target))
-        for temporary, target in prepared:
-            if len(prepared) > 1:
-                kept.append((target, _back_up_file(target, f"{temporary}.old")))
-            os.replace(temporary, target)
-        for path, text in files.items():
-            if is_stream(path):
-                with open(path, "wb") as stream:
-                    stream.write(text if isinstance(text, bytes) else text.encode())
-    except BaseException as error:
-        for target, old in reversed(kept):
-            _restore_backup(target, old)
-        kept.clear()
-        for temporary, _ in prepared:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-        if not isinstance(error, OSError):
-            raise
-        what = f"{error.filename2 or path}: {str(error.strerror).lower()}"  # the error itself may name the temporary file
-        raise _build_write_error(what, "Nothing was changed.") from None
-    for _, old in kept:
-        if old is not None:
-            os.unlink(old)
+    write_to_stderr(f"npuprof: {(chr(10) + '  ').join(map(escape_controls, text.split(chr(10) + '  ')))}")
 
 
 def is_stream(path: str) -> bool:
-    """Return whether a path is a device or a pipe: written to, never replaced by a file."""
+    """Return whether a path is a device, a pipe, or open already: written to, never replaced by a file."""
+    if is_handed_over(path):
+        return True
     try:
-        mode = os.stat(path).st_mode
-    except OSError:
+        return bool(name_special_file(os.stat(path).st_mode))
+    except (OSError, ValueError):
         return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
-def _back_up_file(target: str, name: str) -> str | None:
-    """Give a file that is about to be replaced a second name; None where there is no file yet."""
-    if not os.path.exists(target):
-        return None
-    try:
-        os.link(target, name)
-    except OSError:  # a file system without links
-        import shutil
-
-        shutil.copy2(target, name)
-    return name
-
-
-def _restore_backup(target: str, old: str | None) -> None:
-    """Bring back what ``_back_up_file`` kept."""
-    try:
-        if old is not None:
-            os.replace(old, target)
-            if os.path.exists(old):  # two names of one file: the replacement had not been made
-                os.unlink(old)
-        elif os.path.isfile(target):
-            os.unlink(target)
-    except OSError:
-        if old is not None and os.path.exists(old):
-            os.unlink(old)
-
-
-def _write_temporary_file(target: str, text: str | bytes) -> str:
-    """Write a temporary file next to its target, with the target's permissions."""
-    import tempfile
-
-    folder, name = os.path.split(target)
-    if os.path.isdir(target):
-        raise IsADirectoryError(21, "it is a folder", target)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text if isinstance(text, bytes) else text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(target):
-            mode = os.stat(target).st_mode & 0o7777
-        else:
-            umask = os.umask(0)
-            os.umask(umask)
-            mode = 0o666 & ~umask
-        os.chmod(temporary, mode)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return temporary
 
 
 def is_colour_wanted(choice: str, stream: object = None) -> bool:
@@ -185,10 +210,10 @@ def make_folder(path: str) -> list[str]:
         above = os.path.dirname(above.rstrip(os.sep))
     try:
         os.makedirs(path, exist_ok=True)
-    except OSError as error:
+    except (OSError, RecursionError) as error:  # it calls itself for each folder above
         remove_folders(made)
-        what = f"{path}, for the folder cannot be made: {str(error.strerror).lower()}"
-        raise _build_write_error(what, "Nothing was written.") from None
+        what = f"{path}, for the folder cannot be made: {describe_os_error(error, os.path.join(path, 'x'))}"
+        raise build_write_error(what, "Nothing was written.") from None
     return made
 
 
@@ -201,6 +226,7 @@ def remove_folders(made: list[str]) -> None:
             continue
 
 
-def _build_write_error(what: str, why: str) -> NpuprofError:
+def build_write_error(what: str, why: str) -> NpuprofError:
+    """Return the error of a file that cannot be written."""
     hint = "check the path, its permissions, and the space that is left"
     return NpuprofError([Finding("NP012", f"cannot write {what}", why, hint)])

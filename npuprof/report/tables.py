@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from npuprof.model import Record
-from npuprof.report import escape_controls, paint_text
+from npuprof.report.text import escape_controls, paint_text
 
 #: The styles of columns, as terminals write them.
 _CODES = {"yellow": "33"}

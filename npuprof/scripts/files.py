@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 from npuprof.model import Finding, Place
+from npuprof.report.output import describe_os_error, name_special_file
 from npuprof.scripts.reading.files import PYTHON, SHELL
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
@@ -16,7 +18,7 @@ def find_script_files(paths: list[str], problems: list[Finding]) -> Iterator[str
     seen: set[str] = set()
     for path in paths:
         if os.path.isdir(path):
-            found = _list_git_files(path)
+            found = _list_git_files(path, problems)
             for file in sorted(found) if found is not None else _walk_folder(path, problems):
                 if file not in seen:
                     seen.add(file)
@@ -31,8 +33,11 @@ def _is_script_candidate(name: str) -> bool:
     return ending in PYTHON or ending in SHELL or not ending
 
 
-def _list_git_files(folder: str) -> list[str] | None:
-    """Return the files git would show in a folder: tracked ones and new ones that are not ignored. None without git."""
+def _list_git_files(folder: str, problems: list[Finding]) -> list[str] | None:
+    """Return the files git would show in a folder: tracked ones and new ones that are not ignored. None without git.
+
+    git tells of no pipes, so they are looked for in the folders that it tells of.
+    """
     import subprocess
 
     command = ["git", "-C", folder, "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "ls-files", "-coz", "--exclude-standard"]
@@ -43,26 +48,47 @@ def _list_git_files(folder: str) -> list[str] | None:
     if done.returncode:
         return None
     found: list[str] = []
+    folders = {folder}
     for raw in dict.fromkeys(done.stdout.split(b"\0")):
         if not raw:
             continue
         path = os.path.join(folder, os.fsdecode(raw)) if folder != "." else os.fsdecode(raw)
         if os.path.isdir(path) and not os.path.islink(path):  # a repository inside, or a submodule
-            inner = _list_git_files(path) if os.path.exists(os.path.join(path, ".git")) else None
-            found += inner if inner is not None else _walk_folder(path, [])
-        elif _is_script_candidate(path) and os.path.isfile(path):
-            found.append(path)
+            inner = _list_git_files(path, problems) if os.path.exists(os.path.join(path, ".git")) else None
+            found += inner if inner is not None else _walk_folder(path, problems)
+        else:
+            folders.add(os.path.dirname(path) or ".")
+            if _is_script_candidate(path) and os.path.isfile(path):
+                found.append(path)
+    for here in sorted(folders):
+        with suppress(OSError), os.scandir(here) as entries:
+            for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
+                _tell_special_file(os.path.join(here, name) if here != "." else name, problems)
     return found
+
+
+def _tell_special_file(path: str, problems: list[Finding]) -> None:
+    """Say that a pipe, a socket or a device among the files of a folder is not read."""
+    try:
+        kind = name_special_file(os.stat(path).st_mode)
+    except OSError:  # a link to nothing
+        return
+    if kind and _is_script_candidate(path) and not os.path.basename(path).startswith("."):
+        why = "What it holds may never end; the other files were looked at all the same."
+        problems.append(Finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
 
 
 def _walk_folder(folder: str, problems: list[Finding]) -> Iterator[str]:
     def report_unlisted(error: OSError) -> None:
-        what = f"cannot list {error.filename}: {str(error.strerror).lower()}"
+        what = f"cannot list {error.filename}: {describe_os_error(error, str(error.filename))}"
         problems.append(Finding("NP801", what, "Nothing below it was read.", "", where=Place(str(error.filename))))
 
     for here, folders, names in os.walk(folder, onerror=report_unlisted):  # links to folders are not followed
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         for name in sorted(names):
             path = os.path.join(here, name) if folder != "." else os.path.normpath(os.path.join(here, name))
-            if _is_script_candidate(name) and not name.startswith(".") and os.path.isfile(path):
-                yield path
+            if _is_script_candidate(name) and not name.startswith("."):
+                if os.path.isfile(path):
+                    yield path
+                else:
+                    _tell_special_file(path, problems)

@@ -8,9 +8,12 @@ import re
 
 from npuprof import report
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.text import format_count
 from npuprof.scripts import blocks
+from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.reading.source import Script
 
@@ -29,25 +32,23 @@ class Asked(Record):
     product: str | None
 
 
-class Writing(Record):
-    """How blocks are written: over those edited by hand too (``force``), or not at all (``dry_run``)."""
-
-    force: bool = False
-    dry_run: bool = False
-
-
-def inject_block(asked: Asked, injector: Injector, writing: Writing) -> Answer:
+def inject_block(asked: Asked, injector: Injector, how: Writing) -> Answer:
     """Refresh the blocks of a script that hold a preset, or write its first one. Raises NpuprofError."""
     file = asked.file
-    data = output.read_file_content(file)
+    with lock_folders([os.path.dirname(os.path.realpath(file))]):
+        return _inject_into_file(asked, injector, how, output.read_file_content(file))
+
+
+def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
+    file = asked.file
     given = {name: value for name, value in (("cann", asked.cann), ("product", asked.product)) if value}
     marked = blocks.find_blocks(file, data)
     found = [block for block in marked if block.spec == asked.spec or _is_waiting(block)]
     if asked.line is None and found:
-        given |= {"target": asked.target} if asked.target else {}
+        given |= {"target": asked.target} if asked.target else {} if found[0].facts else _choose_first_facts(file, data)
         given |= _choose_shell(file, data, found[0].facts | given)
         changes = [injector.refresh_block(block, given, asked.spec) for block in found]
-        return _write_blocks({file: (data, changes)}, writing, asked.spec)
+        return write_blocks({file: FileBlocks(data, data, changes)}, how, asked.spec)
     place = _find_place(asked, data)
     if around := [block for block in marked if block.first < place.line <= block.last]:
         what, why = f"line {place.line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
@@ -57,20 +58,48 @@ def inject_block(asked: Asked, injector: Injector, writing: Writing) -> Answer:
     new, block = _open_block(data, place)
     change = injector.refresh_block(block._replace(facts={}), given, asked.spec)
     remarks = [*_find_missing_names(file, data, change), *_find_second_entry(file, data, change)]
-    answer = _write_blocks({file: (new, [change])}, writing, asked.spec, data)
+    answer = write_blocks({file: FileBlocks(data, new, [change])}, how, asked.spec)
     return answer._replace(remarks=(*remarks, *answer.remarks))
 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
     """Say whether blocks are up to date, those of one preset where it is named: exit 1 if not, or if it has none."""
     _, told, count = _refresh_files(paths, injector, only)
-    remark = f"{report.format_count(count, 'block')} looked at: {report.format_severity_counts(told) or 'all up to date'}"
+    remark = f"{format_count(count, 'block')} looked at: {report.format_severity_counts(told) or 'all up to date'}"
     return Answer(report.format_findings(told), (remark,), 1 if told or (only is not None and not count) else 0)
 
 
-def refresh_blocks(paths: list[str], injector: Injector, writing: Writing) -> Answer:
-    """Write every block of some files anew. Raises NpuprofError, and writes nothing then."""
-    return _write_blocks(_refresh_files(paths, injector, None)[0], writing)
+def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: str) -> Answer:
+    """Write every block of some files anew; ``below`` is the folder they were found in. Raises NpuprofError, and writes nothing then.
+
+    A file that is reached by a link out of that folder is left alone, and told.
+    """
+    inside, left = _select_files_below(paths, below)
+    held = [path for path in inside if _may_hold_block(path)]
+    with lock_folders(os.path.dirname(os.path.realpath(path)) for path in held):
+        answer = write_blocks(_refresh_files(held, injector, None)[0], how, below=below)
+    return answer._replace(problems=(*answer.problems, *left))
+
+
+def _select_files_below(paths: list[str], below: str) -> tuple[list[str], list[Finding]]:
+    """Return files, each once whatever it is called, and a finding for each that a link leads out of the folder to."""
+    found: dict[str, str] = {}
+    left: list[Finding] = []
+    for path in paths:
+        try:
+            found.setdefault(writing.find_target(path, below), path)
+        except NpuprofError as error:
+            if _may_hold_block(path):
+                left += [one._replace(severity="warning", why="It is left as it is.") for one in error.findings]
+    return list(found.values()), left
+
+
+def _may_hold_block(path: str) -> bool:
+    """Return whether a file has the mark of a block; one that cannot be read has its reason told where it is."""
+    try:
+        return b" npuprof" in output.read_plain_file(path)
+    except OSError:
+        return True
 
 
 def _is_waiting(block: Block) -> bool:
@@ -84,11 +113,9 @@ def _choose_shell(file: str, data: bytes, facts: dict[str, str]) -> dict[str, st
     return {"shell": facts.get("shell") or blocks.detect_shell(file, data) or "bash"}
 
 
-def _refresh_files(
-    paths: list[str], injector: Injector, only: str | None
-) -> tuple[dict[str, tuple[bytes, list[RefreshedBlock]]], list[Finding], int]:
+def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> tuple[dict[str, FileBlocks], list[Finding], int]:
     """Return the blocks of each file as they would be written now, what is wrong with them, and how many there are."""
-    files: dict[str, tuple[bytes, list[RefreshedBlock]]] = {}
+    files: dict[str, FileBlocks] = {}
     problems: list[Finding] = []
     told: list[Finding] = []
     count = 0
@@ -106,7 +133,7 @@ def _refresh_files(
             problems += error.findings
             continue
         if changes:
-            files[path] = (data, changes)
+            files[path] = FileBlocks(data, data, changes)
     if problems:
         raise NpuprofError(problems)
     return files, told, count
@@ -134,7 +161,7 @@ def _find_place(asked: Asked, data: bytes) -> _Place:
     if line is not None:
         if not 1 <= line <= len(lines):
             raise _build_place_error(
-                file, f"{file} has {report.format_count(len(lines), 'line')}, and none is {line}", "", "name a line of the file"
+                file, f"{file} has {format_count(len(lines), 'line')}, and none is {line}", "", "name a line of the file"
             )
         script = None if shell else Script(file, data)
         variable = _find_config_name(script, line) if script is not None and script.tree is not None else ""
@@ -226,65 +253,3 @@ def _find_second_entry(file: str, data: bytes, change: RefreshedBlock) -> list[s
         return []
     line = data.count(b"\n", 0, there.start()) + 1
     return [f"{file} adds an optimizer entry itself (line {line} before); the adapter reads both, and later values win"]
-
-
-def _write_blocks(
-    files: dict[str, tuple[bytes, list[RefreshedBlock]]], writing: Writing, name: str | None = None, old: bytes | None = None
-) -> Answer:
-    """Write files with their blocks anew, all or none; with ``name`` the blocks get that spec. ``old`` is what a file was before."""
-    refused: list[Finding] = []
-    wanted: dict[str, str | bytes] = {}
-    shown: list[str] = []
-    for path, (data, changes) in files.items():
-        due = [change for change in changes if not change.state.current]
-        if not writing.force:
-            refused += [one for change in due for one in blocks.check_block_state(path, change.block, change.state) if one.code == "NP811"]
-        names = {change.block.first: name for change in due if name}
-        new = blocks.replace_blocks(data, due, names)
-        before = data if old is None else old
-        if new != before:
-            _refuse_unencodable(path, data, due)
-            wanted[path] = new
-            shown.append(_format_difference(path, before, new))
-        folder = os.path.dirname(path)
-        for change in changes:
-            for beside, text in change.sidecars.items():
-                if _differs_from_file(os.path.join(folder, beside), text):
-                    wanted[os.path.join(folder, beside)] = text
-    if refused:
-        raise NpuprofError(
-            [finding._replace(severity="error", hint="move the change into the preset, or use --force") for finding in refused]
-        )
-    if writing.dry_run:
-        return Answer("".join(shown), (f"{report.format_count(len(wanted), 'file')} would change: {', '.join(wanted) or 'none'}",))
-    if wanted:
-        output.write_files_atomically(wanted)
-    return Answer(None, (f"wrote {', '.join(wanted)}" if wanted else "everything is up to date",))
-
-
-def _differs_from_file(path: str, text: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return file.read() != text.encode()
-    except OSError:
-        return True
-
-
-def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:
-    """Refuse to put text that is not ASCII into a file that is not UTF-8."""
-    if all(change.text.isascii() for change in due):
-        return
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        what = f"{path} is not UTF-8, and the block holds text that is not ASCII"
-        raise NpuprofError([Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error")]) from None
-
-
-def _format_difference(path: str, before: bytes, after: bytes) -> str:
-    import difflib
-
-    def split(data: bytes) -> list[str]:
-        return [f"{line}\n" for line in data.decode(errors="replace").replace("\r\n", "\n").split("\n")]
-
-    return "".join(difflib.unified_diff(split(before), split(after), path, path, n=2))

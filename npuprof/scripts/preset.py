@@ -10,8 +10,9 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.document import keys
-from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value
+from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value, is_visible
 from npuprof.model import SECTIONS
+from npuprof.report import output
 from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Site
 
 
@@ -188,8 +189,7 @@ def _read_preset_value(one: FoundSetting, script: str) -> Any:
     if not path.startswith(os.path.dirname(os.path.abspath(script)) + os.sep) and os.path.isabs(one.value):
         return one.value
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            text = file.read(1_000_000)
+        text = output.read_plain_file(path).decode()
     except (OSError, ValueError):
         return one.value
     parsed = structure.parse(text)
@@ -256,5 +256,5 @@ def _escape_file_name(file: str) -> str:
 
 
 def _format_comment(text: str) -> str:
-    flat = "".join(char if char.isprintable() else " " for char in _escape_file_name(text))
+    flat = "".join(char if is_visible(char) else " " for char in _escape_file_name(text))
     return f"# {flat}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
+from npuprof.report.output import UnfitFileError, describe_os_error, read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,12 +142,9 @@ class Folder(ReadOnceStore):
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != "builtin:" else path
         try:
-            if not (self._listed or {}).get(name):
-                if self._is_outside_store(path):
-                    raise NpuprofError([_build_outside_finding(source, name, asked)])
-                _refuse_pipe(path)
-            with open(path, "rb", buffering=0) as file:
-                raw = file.read()
+            if not (self._listed or {}).get(name) and self._is_outside_store(path):
+                raise NpuprofError([_build_outside_finding(source, name, asked)])
+            raw = read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
             raise NpuprofError([self._build_missing_finding(name, asked)]) from None
         except OSError as error:
@@ -169,8 +166,7 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
     """Return the profile in one file outside any store; its parents are looked up in ``home``. Raises NpuprofError."""
     source = _format_relative_path(path)
     try:
-        with open(path, "rb") as file:
-            raw = file.read()
+        raw = read_plain_file(path)
     except FileNotFoundError:
         raise NpuprofError(
             [Finding("NP008", f"there is no file {path!r}", "", "give a path to a TOML file, or a profile's name")]
@@ -217,8 +213,9 @@ def has_release_tags(root: str) -> bool:
     try:
         if os.path.isfile(git) or os.path.isdir(os.path.join(git, "reftable")) or os.listdir(os.path.join(git, "refs", "tags")):
             return True
-        with open(os.path.join(git, "packed-refs"), "rb") as file:
-            return b" refs/tags/" in file.read()
+        return b" refs/tags/" in read_plain_file(os.path.join(git, "packed-refs"))
+    except UnfitFileError:
+        return True
     except OSError:
         return False
 
@@ -285,13 +282,6 @@ def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Or
     return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))
 
 
-def _refuse_pipe(path: str) -> None:
-    """Raise OSError for what would keep a reader waiting for ever: a pipe, a socket, a device."""
-    mode = os.stat(path).st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise OSError(0, "It is no file but a pipe, a socket or a device")
-
-
 def _build_outside_finding(source: str, name: str, asked: Origin | None) -> Finding:
     what = f"{source} is a link that leads out of the store"
     why = "A store is shared as it is; what lies outside it would be missing elsewhere."
@@ -299,12 +289,12 @@ def _build_outside_finding(source: str, name: str, asked: Origin | None) -> Find
 
 
 def _build_unreadable_finding(source: str, error: Exception) -> Finding:
-    reason = getattr(error, "strerror", None) or str(error)
+    reason = describe_os_error(error, source)
     hint = (
         "rename the folder"
         if isinstance(error, IsADirectoryError)
         else "put a file there"
-        if error.args[:1] == (0,)
+        if isinstance(error, UnfitFileError)
         else "check the path and its permissions"
     )
-    return Finding("NP003", f"cannot read {source}: {str(reason).lower()}", "", hint, where=Place(source))
+    return Finding("NP003", f"cannot read {source}: {reason}", "", hint, where=Place(source))

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from npuprof.report.output import read_plain_file
 from npuprof.store.repository import LINK, SUBMODULE, Repository, TreeFile
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d+) ([+-]\d{4})$", re.MULTILINE)
@@ -165,8 +166,7 @@ def walk_commits(repository: Repository, tip: str) -> Generator[Commit, None, No
 def _is_mostly_store(repository: Repository, tip: str) -> bool:
     """Return whether the store is most of the repository: git then tells of all commits faster than of the store's."""
     try:
-        with open(os.path.join(repository.top, ".git", "index"), "rb") as file:
-            head = file.read(12)
+        head = read_plain_file(os.path.join(repository.top, ".git", "index"), 12, whole=False)
     except OSError:
         return False
     return head[:4] == b"DIRC" and int.from_bytes(head[8:12], "big") <= 200 + 2 * len(repository.list_profile_files(tip))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError
+from npuprof.report.output import read_plain_file
 from npuprof.store import find_repository_top
 
 TYPE_CHECKING = False
@@ -25,8 +26,9 @@ _OBJECT_VARIABLES = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 #: Settings that stand over those of any repository. A folder that merely looks like a bare repository is none, and what
 #: watches files is a program.
 _SETTINGS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePath=false")
-#: Where nothing is written, no program that the repository names is started: no hook, no pager, no signature's checker.
-_READING = (f"core.hooksPath={os.devnull}", "core.pager=cat", "log.showSignature=false", "diff.external=")
+#: Where nothing is written, no program that the repository names is started: no pager, no signature's checker, no other
+#: diff. Hooks belong to what writes.
+_READING = ("core.pager=cat", "log.showSignature=false", "diff.external=")
 #: Nothing that is missing is fetched. The first is for git 2.45 and later; the second lets older ones find no way to.
 _OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 _CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
@@ -242,8 +244,8 @@ def _is_git_folder_of(given: str, top: str) -> bool:
     """Return whether a folder is where the repository with a top keeps what it knows."""
     inside = os.path.join(top, ".git")
     if os.path.isfile(inside):
-        with contextlib.suppress(OSError), open(inside, "rb") as file:
-            inside = os.path.join(top, os.fsdecode(file.read(4096).removeprefix(b"gitdir:").strip()))
+        with contextlib.suppress(OSError):
+            inside = os.path.join(top, os.fsdecode(read_plain_file(inside, 4096, whole=False).removeprefix(b"gitdir:").strip()))
     return os.path.realpath(given) == os.path.realpath(inside)
 
 

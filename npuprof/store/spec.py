@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 
 from npuprof import catalog, store
@@ -12,6 +11,7 @@ from npuprof.catalog import products, releases, targets
 from npuprof.document import build_command_line_document, keys, parse_document, parse_toml_text
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Origin, Step, TomlValue, did_you_mean
+from npuprof.report.output import describe_os_error, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
@@ -64,9 +64,9 @@ class Workspace:
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
             try:
-                raw = sys.stdin.buffer.read()
-            except (OSError, AttributeError) as error:  # closed, or a folder
-                what = f"cannot read standard input: {str(getattr(error, 'strerror', None) or 'it is closed').lower()}"
+                raw = read_standard_input()
+            except OSError as error:  # closed, a folder, or without an end
+                what = f"cannot read standard input: {describe_os_error(error)}"
                 raise NpuprofError([Finding("NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml")]) from None
             return Profile(parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store())
         if _is_file_spec(spec):

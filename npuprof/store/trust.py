@@ -30,19 +30,23 @@ def load_trusted_pairs(root: str) -> set[Pair]:
 
 def keep_trusted_pairs(root: str, pairs: Iterable[Pair]) -> None:
     """Trust the store in a folder with these pairs and no others; without any, forget it. Raises NpuprofError."""
+    from npuprof.report import writing
+    from npuprof.report.locks import lock_folders
+
     path = find_trust_file()
-    folder = os.path.dirname(path)
-    output.make_folder(folder)
-    stores = _read_stores(path)
-    stores[os.path.realpath(root)] = sorted(set(pairs))
-    said = {"schema": _SCHEMA, "stores": {store: kept for store, kept in sorted(stores.items()) if kept}}
-    output.write_files_atomically({path: json.dumps(said, indent=2, ensure_ascii=True) + "\n"})
+    output.make_folder(os.path.dirname(path))
+    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+        known = writing.read_known_file(path)
+        stores = _read_stores(path)
+        stores[os.path.realpath(root)] = sorted(set(pairs))
+        said = {"schema": _SCHEMA, "stores": {store: kept for store, kept in sorted(stores.items()) if kept}}
+        text = json.dumps(said, indent=2, ensure_ascii=True) + "\n"
+        writing.write_wanted_files([writing.Wanted(path, text.encode(), known)])
 
 
 def _read_stores(path: str) -> dict[str, list[Pair]]:
     try:
-        with open(path, "rb") as file:
-            data = json.loads(file.read())
+        data = json.loads(output.read_plain_file(path))
         if data["schema"] != _SCHEMA:
             raise ValueError(data["schema"])
         return {str(store): [(str(name), str(text)) for name, text in pairs] for store, pairs in data["stores"].items()}

@@ -122,15 +122,3 @@ def name_sample_preset(git: Git, store_: str | None) -> str:
     """Return the path of a preset as the store may hold one, to ask git for its attributes."""
     below = _find_store_path(git, store_)
     return f"{'' if below == '.' else below + '/'}preset.toml"
-
-
-def read_attributes(path: str) -> str:
-    """Return a file of attributes; empty where there is none. Raises NpuprofError where it cannot be read."""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        what = f"cannot read {path}: {str(error.strerror).lower()}"
-        raise NpuprofError([Finding("NP003", what, "", "check the path and its permissions")]) from None

@@ -29,7 +29,7 @@ class DiffDriver(Verb):
         if len(words) < 7:
             return Answer(f"* Unmerged path {words[0]}\n" if words else "")
         path, old, _, _, new = words[:5]
-        before, after = output.read_file_content(old), output.read_file_content(new)
+        before, after = (b"" if side == os.devnull else output.read_file_content(side) for side in (old, new))
         named = words[7] if len(words) > 7 else path
         try:
             said = _format_changes(path, before if old != os.devnull else None, named, after if new != os.devnull else None)

@@ -6,7 +6,7 @@ import os
 
 from npuprof.commands.git.configuration import find_command
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.store.git import Git
 
 #: Each hook, with the words that its verb gets.
@@ -48,7 +48,7 @@ def write_hook(path: str, name: str) -> None:
             lines = _drop_own_lines(lines)
             lines[place:place] = ours
     output.make_folder(os.path.dirname(path))
-    output.write_files_atomically({path: "\n".join([*lines, ""]).encode(errors="surrogateescape")})
+    writing.write_files_atomically({path: "\n".join([*lines, ""]).encode(errors="surrogateescape")})
     target = os.path.realpath(path)
     mode = os.stat(target).st_mode
     os.chmod(target, mode | (mode & 0o444) >> 2)  # who may read it may run it
@@ -63,7 +63,7 @@ def remove_hook(path: str) -> bool:
     if [line for line in lines if line.strip()] in ([], ["#!/bin/sh"]):
         os.unlink(path)
     else:
-        output.write_files_atomically({path: "\n".join([*lines, ""]).encode(errors="surrogateescape")})
+        writing.write_files_atomically({path: "\n".join([*lines, ""]).encode(errors="surrogateescape")})
     return True
 
 

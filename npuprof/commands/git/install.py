@@ -12,7 +12,6 @@ from npuprof.commands.git.configuration import (
     list_settings,
     name_scope,
     open_git,
-    read_attributes,
     read_setting,
     write_setting,
 )  # fmt: skip
@@ -20,8 +19,10 @@ from npuprof.commands.git.hooks import HOOKS, build_foreign_hook_finding, find_h
 from npuprof.commands.parameters import EVERYWHERE, STORE
 from npuprof.commands.verb import Verb, flag
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
 from npuprof.store.git import Git
 
 _PATCHES = "patches made with these diffs cannot be applied: git diff --no-textconv --no-ext-diff and git format-patch make ones that can"
@@ -62,7 +63,7 @@ class Install(Verb):
             if read_setting(git, scope, name) != value:
                 write_setting(git, scope, name, value)
                 (gone if value is None else done).append(name)
-        if _write_attributes(path, f"{pattern} {USE}"):
+        if _add_attributes(path, f"{pattern} {USE}", "" if self.everywhere else git.folder):
             done.append(path)
         problems = _write_hooks(git, done) if self.hook else []
         place = "all repositories of this user" if self.everywhere else git.folder
@@ -73,18 +74,6 @@ class Install(Verb):
         if not self.everywhere and path in done:
             remarks.append("commit .gitattributes; everybody who runs 'npuprof git install' then has the drivers")
         return Answer(None, tuple(remarks), 1 if problems else 0, problems=problems)
-
-
-def _write_attributes(path: str, line: str) -> bool:
-    """Put a line into a file of attributes unless it is there; return whether it was not. Raises NpuprofError."""
-    old = read_attributes(path)
-    if line in old.replace("\r", "").split("\n"):
-        return False
-    end = "\r\n" if "\r\n" in old else "\n"
-    gap = "" if not old or old.endswith("\n") else end
-    output.make_folder(os.path.dirname(path))
-    output.write_files_atomically({path: f"{old}{gap}{NOTE}{end}{line}{end}".encode(errors="surrogateescape")})
-    return True
 
 
 def _write_hooks(git: Git, done: list[str]) -> list[Finding]:
@@ -99,6 +88,21 @@ def _write_hooks(git: Git, done: list[str]) -> list[Finding]:
             write_hook(path, name)
             done.append(path)
     return problems
+
+
+def _add_attributes(path: str, line: str, below: str) -> bool:
+    """Add a line to a file of attributes, and return whether it was not there yet. Raises NpuprofError."""
+    output.make_folder(os.path.dirname(path))
+    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+        known = writing.read_known_file(path)
+        old = (known or b"").decode(errors="surrogateescape")
+        if line in old.replace("\r", "").split("\n"):
+            return False
+        end = "\r\n" if "\r\n" in old else "\n"
+        gap = "" if not old or old.endswith("\n") else end
+        text = f"{old}{gap}{NOTE}{end}{line}{end}"
+        writing.write_wanted_files([Wanted(path, text.encode(errors="surrogateescape"), known, below)])
+    return True
 
 
 VERB = Install

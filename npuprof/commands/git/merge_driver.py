@@ -15,7 +15,7 @@ from npuprof.edit.merge import Clash, is_merge_of_both
 from npuprof.edit.mergetext import find_lost_comments, format_conflicts, keep_agreed_values, merge_texts, split_conflicts
 from npuprof.edit.paths import MISSING
 from npuprof.model import NpuprofError, Path
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
 from npuprof.store.git import Git
 
@@ -48,13 +48,13 @@ class MergeDriver(Verb):
             reason = error.findings[0].message if isinstance(error, NpuprofError) else str(error) or type(error).__name__
             if not texts or by_line.raw is None or by_line.code or _read_merged(self.path, by_line.raw) is not None:
                 if by_line.raw is not None:
-                    output.write_files_atomically({self.ours: by_line.raw})
+                    writing.write_files_atomically({self.ours: by_line.raw})
                 return Answer(None, (f"{self.path} is merged as text: {reason}",), 1 if by_line.code else 0)
             outcome = Outcome(
                 format_conflicts(texts[1], texts[2], size), True, [f"conflict: its lines merge into what is no preset: {reason}"]
             )
         bom = _BOM if sides[0].startswith(_BOM) else b""
-        output.write_files_atomically({self.ours: bom + outcome.text.encode()})
+        writing.write_files_atomically({self.ours: bom + outcome.text.encode()})
         return Answer(None, tuple(f"{self.path}: {remark}" for remark in outcome.remarks), 1 if outcome.conflicts else 0)
 
 

@@ -12,15 +12,16 @@ from npuprof.commands.git.configuration import (
     list_settings,
     name_scope,
     open_git,
-    read_attributes,
     read_setting,
     write_setting,
 )  # fmt: skip
 from npuprof.commands.git.hooks import HOOKS, find_hook, remove_hook
 from npuprof.commands.parameters import EVERYWHERE, STORE
 from npuprof.commands.verb import Verb
-from npuprof.report import output
+from npuprof.report import writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
 
 
 class Uninstall(Verb):
@@ -40,13 +41,7 @@ class Uninstall(Verb):
             if read_setting(git, scope, name) is not None:
                 write_setting(git, scope, name, None)
                 done.append(name)
-        lines = read_attributes(path).splitlines(keepends=True)
-        kept = _drop_attributes(lines, pattern)
-        if kept != lines:
-            if kept:
-                output.write_files_atomically({path: "".join(kept).encode(errors="surrogateescape")})
-            else:
-                os.unlink(path)
+        if _remove_attributes(path, pattern, "" if self.everywhere else git.folder):
             done.append(path)
         for name in () if self.everywhere else HOOKS:
             hook = find_hook(git, name)
@@ -55,6 +50,20 @@ class Uninstall(Verb):
         where = "for all repositories of this user" if self.everywhere else "for this repository alone"
         remark = f"{'removed' if done else f'nothing was set up {where}'}" + "".join(f"\n  {name}" for name in done)
         return Answer(None, (remark,))
+
+
+def _remove_attributes(path: str, pattern: str, below: str) -> bool:
+    """Take our lines out of a file of attributes, and return whether there were any; a file of no others goes. Raises NpuprofError."""
+    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+        known = writing.read_known_file(path)
+        lines = (known or b"").decode(errors="surrogateescape").splitlines(keepends=True)
+        kept = _drop_attributes(lines, pattern)
+        if kept == lines:
+            return False
+        writing.write_wanted_files([Wanted(path, "".join(kept).encode(errors="surrogateescape"), known, below)])
+        if not kept:
+            os.unlink(path)
+    return True
 
 
 def _drop_attributes(lines: list[str], pattern: str) -> list[str]:

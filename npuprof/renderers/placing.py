@@ -1,0 +1,78 @@
+"""Rendered code and the files beside it, written to a folder: what npuprof has not written itself stays as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+
+from npuprof.model import Finding, NpuprofError, Place
+from npuprof.renderers import Rendered
+from npuprof.renderers.stamp import State, is_listed_sidecar, judge_found_text, read_listed_sidecars
+from npuprof.report import output, writing
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
+
+
+def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> None:
+    """Write code and the files it needs: to a file where the path looks like one, else into a folder.
+
+    Raises NpuprofError, and writes nothing then: also where a file is there that npuprof has not written (NP940).
+    """
+    named = not os.path.isdir(path) and not path.endswith(os.sep) and bool(os.path.splitext(path)[1] or os.path.isfile(path))
+    folder = os.path.dirname(path) or "." if named else path
+    code = path if named else os.path.join(path, file)
+    made = output.make_folder(folder)
+    try:
+        with lock_folders([folder, os.path.dirname(os.path.realpath(code))]):
+            writing.write_wanted_files(_plan_files(code, "" if named else folder, rendered, force))
+    except BaseException:
+        output.remove_folders(made)
+        raise
+
+
+def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[Wanted]:
+    """Return the files to write. Raises NpuprofError with each that is not to be written over."""
+    writing.find_target(code, below)
+    found = writing.read_known_file(code)
+    text = "" if found is None else found.decode(errors="replace")
+    refused: list[Finding] = []
+    if found is not None and found != rendered.text.encode() and not force:
+        refused += _judge_code(code, judge_found_text(text))
+    beside, kept = plan_sidecars(os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force)
+    if refused or kept:
+        raise NpuprofError([*refused, *kept])
+    return [*beside, Wanted(code, rendered.text.encode(), found, below)]
+
+
+def plan_sidecars(
+    folder: str, sidecars: Mapping[str, str], listed: Collection[tuple[str, str]], force: bool
+) -> tuple[list[Wanted], list[Finding]]:
+    """Return the files to write beside some code, and a finding for each that npuprof has not written as it is.
+
+    ``listed`` is what the code that is there says of them. Raises NpuprofError where one cannot be read, or leads away.
+    """
+    wanted: list[Wanted] = []
+    refused: list[Finding] = []
+    for name, text in sidecars.items():
+        path = os.path.join(folder, name)
+        writing.find_target(path, folder or ".")
+        found = writing.read_known_file(path)
+        ours = found in (None, text.encode()) or is_listed_sidecar(name, (found or b"").decode(errors="replace"), listed)
+        if not ours and not force:
+            why = "The code that is there does not list it as it is: somebody wrote or edited it, or other code needs it so."
+            refused.append(_build_kept_finding(path, "was not written by npuprof for this code", why))
+        wanted.append(Wanted(path, text.encode(), found, folder or "."))
+    return wanted, refused
+
+
+def _judge_code(path: str, state: State) -> list[Finding]:
+    if state.current:
+        return []
+    if state.edited:
+        return [_build_kept_finding(path, "was edited by hand", "Its text is not the one that npuprof wrote there.")]
+    return [_build_kept_finding(path, "was not written by npuprof", "It has no header of npuprof.")]
+
+
+def _build_kept_finding(path: str, what: str, why: str) -> Finding:
+    hint = "name another place, or write over it with --force"
+    return Finding("NP940", f"{path} {what}, and is left as it is", f"{why} Nothing was written.", hint, where=Place(path))

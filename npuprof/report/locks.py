@@ -1,0 +1,112 @@
+"""Folders locked while their files are written, and what killed runs have left in them taken away."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from npuprof.report.output import tell_remark
+
+try:
+    import fcntl
+except ImportError:  # no locks there: what is written is still compared with what was read
+    fcntl = None  # type: ignore[assignment]
+
+#: A file under way, and what it replaces.
+_UNDER_WAY = re.compile(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
+#: More folders or files than this are not locked by one run, so that files can still be opened; all are compared.
+MOST_LOCKS = 200
+
+#: How long a lock is waited for in silence, in seconds.
+PATIENCE = 10.0
+
+_held: set[tuple[int, int]] = set()
+
+
+def name_under_way(folder: str) -> str:
+    """Return the path of a file to write in a folder: short, so that it has room beside whatever name it will take."""
+    return os.path.join(folder, f".npuprof-{os.urandom(8).hex()}.new")
+
+
+@contextmanager
+def lock_folders(folders: Iterable[str]) -> Iterator[None]:
+    """Let one npuprof at a time change the files of some folders, and take away what killed ones have left there.
+
+    The system frees the lock of a process that dies. A folder that is locked already stays so. Raises nothing: where
+    there are no locks, what is written is still compared with what was read.
+    """
+    locks: list[tuple[int, tuple[int, int]]] = []
+    try:
+        for folder in sorted({os.path.realpath(folder or ".") for folder in folders})[:MOST_LOCKS]:
+            lock = _lock_folder(folder)
+            if lock is not None:
+                locks.append(lock)
+                _remove_leftovers(folder)
+        yield
+    finally:
+        for handle, key in locks:
+            _held.discard(key)
+            os.close(handle)
+
+
+def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
+    """Return the handle of a folder now locked and what identifies it; None where it cannot be, or is already."""
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return None
+    found = os.fstat(handle)
+    key = (found.st_dev, found.st_ino)
+    try:
+        if key not in _held:
+            _wait_for_lock(handle, folder)
+            _held.add(key)
+            return handle, key
+    except OSError:  # a file system without locks
+        pass
+    except BaseException:
+        os.close(handle)
+        raise
+    os.close(handle)
+    return None
+
+
+def _wait_for_lock(handle: int, folder: str) -> None:
+    """Take the lock of a folder, and say for what that waits where it takes long. Raises OSError where there are no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        from threading import Timer
+
+        timer = Timer(PATIENCE, tell_remark, [f"another npuprof is writing in {folder}; this one waits until it is done"])
+        timer.daemon = True
+        timer.start()
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        finally:
+            timer.cancel()
+
+
+def _remove_leftovers(folder: str) -> None:
+    """Remove the files that killed runs had under way in a folder that is locked; one that somebody holds stays."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in list(entries):
+            if _UNDER_WAY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError):
+                    handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                    try:
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        os.unlink(entry.path)
+                    finally:
+                        os.close(handle)
+
+
+def hold_file(handle: int) -> None:
+    """Mark a file as one of a living process."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,0 +1,54 @@
+"""Text as terminals may have it: coloured where that is wanted, and with every character shown that shows nothing by itself."""
+
+from __future__ import annotations
+
+from npuprof.document.keys import is_visible
+
+
+def paint_text(text: str, code: str, coloured: bool) -> str:
+    """Return text in a terminal colour."""
+    return f"\033[{code}m{text}\033[0m" if coloured else text
+
+
+def escape_controls(text: str) -> str:
+    """Return text on one line with every character shown that shows nothing by itself.
+
+    No file content, name or message can move a terminal's cursor, or turn the text around it.
+    """
+    if is_visible(text):
+        return text
+    return "".join(char if is_visible(char) else "    " if char == "\t" else _escape_character(char) for char in text)
+
+
+def escape_lines(text: str) -> str:
+    """Return text as ``escape_controls`` does, line by line: its line ends stay."""
+    return "\n".join(map(escape_controls, text.split("\n")))
+
+
+def escape_file_line(line: str) -> str:
+    """Return a line of a file to be read: still a line of a patch, its tabs and its end as they are, unless it hides something."""
+    text = line.removesuffix("\n").removesuffix("\r")
+    end = line[len(text) :] if line.endswith("\n") else "\n"
+    return "\t".join(map(escape_controls, text.split("\t"))) + end
+
+
+def escape_terminal_text(text: str, coloured: bool) -> str:
+    """Return an answer as a terminal may have it: of a text that is ``coloured``, the colours stay."""
+    if not coloured:
+        lines = text.split("\n")
+        return "\n".join(escape_file_line(line).removesuffix("\n") for line in lines)
+    import re
+
+    parts = re.split(r"(\033\[[0-9;]*m)", text)
+    return "".join(part if place % 2 else escape_terminal_text(part, False) for place, part in enumerate(parts))
+
+
+def _escape_character(char: str) -> str:
+    code = ord(char)
+    short = {"\n": "\\n", "\r": "\\r"}.get(char)
+    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 preset``, ``2 presets``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,273 @@
+"""The one writer: locks, compares with what was read, writes beside, reads back, puts in place; all files or none."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.report import output
+from npuprof.report.locks import MOST_LOCKS, hold_file, lock_folders, name_under_way
+
+#: Stands for whatever a file holds.
+ANYTHING = b"\0whatever it holds"
+
+
+class Wanted(Record):
+    """A file as it shall be.
+
+    ``known`` is what it held when it was read, None where there was no file: anything else is somebody's work, and not
+    written over. ``below`` is the folder that the user named, where he did not name the file: no link leads out of it.
+    """
+
+    path: str
+    content: bytes
+    known: bytes | None = ANYTHING
+    below: str = ""
+
+
+class _Prepared(Record):
+    """A file written beside its target, whether there is a file to replace, and how many names that has."""
+
+    wanted: Wanted
+    target: str
+    temporary: str
+    replaces: bool
+    links: int
+
+
+def read_known_file(path: str) -> bytes | None:
+    """Return what a file holds, None where there is none. Raises NpuprofError where it cannot be read."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        pass  # told by who reads it
+    return output.read_file_content(path)
+
+
+def write_wanted_files(files: Sequence[Wanted]) -> None:
+    """Write files so that a reader sees each old or new, never half, and an error leaves all as they were.
+
+    What holds the wanted text already is left alone. Raises NpuprofError where a file cannot be written (NP012), was
+    written by somebody else since it was read (NP922), or is reached by a link out of the folder named (NP941).
+    """
+    streams = [one for one in files if not one.below and one.known is ANYTHING and output.is_stream(one.path)]
+    plain = [one for one in files if one not in streams] if streams else files
+    targets = {one.path: find_target(one.path, one.below) for one in plain}
+    with lock_folders(os.path.dirname(target) for target in targets.values()):
+        _replace_files([(one, targets[one.path]) for one in plain], streams)
+
+
+def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
+    """Write files as ``write_wanted_files`` does, over whatever is there; a device or a pipe is written to. Raises NpuprofError."""
+    write_wanted_files([Wanted(path, text if isinstance(text, bytes) else text.encode()) for path, text in files.items()])
+
+
+def find_target(path: str, below: str = "") -> str:
+    """Return the file that a path leads to. Raises NpuprofError (NP941) where that is outside of ``below``."""
+    target = os.path.realpath(path)
+    if below:
+        base = os.path.realpath(below)
+        if not target.startswith(base.rstrip(os.sep) + os.sep):
+            what = f"{path} is a link that leads out of {below}, to {target}"
+            why = "Only what lies below the folder named is written; nothing was changed."
+            raise NpuprofError([Finding("NP941", what, why, "remove the link, or name the file itself", where=Place(path))])
+    return target
+
+
+def make_folder_below(path: str, below: str) -> list[str]:
+    """Make a folder as ``output.make_folder`` does, but through no link that leads out of another. Raises NpuprofError."""
+    if os.path.realpath(path) != os.path.realpath(below):
+        find_target(path, below)
+    return output.make_folder(path)
+
+
+def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
+    prepared: list[_Prepared] = []
+    backups: dict[str, str | None] = {}
+    handles: list[int] = []
+    now = ""
+    try:
+        for wanted, target in files:
+            now = wanted.path
+            if not _compare_target(wanted, target):
+                prepared.append(_write_beside(wanted, target, handles))
+        for one in prepared:
+            now = one.wanted.path
+            if len(prepared) + len(streams) > 1:
+                backup = _back_up_file(one, handles)
+                if backup is not None:
+                    backups[one.target] = backup
+            _put_in_place(one)
+            backups.setdefault(one.target, None)
+        for stream in streams:
+            now = stream.path
+            _write_stream(stream)
+    except BaseException as error:
+        for target, old in reversed(backups.items()):
+            _restore_backup(target, old)
+        for temporary in [one.temporary for one in prepared] + list(filter(None, backups.values())):
+            with suppress(OSError):
+                os.unlink(temporary)
+        if not isinstance(error, (OSError, ValueError)):
+            raise
+        raise output.build_write_error(f"{now}: {output.describe_os_error(error, now)}", "Nothing was changed.") from None
+    finally:
+        for handle in handles:
+            os.close(handle)
+    for old in filter(None, backups.values()):
+        with suppress(OSError):
+            os.unlink(old)
+    for one in prepared:
+        if one.links > 1:
+            output.tell_remark(f"{one.wanted.path} was a hard link; its other name keeps the text it had")
+        if not _holds_text(one.target, one.wanted.content):
+            why = "It was written as it should be, and then by another program."
+            raise NpuprofError([_build_changed_finding(one.wanted.path)._replace(why=why)])
+
+
+def _compare_target(wanted: Wanted, target: str) -> bool:
+    """Return whether a file holds what is wanted. Raises OSError, and NpuprofError where it is not what was read."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        if wanted.known not in (None, ANYTHING):
+            raise NpuprofError([_build_changed_finding(wanted.path)]) from None
+        return False
+    if os.path.isdir(target):
+        raise IsADirectoryError(21, "it is a folder", target)
+    if name := output.name_special_file(mode):
+        raise output.UnfitFileError(0, f"it is {name}, not a file")
+    if _holds_text(target, wanted.content):
+        return True
+    if wanted.known is not ANYTHING and (wanted.known is None or not _holds_text(target, wanted.known)):
+        raise NpuprofError([_build_changed_finding(wanted.path)])
+    if not mode & 0o222 or not os.access(target, os.W_OK):
+        raise PermissionError(0, "it is read-only, and stays as it is")
+    return False
+
+
+def _holds_text(path: str, content: bytes) -> bool:
+    """Return whether a file holds some bytes, and no more."""
+    try:
+        return os.stat(path).st_size == len(content) and output.read_plain_file(path, len(content)) == content
+    except output.UnfitFileError:
+        return False
+
+
+def _build_changed_finding(path: str) -> Finding:
+    what, why = f"{path} has changed meanwhile", "Another program wrote it while the change was being made."
+    return Finding("NP922", what, why, "try again", where=Place(path))
+
+
+def _write_beside(wanted: Wanted, target: str, handles: list[int]) -> _Prepared:
+    """Write what is wanted to a file beside its target, with the target's mode and owner, and read it back. Raises OSError."""
+    try:
+        old: os.stat_result | None = os.stat(target)
+    except FileNotFoundError:
+        old = None
+    temporary = name_under_way(os.path.dirname(target))
+    # A new file gets what the user's umask leaves of it; one that replaces another is closed to others until it has its mode.
+    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666 if old is None else 0o600)
+    handles.append(handle)
+    try:
+        hold_file(handle)
+        with open(handle, "wb", closefd=False) as file:
+            file.write(wanted.content)
+            file.flush()
+            os.fsync(handle)
+        if old is not None:
+            _copy_attributes(handle, target, old)
+        if not _holds_text(temporary, wanted.content):
+            raise OSError(5, "what was written cannot be read back")
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    if len(handles) > MOST_LOCKS:
+        os.close(handles.pop())
+    return _Prepared(wanted, target, temporary, old is not None, old.st_nlink if old else 1)
+
+
+def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
+    """Give a file the owner, as far as the system lets us, and the mode of the one it replaces. Raises OSError."""
+    new = os.fstat(handle)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        try:
+            os.fchown(handle, old.st_uid, old.st_gid)
+        except OSError:
+            with suppress(OSError):
+                os.fchown(handle, -1, old.st_gid)
+    with suppress(OSError, AttributeError):
+        for name in os.listxattr(target):
+            if name.startswith(("user.", "system.posix_acl")):
+                os.setxattr(handle, name, os.getxattr(target, name))
+    os.fchmod(handle, old.st_mode & 0o7777)
+
+
+def _put_in_place(one: _Prepared) -> None:
+    """Let a file that is written take its name. Raises OSError, and NpuprofError where somebody made one of that name."""
+    if not one.replaces and one.wanted.known is None:
+        try:
+            os.link(one.temporary, one.target)
+        except FileExistsError:
+            raise NpuprofError([_build_changed_finding(one.wanted.path)]) from None
+        except OSError:  # a file system without links
+            if os.path.lexists(one.target):
+                raise NpuprofError([_build_changed_finding(one.wanted.path)]) from None
+        else:
+            os.unlink(one.temporary)
+            return
+    os.replace(one.temporary, one.target)
+
+
+def _back_up_file(one: _Prepared, handles: list[int]) -> str | None:
+    """Give a file that is about to be replaced a second name; None where there is no file yet. Raises OSError."""
+    if not one.replaces:
+        return None
+    name = f"{one.temporary.removesuffix('.new')}.old"
+    try:
+        os.link(one.target, name)
+    except OSError:  # a file system without links
+        import shutil
+
+        shutil.copy2(one.target, name)
+    with suppress(OSError):
+        handles.append(os.open(name, os.O_RDONLY))
+        hold_file(handles[-1])
+    return name
+
+
+def _restore_backup(target: str, old: str | None) -> None:
+    """Bring back what ``_back_up_file`` kept."""
+    with suppress(OSError):
+        if old is not None:
+            os.replace(old, target)  # of two names of one file both stay; the other is removed with all that was under way
+        elif os.path.isfile(target):
+            os.unlink(target)
+
+
+def _write_stream(stream: Wanted) -> None:
+    """Write to a device or a pipe. Raises OSError; a pipe that nobody reads is not waited for."""
+    mode = os.stat(stream.path).st_mode
+    if stat.S_ISBLK(mode):
+        raise output.UnfitFileError(0, "it is a disk, not a file")
+    if output.is_handed_over(stream.path):
+        name = stream.path.rpartition("/")[2]
+        # Opened anew, a file that a shell appends to would be written from its beginning.
+        handle = os.dup(int(name) if name.isdigit() else ("stdin", "stdout", "stderr").index(name))
+    else:
+        waits = stat.S_ISFIFO(mode)
+        try:
+            handle = os.open(stream.path, os.O_WRONLY | (os.O_NONBLOCK if waits else 0))
+        except OSError as error:
+            if waits and error.errno == 6:
+                raise output.UnfitFileError(0, "it is a named pipe, and nobody reads it") from None
+            raise
+        if waits:
+            os.set_blocking(handle, True)
+    with open(handle, "wb") as file:
+        file.write(stream.content)

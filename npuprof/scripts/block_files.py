@@ -1,0 +1,98 @@
+"""Files with blocks, written: all or none, no work of the user's lost, no link followed out of the folder he named."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.renderers.placing import plan_sidecars
+from npuprof.renderers.stamp import read_listed_sidecars
+from npuprof.report import writing
+from npuprof.report.answer import Answer
+from npuprof.report.text import escape_controls, escape_file_line, format_count
+from npuprof.report.writing import Wanted
+from npuprof.scripts import blocks
+from npuprof.scripts.blocks import RefreshedBlock
+
+
+class Writing(Record):
+    """How blocks are written: over those edited by hand too (``force``), or not at all (``dry_run``)."""
+
+    force: bool = False
+    dry_run: bool = False
+
+
+class FileBlocks(Record):
+    """A file as it was read, as it is with the marks of new blocks, and its blocks as they shall be."""
+
+    known: bytes
+    data: bytes
+    changes: list[RefreshedBlock]
+
+
+def write_blocks(files: dict[str, FileBlocks], how: Writing, name: str | None = None, below: str = "") -> Answer:
+    """Write files with their blocks anew; with ``name`` the blocks get that spec.
+
+    Raises NpuprofError, and writes nothing then: also for what was edited by hand, unless that is forced.
+    """
+    refused: list[Finding] = []
+    wanted: dict[str, Wanted] = {}
+    shown: list[str] = []
+    for path, file in files.items():
+        due = [change for change in file.changes if not change.state.current]
+        if not how.force:
+            refused += _list_edited(path, due)
+        new = blocks.replace_blocks(file.data, due, {change.block.first: name for change in due if name})
+        if new != file.known:
+            _refuse_unencodable(path, file.data, due)
+            wanted[path] = Wanted(path, new, file.known, below)
+            shown.append(_format_difference(path, file.known, new))
+        listed = read_listed_sidecars(file.known.decode(errors="replace"))
+        for change in file.changes:
+            beside, kept = plan_sidecars(os.path.dirname(path), change.sidecars, listed, how.force)
+            refused += kept + _list_clashes(path, beside, wanted)
+            wanted |= {one.path: one for one in beside if one.content != one.known}
+    if refused:
+        raise NpuprofError(refused)
+    names = ", ".join(map(escape_controls, wanted))
+    if how.dry_run:
+        return Answer("".join(shown), (f"{format_count(len(wanted), 'file')} would change: {names or 'none'}",))
+    if wanted:
+        writing.write_wanted_files(list(wanted.values()))
+    return Answer(None, (f"wrote {names}" if wanted else "everything is up to date",))
+
+
+def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:
+    told = [one for change in due for one in blocks.check_block_state(path, change.block, change.state) if one.code == "NP811"]
+    return [one._replace(severity="error", hint="move the change into the preset, or use --force") for one in told]
+
+
+def _list_clashes(path: str, beside: list[Wanted], wanted: dict[str, Wanted]) -> list[Finding]:
+    """Return a finding for each file beside a script that two blocks would have hold different texts."""
+    why = "The code of both would find the text of one of them."
+    hint = "give one of them a file of its own: name its path in the preset"
+    return [
+        Finding("NP942", f"two blocks need {one.path}, each with another text", why, hint, where=Place(path))
+        for one in beside
+        if one.path in wanted and wanted[one.path].content != one.content
+    ]
+
+
+def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:
+    """Refuse to put text that is not ASCII into a file that is not UTF-8."""
+    if all(change.text.isascii() for change in due):
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        what = f"{path} is not UTF-8, and the block holds text that is not ASCII"
+        raise NpuprofError([Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error")]) from None
+
+
+def _format_difference(path: str, before: bytes, after: bytes) -> str:
+    import difflib
+
+    def split(data: bytes) -> list[str]:
+        return [f"{line}\n" for line in data.decode(errors="replace").replace("\r\n", "\n").split("\n")]
+
+    return "".join(map(escape_file_line, difflib.unified_diff(split(before), split(after), path, path, n=2)))
