@@ -209,6 +209,10 @@ class Context(Record):
     product: str | None = None
     target: str | None = None
 
+    def describe(self) -> str:
+        """Return what was asked for beside the target: ``cann 9.0.0, product atlas-a2``, or ``any``."""
+        return ", ".join(f"{name} {value}" for name, value in (("cann", self.cann), ("product", self.product)) if value) or "any"
+
 
 class Step:
     """One thing a layer does to a setting: ``op`` is ``set``, ``append`` or ``unset``.

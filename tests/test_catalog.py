@@ -191,7 +191,9 @@ def test_no_two_options_share_a_name_on_a_surface() -> None:
 
 def test_the_variables_of_options_are_unique_in_any_case() -> None:
     assert [name for name, count in Counter(name.upper() for name in OPTIONS).items() if count > 1] == []
-    assert not {f"NPUPROF_{name.upper()}" for name in OPTIONS} & {"NPUPROF_PROFILE", "NPUPROF_DIGEST", "NPUPROF_STORE", "NPUPROF_DEBUG"}
+    assert not {f"NPUPROF_{name.upper()}" for name in OPTIONS} & {
+        f"NPUPROF_{name}" for name in (*catalog.SAID_VARIABLES, *catalog.OBEYED_VARIABLES)
+    }
     assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in (*OPTIONS, *catalog.record_names("env")))
 
 

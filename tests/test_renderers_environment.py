@@ -279,6 +279,8 @@ def test_an_export_holds_env_twins_options_and_what_names_the_preset() -> None:
         "NPUPROF_AOE_MODE": "2",
         "NPUPROF_PROFILE": preset.name,
         "NPUPROF_DIGEST": preset.digest,
+        "NPUPROF_PRESET_DIGEST": preset.preset_digest,
+        "NPUPROF_CONTEXT": "any",
     }
     assert notes == []
 

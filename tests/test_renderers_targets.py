@@ -474,9 +474,10 @@ def test_a_value_of_the_wrong_type_is_refused_everywhere() -> None:
 @pytest.mark.parametrize("target", [*PYTHON, "toml"])
 def test_the_header_names_preset_and_digest(target: str) -> None:
     preset = config("[options]\ndeterministic = 1\n")
-    head = npuprof.render(preset, target).splitlines()[:6]
+    head = npuprof.render(preset, target).splitlines()[:8]
     assert all(line.startswith("# ") for line in head)
-    assert f"# digest: sha256:{preset.digest}" in head
+    said = [f"# digest: sha256:{preset.digest} (form 2)", f"# preset digest: sha256:{preset.preset_digest} (form 2)"]
+    assert head[4:7] == ["# context: any", *said]
     assert f"# target: {target}" in head
 
 

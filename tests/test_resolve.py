@@ -20,6 +20,7 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.structures import STRUCTURES
 from npuprof.document import keys
+from npuprof.resolve.digests import compute_digest
 from npuprof.store import spec
 
 CASES = [
@@ -407,11 +408,67 @@ def test_what_means_the_same_has_one_digest(left: str, right: str) -> None:
 def test_the_digest_is_the_documented_hash() -> None:
     config = npuprof.loads('[options]\nhccl_timeout = 3\ndump_path = "\u00e9\\n"\n[env]\nX = true\n')
     canonical = '{"dump_path":"\\u00e9\\n","env.X":true,"hccl_timeout":3}'
-    assert config.digest == hashlib.sha256(canonical.encode()).hexdigest()
+    assert config.digest == hashlib.sha256(f'{{"form":2,"settings":{canonical}}}'.encode()).hexdigest()
+    assert compute_digest(config.settings, form=1) == hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def test_the_preset_digest_is_the_documented_hash() -> None:
+    config = npuprof.loads("""
+[profile]
+description = "not counted"
+scenario = "training"
+locked = ["b", "a"]
+unset = ["dump_path"]
+[options]
+hccl_timeout = 3
+[append.options]
+x = ["1"]
+[[override]]
+match = { product = ["b", "a"] }
+unset = ["env.X"]
+options = { hccl_timeout = 4 }
+""")
+    override = '{"append":{},"match":{"product":["a","b"]},"set":{"hccl_timeout":4},"unset":["env.X"]}'
+    layer = f'{{"append":{{"x":["1"]}},"locked":["a","b"],"override":[{override}],"scenario":"training",'
+    layer += '"set":{"hccl_timeout":3},"unset":["dump_path"]}'
+    assert config.preset_digest == hashlib.sha256(f'{{"abstract":false,"form":2,"layers":[{layer}]}}'.encode()).hexdigest()
+
+
+LAYERS = {"base": "[options]\nhccl_timeout = 600\n", "leaf": '[profile]\nextends = ["base"]\n[options]\ndump_path = "/d"\n'}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "same"),
+    [
+        (
+            "leaf",
+            '[profile]\nextends = ["base"]\ndescription = "said"\nowner = "me"\n[options]\n# a comment\ndump_path = "\\u002fd"\n',
+            True,
+        ),
+        ("leaf", '[profile]\nextends = ["base"]\nabstract = true\n[options]\ndump_path = "/d"\n', False),
+        ("leaf", '[profile]\nextends = ["base"]\nlocked = ["dump_path"]\n[options]\ndump_path = "/d"\n', False),
+        ("leaf", '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\ndump_path = "/d"\n', False),
+        ("leaf", LAYERS["leaf"] + '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1 }\n', False),
+        ("leaf", LAYERS["leaf"] + "[append.options]\ndump_step = [1]\n", False),
+        ("base", "[options]\nhccl_timeout = 601\n", False),
+        ("base", "[options]\nhccl_timeout = 600\n\n[env]\n", True),
+        ("base", "[profile]\nabstract = true\n[options]\nhccl_timeout = 600\n", True),
+    ],
+)
+def test_the_preset_digest_counts_what_a_preset_says_whatever_it_is_asked_for(tmp_path: Path, name: str, text: str, same: bool) -> None:
+    def digests(folder: str, texts: dict[str, str]) -> set[str]:
+        store = npuprof.open_store(build_store(tmp_path / folder, texts))
+        return {
+            store.resolve("leaf", **asked).preset_digest for asked in ({}, {"product": "atlas-a3"}, {"cann": "9.0.0"}, {"set": {"x": 1}})
+        }
+
+    before, after = digests("before", LAYERS), digests("after", {**LAYERS, name: text})
+    assert len(before) == len(after) == 1
+    assert (before == after) == same
 
 
 @pytest.mark.parametrize("text", ["plain", "é", "ʎ", "\U0001f600", "\t", "\x7f", "\u2028", '"', "\\", "/"])
 def test_texts_are_written_into_the_digest_as_json_in_ascii_writes_them(text: str) -> None:
     canonical = json.dumps({"dump_path": text, "env.X": [text, {text: text}]}, separators=(",", ":"))
     config = npuprof.loads(toml({"options": {"dump_path": text}, "env": {"X": [text, {text: text}]}}))
-    assert config.digest == hashlib.sha256(canonical.encode()).hexdigest()
+    assert config.digest == hashlib.sha256(f'{{"form":2,"settings":{canonical}}}'.encode()).hexdigest()

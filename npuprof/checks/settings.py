@@ -242,7 +242,7 @@ def _build_structure_fault(option: Option, fault: tuple[Any, str, str]) -> Fault
 @cache
 def _reserved_variable_names() -> dict[str, str]:
     """Return what stands behind ``NPUPROF_`` in an export, with the option it carries."""
-    return {"PROFILE": "", "DIGEST": ""} | {name.upper(): name for name in catalog.record_names()}
+    return dict.fromkeys(catalog.SAID_VARIABLES, "") | {name.upper(): name for name in catalog.record_names()}
 
 
 def _find_variable_faults(name: str, value: Any) -> list[Fault]:

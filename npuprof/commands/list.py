@@ -79,6 +79,7 @@ def _build_rows(found: list[tuple[Profile, Config]], store: Folder) -> list[dict
             "abstract": profile.abstract,
             "description": config.description,
             "digest": config.digest,
+            "preset_digest": config.preset_digest,
         }
         for profile, config in found
     ]

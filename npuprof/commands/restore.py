@@ -18,7 +18,8 @@ from npuprof.report.answer import Answer
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
 from npuprof.report.writing import ANYTHING, Wanted
-from npuprof.resolve.config import Config, compute_digest
+from npuprof.resolve.config import Config
+from npuprof.resolve.digests import compute_digest
 from npuprof.store import revisions, spec
 from npuprof.store.revisions import Revision
 from npuprof.store.spec import Workspace

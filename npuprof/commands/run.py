@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 
+from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, TRUST, UNSETS
 from npuprof.commands.resolving import resolve_checked
 from npuprof.commands.verb import Verb, arguments
@@ -15,8 +16,8 @@ from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, w
 from npuprof.report import output
 from npuprof.report.answer import Answer
 
-#: npuprof's own variables; all others that start like them belong to presets.
-_OWN = ("NPUPROF_STORE", "NPUPROF_DEBUG")
+#: What npuprof itself obeys; all other variables that start like these belong to presets.
+_OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
 
 
 class Run(Verb):

@@ -11,6 +11,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import MODULES, load_target
 from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.resolve.config import Config
+from npuprof.resolve.digests import FORM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def add_render_header(config: Config, target: str, body: str, sidecars: Mapping[
         f"# preset: {ascii(config.name)[1:-1]}\n"
         f"# version: {ascii(version)[1:-1] if version else 'working tree'}\n"
         f"# target: {target}\n"
-        f"# digest: sha256:{config.digest}\n"
+        f"# context: {config.context.describe()}\n"
+        f"# digest: sha256:{config.digest} (form {FORM})\n"
+        f"# preset digest: sha256:{config.preset_digest} (form {FORM})\n"
     )
     return stamp_text(head + list_sidecars(sidecars or {}), body)
 

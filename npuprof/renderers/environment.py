@@ -69,6 +69,8 @@ def collect_env_variables(
         found[f"NPUPROF_{name.upper()}"] = text
     found["NPUPROF_PROFILE"] = config.name
     found["NPUPROF_DIGEST"] = config.digest
+    found["NPUPROF_PRESET_DIGEST"] = config.preset_digest
+    found["NPUPROF_CONTEXT"] = config.context.describe()
     _require_exportable(config, found)
     return found, notes
 

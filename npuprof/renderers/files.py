@@ -171,7 +171,9 @@ def _format_slurm_lines(config: Config, variables: dict[str, str], files: dict[s
 def _format_env_json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
     from npuprof.report.json_text import format_json_answer
 
-    return format_json_answer({"schema": "npuprof.env/1", "preset": config.name, "digest": config.digest, "env": variables})
+    return format_json_answer(
+        {"schema": "npuprof.env/1", "preset": config.name, "digest": config.digest, "preset_digest": config.preset_digest, "env": variables}
+    )
 
 
 FORMATS: dict[str, Format] = {

@@ -11,8 +11,6 @@ from npuprof.renderers.python import format_literal
 from npuprof.renderers.session import FIND_OPTIMIZER, SWITCH_REWRITES_OFF, format_session_imports
 from npuprof.resolve.config import Config
 
-#: Variables of npuprof's own.
-_OWN = ("DEBUG", "DIGEST", "PROFILE", "STORE")
 _BODY = '''\
 
 {imports}
@@ -62,7 +60,8 @@ def session_config(config=None, environ=None):
 def _build_loader_body() -> str:
     fields = {name: option.field for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field}
     rows = "".join(f"    {format_literal(name)}: {format_literal(field)},\n" for name, field in fields.items())
-    own = "{" + ", ".join(format_literal(f"NPUPROF_{name}") for name in _OWN) + "}"
+    names = sorted((*catalog.SAID_VARIABLES, *catalog.OBEYED_VARIABLES))
+    own = "{\n" + "".join(f"    {format_literal(f'NPUPROF_{name}')},\n" for name in names) + "}"
     return _BODY.format(
         imports=format_session_imports(("os", "warnings")), fields=rows, own=own, find=FIND_OPTIMIZER, off=SWITCH_REWRITES_OFF
     )

@@ -11,6 +11,7 @@ from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import add_render_header, config_section
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
+from npuprof.resolve.digests import FORM
 
 
 def build_config_fields(config: Config) -> dict[str, Any]:
@@ -26,6 +27,8 @@ def build_config_fields(config: Config) -> dict[str, Any]:
         "lineage": [profile.name for profile in config.lineage],
         "context": {name: value for name, value in config.context._asdict().items() if value},
         "digest": config.digest,
+        "preset_digest": config.preset_digest,
+        "digest_form": FORM,
         **{name: config_section(config, name) for name in SECTIONS},
     }
 

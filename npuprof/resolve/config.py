@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Protocol
 
 from npuprof import catalog
@@ -11,6 +10,7 @@ from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Context, Event, Origin, Path
+from npuprof.resolve.digests import compute_digest, compute_preset_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,10 +138,18 @@ class Config:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical form, in hexadecimal: the same for equal results on every machine."""
+        """SHA-256 of what is in force, in hexadecimal: the same for equal results on every machine, whatever was asked for."""
         if "digest" not in self.memo:
             self.memo["digest"] = compute_digest(self.settings)
         found: str = self.memo["digest"]
+        return found
+
+    @property
+    def preset_digest(self) -> str:
+        """SHA-256 of the layers, in hexadecimal: the same for equal presets in every context."""
+        if "preset digest" not in self.memo:
+            self.memo["preset digest"] = compute_preset_digest(self.lineage)
+        found: str = self.memo["preset digest"]
         return found
 
     def ordered_settings(self) -> dict[str, Any]:
@@ -210,48 +218,3 @@ def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
             break
         value, path = value[part], (*path, part)
     return event.origin._replace(path=path)
-
-
-def compute_digest(settings: dict[str, Any]) -> str:
-    """Return the SHA-256, in hexadecimal, of settings by full key."""
-    canonical = {key: values.build_canonical_value(key, value) for key, value in settings.items()}
-    return str(load_sha256()(_format_canonical_json(canonical).encode()).hexdigest())
-
-
-def _format_canonical_json(value: Any) -> str:
-    """Return a value as JSON in ASCII, keys sorted, without blanks; dates as objects that say so.
-
-    What ``json.dumps`` would write; importing ``json`` takes longer than writing it.
-    """
-    if isinstance(value, str):
-        return _quote_json_string(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return f"[{','.join(map(_format_canonical_json, value))}]"
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{_quote_json_string(name)}:{_format_canonical_json(value[name])}" for name in sorted(value)) + "}"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    return _format_canonical_json({"$toml": f"{type(value).__name__} {value.isoformat()}"})
-
-
-def _quote_json_string(text: str) -> str:
-    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    from json.encoder import encode_basestring_ascii
-
-    return encode_basestring_ascii(text)
-
-
-@cache
-def load_sha256() -> Any:
-    """Return the hash without OpenSSL where the interpreter has it so: importing ``hashlib`` takes longer."""
-    from importlib import import_module
-
-    for name in ("_sha2", "_sha256"):
-        try:
-            return import_module(name).sha256
-        except ImportError:
-            continue
-    return import_module("hashlib").sha256

@@ -15,7 +15,7 @@ from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Origin
 from npuprof.resolve import Resolver
-from npuprof.resolve.config import compute_digest
+from npuprof.resolve.digests import compute_digest
 from npuprof.scripts import preset
 from npuprof.scripts.preset import Draft
 
