@@ -310,3 +310,17 @@ def test_a_file_in_the_place_of_a_folder_is_told_in_words(words: tuple[str, ...]
     if "--store" not in words:
         assert "file is a file, not a folder" in said.err + said.out
     assert Path("file").read_text() == "mine"
+
+
+def test_more_files_than_a_process_may_open_are_written(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    wanted = [Wanted(str(tmp_path / f"{number}"), b"old", writing.ANYTHING) for number in range(700)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
+    try:
+        writing.write_wanted_files(wanted)
+        writing.write_wanted_files([one._replace(content=b"new", known=b"old") for one in wanted])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert {path.read_text() for path in tmp_path.iterdir() if path.is_file()} == {"new"}
+    assert leftovers(tmp_path) == []

@@ -235,9 +235,10 @@ def _back_up_file(one: _Prepared, handles: list[int]) -> str | None:
         import shutil
 
         shutil.copy2(one.target, name)
-    with suppress(OSError):
-        handles.append(os.open(name, os.O_RDONLY))
-        hold_file(handles[-1])
+    if len(handles) < MOST_LOCKS:
+        with suppress(OSError):
+            handles.append(os.open(name, os.O_RDONLY))
+            hold_file(handles[-1])
     return name
 
 
