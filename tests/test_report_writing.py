@@ -194,6 +194,45 @@ def test_a_file_that_somebody_makes_at_the_last_moment_stays(tmp_path: Path, mon
     assert content(tmp_path) == {"b": "somebody's"}
 
 
+@pytest.mark.parametrize("way", ["in place", "by another file"])
+@pytest.mark.parametrize("moment", ["fsync", "replace"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_save_while_ours_is_written_stays(way: str, moment: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if (way, moment) == ("by another file", "replace"):
+        pytest.skip("between the last look and the replacement nothing can be seen of another file")
+    for name in "ab":
+        (tmp_path / name).write_text("read")
+    real = getattr(os, moment)
+
+    def save(*given: Any) -> None:
+        if way == "in place":
+            (tmp_path / "a").write_text("saved")
+        else:
+            (tmp_path / "new").write_text("saved")
+            os.rename(tmp_path / "new", tmp_path / "a")
+        monkeypatch.undo()
+        real(*given)
+
+    monkeypatch.setattr(os, moment, save)
+    with pytest.raises(NpuprofError, match="has changed meanwhile"):
+        writing.write_wanted_files([Wanted(str(tmp_path / name), b"ours", b"read") for name in "ab"[:count]])
+    assert content(tmp_path) == {"a": "saved", "b": "read"}
+
+
+def test_an_interruption_after_the_replacement_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_text("old")
+    real = os.replace
+
+    def interrupt(*given: Any) -> None:
+        real(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        writing.write_files_atomically({str(tmp_path / "a"): "new"})
+    assert content(tmp_path) == {"a": "new"}
+
+
 def test_what_a_killed_run_left_goes_and_what_a_living_one_holds_stays(tmp_path: Path) -> None:
     left = [tmp_path / f".npuprof-{'0' * 15}{number}.{ending}" for number, ending in enumerate(("new", "old"))]
     held = tmp_path / f".npuprof-{'a' * 16}.new"
