@@ -227,3 +227,11 @@ def test_an_empty_block_of_a_shell_script_gets_exports(here: Path) -> None:
     (here / "run.sh").write_text("#!/bin/sh\n# >>> npuprof a >>>\n# <<< npuprof <<<\n")
     assert run("inject", "run.sh", "a") == 0
     assert "export ASCEND_GLOBAL_LOG_LEVEL='3'" in (here / "run.sh").read_text()
+
+
+@pytest.mark.parametrize("name", ["a b.toml", "a\u202eb.toml", "a\nb.toml", "a\udcff.toml", "a\x9b.toml"])
+def test_a_name_that_no_mark_can_hold_is_refused(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / name).write_text(PRESET)
+    assert run("inject", "train.py", name) == 2
+    assert "NP818" in capsys.readouterr().err
+    assert (here / "train.py").read_text() == SCRIPT

@@ -11,7 +11,7 @@ from npuprof.commands.verb import Verb, argument, flag, many, option
 from npuprof.document.profile import Profile
 from npuprof.edit import PathChange
 from npuprof.edit.assignments import parse_assignment
-from npuprof.edit.preset_file import format_difference, judge_change, refuse_builtin
+from npuprof.edit.preset_file import choose_cited_path, format_difference, judge_change, refuse_builtin
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import writing
 from npuprof.report.answer import Answer
@@ -53,7 +53,7 @@ class New(Verb):
                 raise NpuprofError([Finding("NP923", what, "Nothing is overwritten.", hint)])
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(path), home.root)
-                writing.write_wanted_files([Wanted(path, text.encode(), None, home.root)])
+                writing.write_wanted_files([Wanted(choose_cited_path(path, source), text.encode(), None, home.root)])
         return Answer(format_difference(source, None, text), (f"{'would write' if self.dry_run else 'wrote'} {source}",))
 
     def _write_text(self) -> str:

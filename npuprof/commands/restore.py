@@ -11,6 +11,7 @@ from npuprof.compare import plain, survey
 from npuprof.compare.survey import compute_blob_id
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
+from npuprof.edit.preset_file import choose_cited_path
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers.plain import render_toml
 from npuprof.report import output, writing
@@ -66,7 +67,7 @@ class Restore(Verb):
                 writing.make_folder_below(os.path.dirname(target), below)
             with lock_folders([below or os.path.dirname(os.path.realpath(target))]):
                 known = ANYTHING if output.is_stream(target) else self._read_replaced(workspace, name, target, raw)
-                writing.write_wanted_files([Wanted(target, raw, known, below)])
+                writing.write_wanted_files([Wanted(choose_cited_path(target, shown), raw, known, below)])
             notes.append(f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else ""))
         self.output = None  # it is written, or it is the answer
         text = _show_text(raw, target == "-") if printed else None

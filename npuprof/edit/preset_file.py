@@ -44,7 +44,12 @@ class PresetFile(Record):
     def write_changed(self, text: str) -> None:
         """Write another text into the file. Raises NpuprofError where it cannot be written, or was written by somebody else."""
         new = (_BOM if self.raw.startswith(_BOM) else b"") + text.encode()
-        writing.write_wanted_files([Wanted(self.path, new, self.raw)])
+        writing.write_wanted_files([Wanted(choose_cited_path(self.path, self.source), new, self.raw)])
+
+
+def choose_cited_path(path: str, source: str) -> str:
+    """Return the path to cite where it leads to the same file, so that an error names it as everything else does."""
+    return source if os.path.realpath(source) == os.path.realpath(path) else path
 
 
 def answer_edit(

@@ -83,7 +83,7 @@ def write_sidecars(config: Config, folder: str) -> None:
     files = dict(collect_sidecars(config).values())
     if files:
         from npuprof.report.output import make_folder
-        from npuprof.report.writing import write_files_atomically
+        from npuprof.report.writing import Wanted, write_wanted_files
 
         make_folder(folder)
-        write_files_atomically({os.path.join(folder, name): text for name, text in files.items()})
+        write_wanted_files([Wanted(os.path.join(folder, name), text.encode(), below=folder) for name, text in files.items()])

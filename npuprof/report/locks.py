@@ -17,7 +17,7 @@ except ImportError:  # no locks there: what is written is still compared with wh
 #: A file under way, and what it replaces.
 _UNDER_WAY = re.compile(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
 #: More folders or files than this are not locked by one run, so that files can still be opened; all are compared.
-MOST_LOCKS = 200
+MOST_LOCKS = 100
 
 #: How long a lock is waited for in silence, in seconds.
 PATIENCE = 10.0

@@ -88,7 +88,8 @@ def make_folder_below(path: str, below: str) -> list[str]:
 
 def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
     prepared: list[_Prepared] = []
-    backups: dict[str, str | None] = {}
+    placed: list[_Prepared] = []
+    backups: dict[str, str] = {}
     handles: list[int] = []
     now = ""
     try:
@@ -98,36 +99,44 @@ def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted
                 prepared.append(_write_beside(wanted, target, handles))
         for one in prepared:
             now = one.wanted.path
-            if len(prepared) + len(streams) > 1:
-                backup = _back_up_file(one, handles)
-                if backup is not None:
-                    backups[one.target] = backup
+            if one.replaces and (len(prepared) + len(streams) > 1 or one.wanted.known is not ANYTHING):
+                backups[one.target] = _back_up_file(one, handles)
+                _refuse_saved(one, one.target)
             _put_in_place(one)
-            backups.setdefault(one.target, None)
+            placed.append(one)
         for stream in streams:
             now = stream.path
             _write_stream(stream)
+        for one in placed:
+            if one.target in backups:
+                _refuse_saved(one, backups[one.target])
     except BaseException as error:
-        for target, old in reversed(backups.items()):
-            _restore_backup(target, old)
-        for temporary in [one.temporary for one in prepared] + list(filter(None, backups.values())):
+        for one in reversed(placed):
+            _take_back(one, backups.get(one.target))
+        for path in (*(one.temporary for one in prepared), *backups.values()):
             with suppress(OSError):
-                os.unlink(temporary)
+                os.unlink(path)
         if not isinstance(error, (OSError, ValueError)):
             raise
         raise output.build_write_error(f"{now}: {output.describe_os_error(error, now)}", "Nothing was changed.") from None
     finally:
         for handle in handles:
             os.close(handle)
-    for old in filter(None, backups.values()):
+    for path in backups.values():
         with suppress(OSError):
-            os.unlink(old)
+            os.unlink(path)
     for one in prepared:
         if one.links > 1:
             output.tell_remark(f"{one.wanted.path} was a hard link; its other name keeps the text it had")
         if not _holds_text(one.target, one.wanted.content):
             why = "It was written as it should be, and then by another program."
             raise NpuprofError([_build_changed_finding(one.wanted.path)._replace(why=why)])
+
+
+def _refuse_saved(one: _Prepared, path: str) -> None:
+    """Raise NpuprofError where a file, under whatever name, is not what was read: somebody saved it while ours was written."""
+    if one.wanted.known is not ANYTHING and not _holds_text(path, one.wanted.known or b""):
+        raise NpuprofError([_build_changed_finding(one.wanted.path)])
 
 
 def _compare_target(wanted: Wanted, target: str) -> bool:
@@ -224,10 +233,8 @@ def _put_in_place(one: _Prepared) -> None:
     os.replace(one.temporary, one.target)
 
 
-def _back_up_file(one: _Prepared, handles: list[int]) -> str | None:
-    """Give a file that is about to be replaced a second name; None where there is no file yet. Raises OSError."""
-    if not one.replaces:
-        return None
+def _back_up_file(one: _Prepared, handles: list[int]) -> str:
+    """Give a file that is about to be replaced a second name. Raises OSError."""
     name = f"{one.temporary.removesuffix('.new')}.old"
     try:
         os.link(one.target, name)
@@ -235,19 +242,20 @@ def _back_up_file(one: _Prepared, handles: list[int]) -> str | None:
         import shutil
 
         shutil.copy2(one.target, name)
-    with suppress(OSError):
-        handles.append(os.open(name, os.O_RDONLY))
-        hold_file(handles[-1])
+    if len(handles) < MOST_LOCKS:
+        with suppress(OSError):
+            handles.append(os.open(name, os.O_RDONLY))
+            hold_file(handles[-1])
     return name
 
 
-def _restore_backup(target: str, old: str | None) -> None:
-    """Bring back what ``_back_up_file`` kept."""
+def _take_back(one: _Prepared, backup: str | None) -> None:
+    """Bring back what was in the place of a file, as far as it is there; what was new goes."""
     with suppress(OSError):
-        if old is not None:
-            os.replace(old, target)  # of two names of one file both stay; the other is removed with all that was under way
-        elif os.path.isfile(target):
-            os.unlink(target)
+        if backup is not None:
+            os.replace(backup, one.target)
+        elif not one.replaces:
+            os.unlink(one.target)
 
 
 def _write_stream(stream: Wanted) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 
 from npuprof import report
+from npuprof.document.keys import is_visible
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
@@ -35,6 +36,9 @@ class Asked(Record):
 def inject_block(asked: Asked, injector: Injector, how: Writing) -> Answer:
     """Refresh the blocks of a script that hold a preset, or write its first one. Raises NpuprofError."""
     file = asked.file
+    if not is_visible(asked.spec) or not re.fullmatch(r"\S+", asked.spec):
+        what, why = f"{asked.spec!r} cannot stand in the mark of a block", "A mark holds one word, every letter of which can be seen."
+        raise _build_place_error(file, what, why, "give the preset a name without blanks and hidden characters")
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
         return _inject_into_file(asked, injector, how, output.read_file_content(file))
 

@@ -7,6 +7,8 @@ import os
 from npuprof.commands.git.configuration import find_command
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output, writing
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
 from npuprof.store.git import Git
 
 #: Each hook, with the words that its verb gets.
@@ -37,7 +39,16 @@ def judge_hook(path: str, name: str) -> str:
 
 def write_hook(path: str, name: str) -> None:
     """Write a hook where none is, or renew ours; what others wrote into it stays. Raises NpuprofError."""
-    old = _read_hook(path)
+    output.make_folder(os.path.dirname(path))
+    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+        _write_locked_hook(path, name)
+    target = os.path.realpath(path)
+    mode = os.stat(target).st_mode
+    os.chmod(target, mode | (mode & 0o444) >> 2)  # who may read it may run it
+
+
+def _write_locked_hook(path: str, name: str) -> None:
+    known, old = writing.read_known_file(path), _read_hook(path)
     ours = [_MARK, format_call(name)]
     if old is None:
         lines = ["#!/bin/sh", *ours]
@@ -47,23 +58,21 @@ def write_hook(path: str, name: str) -> None:
             place = lines.index(_MARK)
             lines = _drop_own_lines(lines)
             lines[place:place] = ours
-    output.make_folder(os.path.dirname(path))
-    writing.write_files_atomically({path: "\n".join([*lines, ""]).encode(errors="surrogateescape")})
-    target = os.path.realpath(path)
-    mode = os.stat(target).st_mode
-    os.chmod(target, mode | (mode & 0o444) >> 2)  # who may read it may run it
+    writing.write_wanted_files([Wanted(path, "\n".join([*lines, ""]).encode(errors="surrogateescape"), known)])
 
 
 def remove_hook(path: str) -> bool:
     """Take out of a hook what ``write_hook`` wrote, and the hook with it where nothing else is in it; return whether it was there."""
-    lines = (_read_hook(path) or "").splitlines()
-    if _MARK not in lines:
-        return False
-    lines = _drop_own_lines(lines)
-    if [line for line in lines if line.strip()] in ([], ["#!/bin/sh"]):
-        os.unlink(path)
-    else:
-        writing.write_files_atomically({path: "\n".join([*lines, ""]).encode(errors="surrogateescape")})
+    with lock_folders([os.path.dirname(os.path.realpath(path))]):
+        known = writing.read_known_file(path)
+        lines = (_read_hook(path) or "").splitlines()
+        if _MARK not in lines:
+            return False
+        lines = _drop_own_lines(lines)
+        if [line for line in lines if line.strip()] in ([], ["#!/bin/sh"]):
+            os.unlink(path)
+        else:
+            writing.write_wanted_files([Wanted(path, "\n".join([*lines, ""]).encode(errors="surrogateescape"), known)])
     return True
 
 
