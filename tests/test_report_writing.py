@@ -261,8 +261,19 @@ def test_a_lock_that_another_run_keeps_is_told_and_waited_for(tmp_path: Path, ca
     assert keeper.stdout is not None
     keeper.stdout.readline()
     writing.write_files_atomically({str(tmp_path / "a"): "x"})
-    assert "another npuprof is writing" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("another npuprof is writing") == 1
     assert keeper.wait() == 0
+
+
+def test_a_lock_that_is_never_given_back_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "LONGEST_WAIT", 0.1)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    locks.fcntl.flock(handle, locks.fcntl.LOCK_EX)
+    with pytest.raises(NpuprofError, match="keeps it locked"):
+        writing.write_files_atomically({str(tmp_path / "a"): "x"})
+    os.close(handle)
+    assert content(tmp_path) == {}
+    writing.write_files_atomically({str(tmp_path / "a"): "x"})
 
 
 def test_a_hard_link_is_told_and_broken(run: Run, store: Any, tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from npuprof.report.output import tell_remark
+from npuprof.report.output import build_write_error, tell_remark
 
 try:
     import fcntl
@@ -21,6 +22,8 @@ MOST_LOCKS = 100
 
 #: How long a lock is waited for in silence, in seconds.
 PATIENCE = 10.0
+#: And how long at all.
+LONGEST_WAIT = 120.0
 
 _held: set[tuple[int, int]] = set()
 
@@ -34,8 +37,8 @@ def name_under_way(folder: str) -> str:
 def lock_folders(folders: Iterable[str]) -> Iterator[None]:
     """Let one npuprof at a time change the files of some folders, and take away what killed ones have left there.
 
-    The system frees the lock of a process that dies. A folder that is locked already stays so. Raises nothing: where
-    there are no locks, what is written is still compared with what was read.
+    The system frees the lock of a process that dies. A folder that is locked already stays so. Where there are no
+    locks, what is written is still compared with what was read. Raises NpuprofError where another keeps one for minutes.
     """
     locks: list[tuple[int, tuple[int, int]]] = []
     try:
@@ -76,19 +79,24 @@ def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
 
 
 def _wait_for_lock(handle: int, folder: str) -> None:
-    """Take the lock of a folder, and say for what that waits where it takes long. Raises OSError where there are no locks."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        from threading import Timer
+    """Take the lock of a folder, and say what that waits for where it takes long.
 
-        timer = Timer(PATIENCE, tell_remark, [f"another npuprof is writing in {folder}; this one waits until it is done"])
-        timer.daemon = True
-        timer.start()
+    Raises OSError where there are no locks, NpuprofError where it is never given back: anybody may keep a folder locked.
+    """
+    started = time.monotonic()
+    told = False
+    while True:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        finally:
-            timer.cancel()
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            waited = time.monotonic() - started
+        if waited > LONGEST_WAIT:
+            raise build_write_error(f"into {folder}: another program keeps it locked", "Nothing was written.")
+        if waited > PATIENCE and not told:
+            told = True
+            tell_remark(f"another npuprof is writing in {folder}; this one waits until it is done")
+        time.sleep(0.01)
 
 
 def _remove_leftovers(folder: str) -> None:
