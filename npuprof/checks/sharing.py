@@ -7,7 +7,6 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.catalog.powers import find_power
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -33,10 +32,13 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
         why = "Everybody who uses the preset would get the same value in every process."
         return Fault("NP601", what, why, f"set it in the script, or give it at the start: --set {key}=...")
     section, name = keys.split_section_and_name(key)
-    if section == "env" and (does := find_power(name)):
-        what = f"{key} decides what is executed: {does}"
-        why = "Whoever may change the preset would decide what everybody's jobs run; exports refuse it until the store is trusted."
-        return Fault("NP605", what, why, "set it where the job is started; where the preset needs it: npuprof trust")
+    if section == "env":
+        from npuprof.catalog.powers import find_power  # most presets set no variable
+
+        if does := find_power(name):
+            what = f"{key} decides what is executed: {does}"
+            why = "Whoever may change the preset would decide what everybody's jobs run; exports refuse it until the store is trusted."
+            return Fault("NP605", what, why, "set it where the job is started; where the preset needs it: npuprof trust")
     variable = catalog.find_variable(name) if section == "env" else None
     if variable is None or variable.freeze == "ok" or isinstance(value, dict):
         return None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof.model import Finding
-from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import escape_controls, format_count, paint_text
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
@@ -85,6 +84,8 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
 
 
 def _format_json_findings(findings: Sequence[Finding]) -> str:
+    from npuprof.report.json_text import format_json_answer
+
     return format_json_answer({"schema": "npuprof.findings/1", "findings": [build_finding_dict(finding) for finding in findings]})
 
 
@@ -109,6 +110,7 @@ def _escape_github_text(text: str, property_: bool = False) -> str:
 def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     from npuprof.catalog import pages
     from npuprof.model import __version__
+    from npuprof.report.json_text import format_json_answer
 
     codes = sorted({finding.code for finding in findings})
     described = []
