@@ -20,13 +20,22 @@ class RefusedError(Exception):
     """There is no result; ``args[0]`` is the code of the finding."""
 
 
+def find_scenario(presets: dict[str, Any], name: str) -> str | None:
+    """Return what a preset is for: its own word, else that of all it extends, which have to agree."""
+    profile = presets[name].get("profile", {})
+    if "scenario" in profile:
+        return str(profile["scenario"])
+    found = {scenario for parent in profile.get("extends", []) if (scenario := find_scenario(presets, parent))}
+    if len(found) > 1:
+        raise RefusedError("NP108")
+    return found.pop() if found else None
+
+
 def resolve(texts: dict[str, str], name: str, product: str | None = None, cann: str | None = None) -> dict[str, Any]:
     """Return the settings of a preset: ``(section, name)`` to value."""
     presets = {key: tomllib.loads(text) for key, text in texts.items()}
     order = linearise(presets, name, ())[::-1]
-    scenario = None
-    for layer in order:
-        scenario = presets[layer].get("profile", {}).get("scenario", scenario)
+    scenario = find_scenario(presets, name)
     job = {"product": product, "cann": cann, "scenario": scenario, "target": None}
     settings: dict[tuple[str, str], Any] = {}
     for layer in order:

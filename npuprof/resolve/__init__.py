@@ -16,10 +16,12 @@ from npuprof.catalog import products, releases, values
 from npuprof.document import build_command_line_document
 from npuprof.document.profile import Override, Profile
 from npuprof.model import Context, Event, Finding, NpuprofError, Step
+from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.resolve.claims import Claims
     from npuprof.resolve.config import Lookup
 
 #: The name of a layer, as origins show it, and the steps it takes.
@@ -40,6 +42,8 @@ class Resolver:
         self.context = context or Context()
         self.judged: dict[Any, dict[Any, Any]] = {}  #: what the checks have found of values, by what they were checked for
         self._lineages: dict[str, tuple[Profile, ...]] = {}
+        self._claims: dict[str, Claims] = {}
+        self._parents: dict[str, tuple[str, ...]] = {}
         self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self._others: dict[Context, Resolver] = {}
 
@@ -57,8 +61,10 @@ class Resolver:
         profile whose form is wrong, or an append to something that is no list.
         """
         lineage = self.resolve_lineage(profile)
-        scenario = next((p.table["scenario"] for p in reversed(lineage) if "scenario" in p.table), None)
+        claims = self._resolve_claims(lineage)
+        scenario = claims["scenario"].value if "scenario" in claims else None
         problems = [problem for member in lineage for problem in member.problems]
+        problems += [claim.conflict for claim in claims.values() if claim.conflict]
         if problems:
             raise NpuprofError(problems)
         settings = dict(self.fold_lineage(lineage, scenario))
@@ -66,7 +72,21 @@ class Resolver:
         for member in last:
             apply_layers(settings, member, self._select_layers(member, scenario), None)
         tracer = partial(self._trace_setting, (*lineage, *last), scenario)
-        return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(last))
+        return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(last), claims)
+
+    def _resolve_claims(self, lineage: tuple[Profile, ...]) -> Claims:
+        """Return what the last profile of a lineage is for."""
+        members = {member.key: member for member in lineage}
+        waiting = [lineage[-1]]
+        while waiting:  # by descent: of presets laid over one another an ancestor may stand last
+            current = waiting[-1]
+            parents = self._parents[current.key]
+            unknown = [members[key] for key in parents if key not in self._claims]
+            waiting += unknown
+            if not unknown:
+                waiting.pop()
+                self._claims[current.key] = combine_claims(current, [self._claims[key] for key in parents])
+        return self._claims[lineage[-1].key]
 
     def _trace_setting(self, members: tuple[Profile, ...], scenario: str | None, key: str) -> tuple[Any, list[Event]]:
         """Return a setting with the origin of every leaf, and each step that touched it; no step looks at any other setting."""
@@ -81,6 +101,7 @@ class Resolver:
     def forget_lineages(self, kept: int) -> None:
         """Forget who extends whom, because the profiles are now other ones; keep at most ``kept`` folds."""
         self._lineages.clear()
+        self._claims.clear()
         self._others.clear()
         if len(self._folds) > kept:
             self._folds.clear()
@@ -126,6 +147,7 @@ class Resolver:
             waiting.pop()
             if current.key not in known:
                 del chain[current.key]
+                self._parents[current.key] = tuple(parent.key for parent in parents[current.key])
                 known[current.key] = self._order_lineage(current, parents[current.key])
         return known[profile.key]
 

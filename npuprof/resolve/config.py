@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     #: Find the profile that a reference names, seen from the profile that holds it (None: from outside).
     Lookup = Callable[[str, "Profile | None", int], Profile]
 
+    from npuprof.resolve.claims import Claims
+
     class Resolving(Protocol):
         """What made a config, as far as others ask it: it folds parts of a lineage, and resolves in other contexts."""
 
@@ -50,6 +52,7 @@ class Config:
         tracer: Callable[[str], tuple[Any, list[Event]]],
         resolver: Resolving,
         changed: bool = False,
+        claims: Claims | None = None,
     ) -> None:
         self.name = name
         self.context = context
@@ -57,6 +60,7 @@ class Config:
         self.settings = settings
         self.resolver = resolver
         self.changed = changed
+        self._claims = claims or {}
         self.memo: dict[str, Any] = {}
         self._tracer = tracer
         self._traced: dict[str, tuple[Any, list[Event]]] = {}
@@ -99,15 +103,12 @@ class Config:
         return self.section("atc")
 
     def find_profile_value(self, name: str) -> Any:
-        """Return a key of ``[profile]`` that is inherited: the nearest profile that has it decides."""
-        for profile in reversed(self.lineage):
-            if name in profile.table:
-                return profile.table[name]
-        return None
+        """Return a key of ``[profile]`` that is inherited: the profile's own word, else what all it builds on leave over."""
+        return self._claims[name].value if name in self._claims else None
 
     def find_profile_origin(self, name: str) -> Origin | None:
         """Return where the key of ``[profile]`` stands that decides, None where no profile has it."""
-        return next((profile.origin("profile", name) for profile in reversed(self.lineage) if name in profile.table), None)
+        return self._claims[name].origin if name in self._claims else None
 
     @property
     def description(self) -> str:

@@ -1,0 +1,94 @@
+"""What a preset is for: its scenario, its releases, its products. Its own word, else what all it builds on leaves over.
+
+What is laid over a preset, or mixed into it, narrows what it is for and never replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from npuprof.catalog import products, releases
+from npuprof.document.profile import INHERITED_KEYS, Profile
+from npuprof.model import Finding, Origin, Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    #: What a preset says of each key that is inherited, as far as anybody says anything.
+    Claims = dict[str, "Claim"]
+
+
+class Claim(Record):
+    """What a preset is for in one respect, and who says so; ``conflict`` tells where two that it builds on leave nothing over."""
+
+    value: Any
+    origin: Origin
+    conflict: Finding | None = None
+
+
+def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
+    """Return what a preset is for, by what its parents are for, in the order of ``extends``."""
+    found: Claims = {}
+    for name in INHERITED_KEYS:
+        if name in profile.table:
+            found[name] = Claim(profile.table[name], profile.origin("profile", name))
+            continue
+        for claims in parents:
+            if name in claims:
+                found[name] = _narrow_claim(profile, name, found[name], claims[name]) if name in found else claims[name]
+    return found
+
+
+def _narrow_claim(profile: Profile, name: str, known: Claim, other: Claim) -> Claim:
+    """Return what is left of two claims."""
+    if known.conflict or known.value == other.value:
+        return known
+    if other.conflict:
+        return other
+    value = _NARROWINGS[name](known.value, other.value)
+    if not value:
+        return known._replace(conflict=_build_conflict_finding(profile, name, known, other))
+    return known if value == known.value else Claim(value, other.origin)
+
+
+def _narrow_scenario(known: str, other: str) -> str:
+    return ""  # there is nothing between two of them
+
+
+def _narrow_releases(known: str, other: str) -> str:
+    """Return a range that both cover; one of the two where it lies inside the other."""
+    inside = [releases.find_releases_in_range(spec) for spec in (known, other)]
+    if inside[0] is None or inside[1] is None:
+        return known  # no range: said where it stands
+    common = set(inside[0]) & set(inside[1])
+    return known if common == set(inside[0]) else other if common == set(inside[1]) else f"{known},{other}" if common else ""
+
+
+def _narrow_products(known: list[str], other: list[str]) -> list[str]:
+    """Return the products that both cover, of a family and one of its lines the line."""
+    left = [name for name in known if any(_is_covered(pattern, name) for pattern in other)]
+    return left + [name for name in other if name not in left and any(_is_covered(pattern, name) for pattern in known)]
+
+
+def _is_covered(pattern: str, name: str) -> bool:
+    return products.is_product_covered(pattern, products.find_product(name) or name)
+
+
+_NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
+    "scenario": _narrow_scenario,
+    "cann": _narrow_releases,
+    "products": _narrow_products,
+}
+_NOTHING_LEFT = {"scenario": "two scenarios", "cann": "no CANN release", "products": "no product"}
+
+
+def _build_conflict_finding(profile: Profile, name: str, known: Claim, other: Claim) -> Finding:
+    sides = " and ".join(f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})" for claim in (known, other))
+    what = f"{profile.name} would be for {_NOTHING_LEFT[name]}: it is {sides}"
+    why = "What is laid over a preset narrows what it is for, and never replaces it."
+    hint = f"take one of them out, or let one of them say nothing of {name}; a preset of its own that extends both can say what it is for"
+    return Finding("NP108", what, why, hint, other.origin, f"profile.{name}", (profile.name,))
+
+
+def _format_claim(value: Any) -> str:
+    return f"for {', '.join(value) if isinstance(value, list) else value}"
