@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -263,6 +264,31 @@ def test_a_whole_number_has_to_fit_the_protobuf_field(value: int, fits: bool) ->
 
 
 # -- how findings are gathered ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        ('extends = ["nowhere"]', "NP101"),
+        ('extends = ["a"]', "NP102"),
+        ('extends = ["b", "b"]', "NP104"),
+        ('extends = ["trains", "serves"]', "NP108"),
+        ('scenari = "training"', "NP006"),
+        ("abstract = 1", "NP007"),
+        ('[[override]]\nmatch = { produkt = "atlas-a3" }', "NP006"),
+        ("[enviroment]\nA = 1", "NP006"),
+    ],
+)
+def test_a_fault_of_form_hides_no_value(store: Any, run: Any, fault: str, code: str) -> None:
+    claims = {name: f'profile.scenario = "{scenario}"\n' for name, scenario in (("trains", "training"), ("serves", "online-inference"))}
+    values = '[options]\nprecision_mode_v2 = "fp17"\nhccl_timeot = 3\n[env]\nHCCL_CONNECT_TIMEOUT = "ten"\n'
+    head, _, table = f"[profile]\n{fault}\n".partition("[[") if "[[" in fault else (f"[profile]\n{fault}\n", "", "")
+    store({"b": "[options]\n", "a": f"{head}{values}{'[[' if table else ''}{table}", **claims})
+    done = run("check", "a", "--format", "json")
+    found = {(finding["code"], finding["key"]) for finding in json.loads(done.out)["findings"] if finding["severity"] == "error"}
+    assert done.code == 2
+    assert code in {one for one, _ in found}
+    assert {("NP203", "precision_mode_v2"), ("NP201", "hccl_timeot"), ("NP202", "env.HCCL_CONNECT_TIMEOUT")} <= found
 
 
 def test_one_fault_in_a_base_is_one_finding_that_names_the_heirs(tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ def check_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     return found if notes else [finding for finding in found if finding.severity != "info"]
 
 
+def check_values(config: Config, notes: bool = True) -> list[Finding]:
+    """Return what is wrong with the values of a config, each taken by itself: all that can be said where the rest is not known."""
+    view = View(config)
+    return [view.build_finding(fault, key) for faults in _collect_faults(view, notes)[:2] for fault, key in faults]
+
+
 def _is_in_override(finding: Finding, config: Config, index: int) -> bool:
     """Return whether a finding stands in an override block of the profile itself."""
     origin = finding.origin

@@ -62,17 +62,31 @@ class Resolver:
         """
         lineage = self.resolve_lineage(profile)
         claims = self._resolve_claims(lineage)
-        scenario = claims["scenario"].value if "scenario" in claims else None
         problems = [problem for member in lineage for problem in member.problems]
         problems += [claim.conflict for claim in claims.values() if claim.conflict]
         if problems:
             raise NpuprofError(problems)
+        return self._build_config(name or profile.name, lineage, claims, _build_command_line(tuple(changes)))
+
+    def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
+        """Return a profile resolved with what is wrong with its form left out, and alone where its ancestors cannot be ordered.
+
+        Raises NpuprofError for an append to something that is no list.
+        """
+        try:
+            lineage = self.resolve_lineage(profile)
+            claims = self._resolve_claims(lineage)
+        except NpuprofError:
+            lineage, claims = (profile,), combine_claims(profile, ())
+        return self._build_config(profile.name, lineage, claims, ())
+
+    def _build_config(self, name: str, lineage: tuple[Profile, ...], claims: Claims, last: tuple[Profile, ...]) -> Config:
+        scenario = claims["scenario"].value if "scenario" in claims else None
         settings = dict(self.fold_lineage(lineage, scenario))
-        last = _build_command_line(tuple(changes))
         for member in last:
             apply_layers(settings, member, self._select_layers(member, scenario), None)
         tracer = partial(self._trace_setting, (*lineage, *last), scenario)
-        return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(last), claims)
+        return Config(name, self.context, lineage, settings, tracer, self, bool(last), claims)
 
     def _resolve_claims(self, lineage: tuple[Profile, ...]) -> Claims:
         """Return what the last profile of a lineage is for."""
