@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases
+from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice, guess_plain_value, read_number
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -29,6 +30,7 @@ WRONG_FIELD = {
     "zero": "Stored in another protobuf field it silently reads as 0, False or an empty text.",
 }
 _FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
+_FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 
 
 def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
@@ -103,23 +105,16 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
             if len(option.choices) < 4
             else f"{wanted}, one of {', '.join(map(format_short_value, option.choices))}"
         )
-    hint = ""
-    if field == "i" and isinstance(value, bool):
-        hint = f"write {option.name} = {int(value)}"
-    elif field == "b" and value in (0, 1, "0", "1", "true", "false", "True", "False"):
-        hint = f"write {option.name} = {format_short_value(str(value).lower() in ('1', 'true'))}"
-    elif (field == "i" and isinstance(value, str) and re.fullmatch(r"-?\d{1,19}", value, re.ASCII)) or (
-        field == "i" and isinstance(value, float) and value.is_integer()
-    ):
-        hint = f"write {option.name} = {int(value)}"
-    elif field == "s" and isinstance(value, bool):
-        near = [choice for choice in option.choices if choice in (str(value).lower(), str(int(value)))]
-        hint = f"write {option.name} = {format_short_value(near[0] if near else str(value).lower())}"
-    elif field == "s" and isinstance(value, (int, float)):
-        hint = f"write {option.name} = {format_short_value(str(value))}"
+    guess = guess_choice(value, option.choices) if option.choices else guess_plain_value(value, _FIELD_KINDS[field], option.unit)
+    if guess is not UNKNOWN and not _find_option_faults(option, guess):
+        hint = f"write {option.name} = {format_short_value(guess)}"
+    elif option.choices:
+        hint = f"write one of {', '.join(map(format_short_value, option.choices))}"
     else:
-        example = option.choices[0] if option.choices else catalog.find_record_texts("options", option.name).get("example")
-        hint = f"write {option.name} = {format_short_value(example)}" if example is not None else f"write {wanted}"
+        bounded = field == "i" and (option.minimum is not None or option.maximum is not None)
+        example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
+        more = f", {_format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
+        hint = f"write {wanted}{more}" + (f" like {format_short_value(example)}" if example is not None else "")
     why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
     return Fault("NP202", f"{option.name} takes {wanted}, not {_describe_value_kind(value)}", why, hint)
 
@@ -150,11 +145,21 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
                 f"write one of {', '.join(map(format_short_value, option.choices))}",
             )
         ]
-    near = find_nearest_names(str(value), [str(choice) for choice in option.choices], 2) if isinstance(value, str) else []
     listed = ", ".join(map(format_short_value, option.choices))
-    hint = f"did you mean {' or '.join(map(format_short_value, near))}?" if near else f"write one of {listed}"
+    hint = _suggest_choice(option.name, value, option.choices)
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
     return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint)]
+
+
+def _suggest_choice(name: str, value: Any, choices: Sequence[Any]) -> str:
+    """Return what to write instead of a value that is no choice: the choice that was meant, those that look like it, or all."""
+    guess = guess_choice(value, choices)
+    if guess is not UNKNOWN:
+        return f"write {name} = {format_short_value(guess)}"
+    near = find_near_choices(value, [str(choice) for choice in choices]) if isinstance(value, str) else []
+    if near:
+        return f"did you mean {' or '.join(map(format_short_value, near))}?"
+    return f"write one of {', '.join(map(format_short_value, choices))}"
 
 
 def _find_range_faults(option: Option, value: Any) -> list[Fault]:
@@ -193,6 +198,10 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         return [_build_structure_fault(option, fault) for fault in structure.faults(parsed)] or _find_undocumented_form_faults(
             option, parsed
         )
+    number = read_number(value, option.unit) if option.unit and not option.structure else None
+    if number is not None and str(number) != value and not _find_text_faults(option, str(number)):
+        what = f"{option.name} = {format_short_value(value)} is not in its format"
+        return [Fault("NP203", what, f"It is a number of {option.unit}, as text.", f'write {option.name} = "{number}"')]
     if option.kind == "json" or (option.pattern and not re.fullmatch(option.pattern, value)) or (structure and not option.pattern):
         example = catalog.find_record_texts("options", option.name).get("example")
         shapes = [f"text like {format_short_value(example)}"] if example else []
@@ -266,20 +275,20 @@ def _find_variable_faults(name: str, value: Any) -> list[Fault]:
                 "NP202",
                 f"env.{name} takes text or a number, not {_describe_value_kind(value)}",
                 "An environment holds text only.",
-                f'write {name} = "..."',
+                _describe_wanted_text(variable),
             )
         ]
     if isinstance(value, str) and "\0" in value:
         return [Fault("NP203", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
     if isinstance(value, bool):
-        texts = variable.choices if variable else ()
-        word = next((text for text in texts if text.lower() in (str(value).lower(), str(int(value)))), str(int(value)))
+        word = guess_choice(value, variable.choices) if variable and variable.choices else str(int(value))
+        known = word is not UNKNOWN and not _find_variable_faults(name, word)
         return [
             Fault(
                 "NP202",
                 f"env.{name} takes text or a number, not {format_short_value(value)}",
                 "An environment holds text, and programs spell yes and no differently.",
-                f"write {name} = {format_short_value(word)}",
+                f"write {name} = {format_short_value(word)}" if known else _describe_wanted_text(variable),
             )
         ]
     if variable is None:
@@ -291,13 +300,25 @@ def _find_variable_faults(name: str, value: Any) -> list[Fault]:
     parts = text.split(variable.separator) if variable.separator else [text]
     if variable.choices and not set(parts) <= set(variable.choices):
         listed = ", ".join(map(format_short_value, variable.choices))
-        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", f"write one of {listed}")]
+        hint = _suggest_choice(name, text, variable.choices) if not variable.separator else f"write one of {listed}"
+        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint)]
     if variable.pattern and not re.fullmatch(variable.pattern, text):
         example = catalog.find_record_texts("env", name).get("format", variable.pattern)
         return [Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", "", f"write text like {example}")]
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
     return []
+
+
+def _describe_wanted_text(variable: catalog.Variable | None) -> str:
+    """Return the hint that says what a variable takes."""
+    if variable is not None and variable.choices:
+        return f"write one of {', '.join(map(format_short_value, variable.choices))}"
+    if variable is None or variable.kind not in ("int", "float"):
+        return "write text"
+    bounded = variable.minimum is not None or variable.maximum is not None
+    more = f", {_format_range(variable.minimum, variable.maximum, variable.unit)}" if bounded else ""
+    return f"write {'a whole number' if variable.kind == 'int' else 'a number'}{more}"
 
 
 @cache
@@ -309,14 +330,11 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
     try:
         number = int(text) if variable.kind == "int" else float(text)
     except ValueError:
-        return [
-            Fault(
-                "NP202",
-                f"env.{name} takes a number, not {format_short_value(text)}",
-                "",
-                f"write {name} = {variable.default if variable.default is not None else 1}",
-            )
-        ]
+        wanted = "a whole number" if variable.kind == "int" else "a number"
+        guess = guess_plain_value(text, variable.kind, variable.unit)
+        good = guess is not UNKNOWN and not _find_number_faults(name, str(guess), variable)
+        hint = f"write {name} = {guess}" if good else _describe_wanted_text(variable)
+        return [Fault("NP202", f"env.{name} takes {wanted}, not {format_short_value(text)}", "", hint)]
     low, high = variable.minimum, variable.maximum
     if (low is not None and number < low) or (high is not None and number > high):
         hint = f"write {_format_range(low, high, variable.unit)}"
@@ -399,11 +417,16 @@ def _find_plain_value_faults(
     if type(value) not in wanted:
         words = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
         expected = " or ".join(dict.fromkeys(words.get(t, t.__name__) for t in wanted))
-        hint = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
+        guess = guess_choice(value, choices) if choices else guess_plain_value(value, kind)
+        if guess is not UNKNOWN and not find_setting_faults(key, guess):
+            hint = f"write {key.partition('.')[2]} = {format_short_value(guess)}"
+        else:
+            hint = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
         return [Fault("NP202", f"{key} takes {expected}, not {_describe_value_kind(value)}", "", hint)]
     if choices and value not in choices:
         listed = ", ".join(map(format_short_value, choices))
-        return [Fault("NP203", f"{key} = {format_short_value(value)} is none of {listed}", "", f"write one of {listed}")]
+        hint = _suggest_choice(key.partition(".")[2], value, choices)
+        return [Fault("NP203", f"{key} = {format_short_value(value)} is none of {listed}", "", hint)]
     if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
         bounds = " and ".join(
             text for text in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "") if text

@@ -1,0 +1,99 @@
+"""What a value of another type or spelling was meant to be, so that a hint can name it; nothing where that is a guess.
+
+A hint never turns a value into its opposite: where only the opposite is allowed, there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from npuprof.model import find_nearest_names
+
+#: Stands for no value.
+UNKNOWN: Any = object()
+
+_YES = frozenset(("true", "yes", "on", "y", "t", "1", "enable", "enabled", "allow", "allowed", "open", "opened", "always"))
+_NO = frozenset(
+    ("false", "no", "off", "n", "f", "0", "disable", "disabled", "none", "never", "close", "closed", "forbid", "forbidden", "not")
+)  # fmt: skip
+_NEGATION = re.compile(r"(?:no|not|non|dis|un|without)(?:[-_]|(?<=dis)|(?<=un))")
+_NUMBER = re.compile(r"([+-]?\d[\d_,]*(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)", re.IGNORECASE | re.ASCII)
+_SECONDS = {name: seconds for seconds, names in (
+    (1e-6, ("us", "µs")), (1e-3, ("ms",)), (1.0, ("s", "sec", "secs", "second", "seconds")),
+    (60.0, ("m", "min", "mins", "minute", "minutes")),
+    (3600.0, ("h", "hr", "hour", "hours")), (86400.0, ("d", "day", "days")),
+) for name in names}  # fmt: skip
+_BYTES = {name: float(1024**power) for power, names in enumerate((
+    ("b", "byte", "bytes"), ("k", "kb", "kib"), ("m", "mb", "mib"), ("g", "gb", "gib"), ("t", "tb", "tib"),
+)) for name in names}  # fmt: skip
+
+
+def read_truth(value: Any) -> bool | None:
+    """Return what a value means as yes or no: ``"off"``, 0 and ``"disabled"`` are no; None where it means neither."""
+    if isinstance(value, (bool, int, float)):
+        return bool(value) if value in (0, 1) else None
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return True if word in _YES else False if word in _NO else None
+
+
+def read_number(value: Any, unit: str = "") -> int | float | None:
+    """Return the number in a text, in a unit that is asked for: ``"1h"`` is 3600 in seconds; None where there is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return value
+    match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return None
+    number, suffix = float(re.sub(r"[_,]", "", match[1])), match[2].lower()
+    if suffix:
+        table = next((table for table in (_SECONDS, _BYTES) if unit.lower() in table and suffix in table), None)
+        if table is None:
+            return None
+        number *= table[suffix] / table[unit.lower()]
+    if not -(2.0**63) <= number < 2.0**63:
+        return None
+    return int(match[1]) if not suffix and re.fullmatch(r"[+-]?\d+", match[1], re.ASCII) else int(number) if number.is_integer() else number
+
+
+def guess_choice(value: Any, choices: Sequence[Any]) -> Any:
+    """Return the one choice that a value means, ``UNKNOWN`` where none does, or more than one."""
+    text = str(value).strip()
+    for same in (
+        [choice for choice in choices if str(choice) == text],
+        [choice for choice in choices if str(choice).lower() == text.lower()],
+        [choice for choice in choices if isinstance(choice, (int, float)) and read_number(value) == choice],
+        [choice for choice in choices if read_truth(value) is not None and read_truth(choice) is read_truth(value)],
+    ):
+        if len(same) == 1:
+            return same[0]
+    return UNKNOWN
+
+
+def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
+    """Return a value as another kind, ``bool``, ``int``, ``float`` or ``str``, ``UNKNOWN`` where it has no meaning as that."""
+    if kind == "bool":
+        truth = read_truth(value)
+        return UNKNOWN if truth is None else truth
+    if kind in ("int", "float"):
+        number = int(value) if isinstance(value, bool) else read_number(value, unit)
+        if number is None or number != number or number in (float("inf"), -float("inf")):
+            return UNKNOWN
+        return number if kind == "float" or isinstance(number, int) else int(number) if number.is_integer() else UNKNOWN
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, (int, float)) else UNKNOWN
+
+
+def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> list[str]:
+    """Return the choices that look like a text, but for those that say the opposite."""
+    return [choice for choice in find_nearest_names(value, choices, count + 2) if not _are_opposite(value, choice)][:count]
+
+
+def _are_opposite(left: str, right: str) -> bool:
+    truths = read_truth(left), read_truth(right)
+    if None not in truths:
+        return truths[0] is not truths[1]
+    return (_NEGATION.match(left.lower()) is None) != (_NEGATION.match(right.lower()) is None)

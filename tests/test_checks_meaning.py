@@ -1,0 +1,97 @@
+"""A hint that names a value is accepted by the check, and means what was meant."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+import pytest
+
+from npuprof import catalog
+from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice, guess_plain_value, read_number, read_truth
+from npuprof.checks.settings import find_setting_faults
+from npuprof.document.keys import format_full_key
+from npuprof.model import SECTIONS
+
+KEYS = [format_full_key(section, name) for section in SECTIONS for name in catalog.record_names(section)]
+WORDS = [
+    True, False, 0, 1, 2, -1, 1.0, 0.0, 2.5, "0", "1", "yes", "no", "on", "off", "true", "false", "True", "FALSE", "enable", "disable",
+    "none", "2000s", "1h", "5 min", "16GiB", "32MB", "1_000", "07", "1e3", "", " ", "x", "FP16", "Allow_Mix_Precision",
+    "maybe", [], [1], {}, {"a": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_hint_applied_is_clean_and_never_reverses(key: str) -> None:
+    for value in WORDS:
+        for fault in find_setting_faults(key, value):
+            written = re.fullmatch(r"write (\S+) = (.*)", fault.hint)
+            if written is None or fault.code not in ("NP202", "NP203"):
+                continue
+            assert written[1] == key.rpartition(".")[2]
+            named = tomllib.loads(f"v = {written[2]}")["v"]
+            assert find_setting_faults(key, named) == [], (value, fault.hint)
+            truths = read_truth(value), read_truth(named)
+            assert None in truths or truths[0] is truths[1], (value, fault.hint)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "hint"),
+    [
+        ("deterministic", "yes", "write deterministic = 1"),
+        ("deterministic", "no", "write deterministic = 0"),
+        ("deterministic", False, "write deterministic = 0"),
+        ("profiling_mode", "no", "write profiling_mode = false"),
+        ("profiling_mode", "off", "write profiling_mode = false"),
+        ("profiling_mode", "perhaps", "write true or false"),
+        ("hccl_timeout", "2000s", "write hccl_timeout = 2000"),
+        ("hccl_timeout", "1h", "write hccl_timeout = 3600"),
+        ("hccl_timeout", 600.0, "write hccl_timeout = 600"),
+        ("op_compiler_cache_mode", "disabled", 'write op_compiler_cache_mode = "disable"'),
+        ("precision_mode_v2", "FP16", 'write precision_mode_v2 = "fp16"'),
+        ("jit_compile", True, 'write jit_compile = "true"'),
+        ("env.HCCL_CONNECT_TIMEOUT", "10m", "write HCCL_CONNECT_TIMEOUT = 600"),
+        ("env.HCCL_CONNECT_TIMEOUT", 1.5, "write a whole number, 120 to 7200 s"),
+    ],
+)
+def test_a_hint_names_what_was_meant(key: str, value: Any, hint: str) -> None:
+    (fault,) = find_setting_faults(key, value)
+    assert fault.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "number"),
+    [("2000s", "s", 2000), ("1h", "s", 3600), ("250ms", "s", 0.25), ("1.5 h", "ms", 5_400_000), ("16GiB", "bytes", 16 * 1024**3),
+     ("2k", "KB", 2),
+     ("1_000", "", 1000), ("1,000", "", 1000), ("-1", "s", -1), ("2000s", "", None), ("2000s", "bytes", None), ("1 fortnight", "s", None),
+     ("", "", None), ("ten", "s", None), (True, "", None), ("9" * 30, "", None)],
+)  # fmt: skip
+def test_a_number_is_read_in_the_unit_that_is_asked_for(value: Any, unit: str, number: Any) -> None:
+    assert read_number(value, unit) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "choices", "choice"),
+    [("yes", [0, 1], 1), ("no", ["enable", "disable", "force"], "disable"), ("FP16", ["fp16", "origin"], "fp16"),
+     (True, ["0", "1", "2"], "1"),
+     ("no", ["a", "b"], UNKNOWN), ("no", ["off", "disable"], UNKNOWN), (2.0, [1, 2], 2), ("2", [1, 2], 2), ("", [0, 1], UNKNOWN)],
+)  # fmt: skip
+def test_a_choice_is_guessed_only_where_one_is_meant(value: Any, choices: list[Any], choice: Any) -> None:
+    assert guess_choice(value, choices) is choice
+
+
+@pytest.mark.parametrize(
+    ("value", "choices", "near"),
+    [("disable", ["enable", "force"], []), ("not_allow", ["allow"], []), ("mixed_flaot16", ["mixed_float16", "origin"], ["mixed_float16"]),
+     ("enabel", ["enable", "disable"], ["enable"])],
+)  # fmt: skip
+def test_what_looks_alike_and_says_the_opposite_is_not_offered(value: str, choices: list[str], near: list[str]) -> None:
+    assert find_near_choices(value, choices) == near
+
+
+def test_what_has_no_meaning_as_another_kind_is_not_guessed() -> None:
+    assert guess_plain_value("x", "bool") is UNKNOWN
+    assert guess_plain_value(2.5, "int") is UNKNOWN
+    assert guess_plain_value(float("nan"), "int") is UNKNOWN
+    assert guess_plain_value([], "str") is UNKNOWN
