@@ -434,3 +434,31 @@ def test_the_installed_command_is_the_same_as_the_module() -> None:
     )
     assert by_module.stdout == by_script.stdout
     assert by_module.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "hint"),
+    [
+        ("hccl_timeout", "hccl_timeout stands alone", "hccl_timeout is set"),
+        ("not deterministic", "deterministic stands alone", "deterministic == 0"),
+        ("hccl_timeout == 1 and enable_dump", "enable_dump stands alone", "enable_dump == true"),
+        ("env.JOB_ID", "env.JOB_ID stands alone", "env.JOB_ID is set"),
+        ("'a'", "true or false whatever a preset says", "compare an option"),
+        ("1", "true or false whatever a preset says", "compare an option"),
+        ("(1 < 2) == 3", "true or false whatever a preset says", "compare an option"),
+        ("hccl_timeout == 'a'", "hccl_timeout holds a whole number, and is compared with 'a'", "hccl_timeout =="),
+        ("'x' < hccl_timeout", "hccl_timeout holds a whole number", "hccl_timeout =="),
+        ("hccl_timeout in (1, 'x')", "hccl_timeout holds a whole number", "hccl_timeout =="),
+        ("precision_mode_v2 == 3", "precision_mode_v2 holds text", 'precision_mode_v2 == "fp16"'),
+        ("enable_dump == 1", "enable_dump holds true or false", "enable_dump == true"),
+        ("- 'a' == hccl_timeout", "is not a condition", "precision_mode_v2"),
+        ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"),
+        ("hccl_timeout ==", "is not a condition", "precision_mode_v2"),
+        ("", "is not a condition", "precision_mode_v2"),
+    ],
+)
+def test_what_is_no_question_is_said_with_what_to_write(run: Any, where: str, what: str, hint: str) -> None:
+    done = run("list", "--where", where)
+    assert (done.code, done.out) == (2, "")
+    assert what in done.err
+    assert hint in done.err.partition("try:")[2]

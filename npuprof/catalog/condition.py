@@ -88,6 +88,28 @@ def _parse_dotted_name(node: ast.expr, text: str) -> tuple[str, ...]:
     raise ValueError(f"not a name: {text}")
 
 
+def find_misplaced_operand(tree: Any) -> Any:
+    """Return what stands in a condition where something true or false has to, or the other way round; None where all is well."""
+    if tree[0] in ("and", "or", "not"):
+        return next((found for child in tree[1:] if (found := find_misplaced_operand(child)) is not None), None)
+    if tree[0] in ("set", "unset"):
+        return None
+    if tree[0] not in _COMPARE:
+        return tree
+    return next((side for side in tree[1:] if side[0] not in ("const", "value", "*")), None)
+
+
+def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:
+    """Return each comparison of a condition: its word and its two sides."""
+    if tree[0] in _COMPARE:
+        return [tree]
+    return (
+        [found for child in tree[1:] if isinstance(child, tuple) for found in list_comparisons(child)]
+        if tree[0] in ("and", "or", "not")
+        else []
+    )
+
+
 def collect_condition_paths(tree: Any) -> list[tuple[str, ...]]:
     """Return every dotted name a condition reads, in order, each once."""
     if tree[0] in ("value", "set", "unset"):

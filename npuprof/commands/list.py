@@ -41,7 +41,7 @@ class List(Verb):
         return _list_versions(self.store) if self.versions else self._list_presets()
 
     def _list_presets(self) -> Answer:
-        wanted = _parse_condition(self.where) if self.where else None
+        wanted = _parse_condition(self.where) if self.where is not None else None
         workspace = spec.Workspace(self.store)
         found: list[tuple[Profile, Config]] = []
         problems: dict[tuple[str, ...], Finding] = {}
@@ -126,11 +126,50 @@ def _format_tree(profiles: list[Profile]) -> str:
 
 def _parse_condition(text: str) -> Any:
     try:
-        return condition.parse_condition(text)
-    except (ValueError, SyntaxError):
-        why = "Option names stand for their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
-        what, hint = f"{text!r} is not a condition", "write 'precision_mode_v2 == \"fp16\"'"
-        raise NpuprofError([Finding("NP013", what, why, hint)]) from None
+        tree = condition.parse_condition(text)
+        odd = condition.find_misplaced_operand(tree)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        raise _build_condition_error(f"{text!r} is not a condition", "write 'precision_mode_v2 == \"fp16\"'") from None
+    if odd is not None and odd[0] == "value":
+        key = ".".join(odd[1])
+        hint = f"write '{key} is set', or compare it: '{key} == {_give_example(key)}'"
+        raise _build_condition_error(f"{key} stands alone in {text!r}, and is neither true nor false", hint)
+    if odd is not None:
+        raise _build_condition_error(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
+    for word, left, right in condition.list_comparisons(tree):
+        _refuse_unlike_sides(word, left, right)
+    return tree
+
+
+def _build_condition_error(what: str, hint: str) -> NpuprofError:
+    why = "Option names stand for their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
+    return NpuprofError([Finding("NP013", what, why, hint)])
+
+
+def _give_example(key: str) -> str:
+    """Return a value that an option takes, as a condition writes it."""
+    option = catalog.find_option(key)
+    if option is None:
+        return '"..."'
+    value = option.choices[0] if option.choices else {"b": True, "i": option.minimum or 1}.get(option.field or "s", "...")
+    return keys.format_toml_value(value)
+
+
+def _refuse_unlike_sides(word: str, left: Any, right: Any) -> None:
+    """Raise NpuprofError where an option is compared with what its values never are: that would be an empty list."""
+    for one, other in ((left, right), (right, left)):
+        option = catalog.find_option(one[1][0]) if one[0] == "value" and len(one[1]) == 1 else None
+        kind = _KINDS.get(option.field or "") if option is not None and other[0] == "const" else None
+        wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
+        if option is not None and kind and any(type(value) is not kind[0] for value in wanted):
+            said = ", ".join(repr(value) if isinstance(value, str) else str(value).lower() for value in wanted)
+            raise _build_condition_error(
+                f"{option.name} holds {kind[1]}, and is compared with {said}", f"write '{option.name} == {_give_example(option.name)}'"
+            )
+
+
+#: The type of an option's values by the field the adapter reads, and its name.
+_KINDS: dict[str, tuple[type, str]] = {"b": (bool, "true or false"), "i": (int, "a whole number"), "s": (str, "text")}
 
 
 def _find_unknown_options(wanted: Any) -> list[str]:
