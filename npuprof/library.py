@@ -96,7 +96,7 @@ def render(config: Config, target: str, inline: bool = False) -> str:
 
         hint = did_you_mean(target, TARGETS, f"known are {', '.join(TARGETS)}")
         raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", hint)])
-    return renderers.load_target(target).write(config, inline).text
+    return renderers.load_target(target).render(config, inline).text
 
 
 def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
@@ -107,6 +107,7 @@ def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
     """
     from npuprof.renderers.process import fill_config_proto as fill
 
+    renderers.load_target("session").refuse_offline(config)
     return fill(config, config_proto, folder)
 
 

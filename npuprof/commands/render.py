@@ -41,7 +41,7 @@ class Render(Verb):
         """Return the code, or write it with the files it needs; with ``check`` only compare. Raises NpuprofError."""
         config = resolve_checked(self, self.to, self.no_check)
         target = renderers.load_target(self.to)
-        rendered = target.write(config, self.inline)
+        rendered = target.render(config, self.inline)
         if self.check is not None:
             if os.path.isfile(self.check) and "# >>> npuprof " in _read_text(self.check, missing=""):
                 from npuprof.scripts.blocks import Injector

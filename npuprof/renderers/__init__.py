@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from npuprof.catalog.targets import MODULES as MODULES
-from npuprof.model import Finding, Record
+from npuprof.model import Finding, NpuprofError, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class Target(Record):
     """One render target: ``write`` takes a config and whether only bare lines are wanted.
 
     ``place`` is its place in lists of all targets, a number that is written out. ``surface`` names the spellings of
-    options that it writes. ``renames`` tells whether its bare lines work on a ``config`` that may have another name.
+    options that it writes. ``renames`` tells whether its bare lines work on a ``config`` that may have another name,
+    ``offline`` whether it takes presets for the ATC compiler, which no TensorFlow process reads.
     """
 
     place: int
@@ -39,6 +40,21 @@ class Target(Record):
     write: Callable[[Config, bool], Rendered]
     surface: str = ""
     renames: bool = False
+    offline: bool = False
+
+    def render(self, config: Config, inline: bool = False) -> Rendered:
+        """Return a config written down. Raises NpuprofError for what the target cannot carry, or is not for."""
+        self.refuse_offline(config)
+        return self.write(config, inline)
+
+    def refuse_offline(self, config: Config) -> None:
+        """Raise NpuprofError where a preset is for the ATC compiler, and this target is not."""
+        if config.scenario == "offline-inference" and not self.offline:
+            what = f"{config.name} is for the ATC compiler, and {self.file} would be read by a TensorFlow process"
+            why = "The adapter aborts on a session for inference offline; ATC converts the model before there is one."
+            hint = f"render it to {', '.join(name for name in MODULES if load_target(name).offline)}"
+            origin = config.find_profile_origin("scenario")
+            raise NpuprofError([Finding("NP916", what, why, hint, origin, "profile.scenario", (config.name,))])
 
 
 def load_target(name: str) -> Target:

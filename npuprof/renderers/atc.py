@@ -193,5 +193,5 @@ def _is_requirement_met(other: str, given: dict[str, Any]) -> bool:
 
 
 TARGETS = {
-    "atc": Target(90, "one `atc` command line", "atc.sh", render_atc, "atc"),
+    "atc": Target(90, "one `atc` command line", "atc.sh", render_atc, "atc", offline=True),
 }

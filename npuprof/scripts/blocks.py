@@ -122,7 +122,7 @@ class Injector:
         if target == "env":
             rendered, sidecars = self._render_exports(config, facts.get("shell", "bash")), {}
         else:
-            made = renderers.load_target(target).write(config, True)
+            made = renderers.load_target(target).render(config, True)
             rendered, sidecars = made.text, made.sidecars
         head, mark, rest = rendered.partition(TEXT_MARK)
         if not mark:
