@@ -227,6 +227,40 @@ def test_a_stream_must_wait_longer_than_a_collective(text: str, expected: bool) 
     assert bool([word for word in words if "hccl" in word.lower()]) == expected, words
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[options]\nstream_sync_timeout = 600\n",
+        "[options]\nstream_sync_timeout = 600\n[env]\nHCCL_CONNECT_TIMEOUT = 600\n",
+        '[options]\nlocal_device_list = "0,1"\n',
+        "[options]\nstatic_memory_policy = 1\n",
+        '[options]\ndump_path = ""\n',
+        '[options]\nenable_dump = false\nenable_dump_debug = false\ndump_path = ""\n',
+        '[options]\nauto_multistream_parallel_mode = ""\n',
+        '[env]\nNPU_ENABLE_PERF = "True"\n',
+        '[env]\nNPU_ENABLE_PERF = "FALSE"\n',
+    ],
+)
+def test_what_does_no_harm_is_no_finding(text: str) -> None:
+    assert [str(finding) for finding in findings(text) if finding.severity != "info"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('[options]\nstream_sync_timeout = 600\n[env]\nRANK_SIZE = { launcher = "world-size" }\n', "NP378"),
+        ('[options]\nstream_sync_timeout = 600\n[env]\nRANK_TABLE_FILE = "/r.json"\n', "NP378"),
+        ('[options]\nenable_dump = true\ndump_path = ""\n', "NP203"),
+        ('[options]\nenable_dump_debug = true\ndump_path = ""\n', "NP203"),
+        ("[options]\nstatic_memory_policy = 5\n", "NP203"),
+        ('[env]\nREPEAT_TUNE = "false"\n', "NP203"),
+        ('[env]\nGE_USE_STATIC_MEMORY = "5"\n', "NP203"),
+    ],
+)
+def test_what_does_harm_still_is_one(text: str, code: str) -> None:
+    assert code in codes(text)
+
+
 def test_a_misspelt_lock_or_unset_is_answered_with_its_nearest(tmp_path: Path) -> None:
     files = {
         "base": '[profile]\nlocked = ["hccl_timeout", "hccl_timeot", "env.X"]\n[options]\nhccl_timeout = 600\ndump_path = "/d"\n',

@@ -28,9 +28,9 @@ class Option(Record):
 
     ``field`` is the protobuf field the adapter reads (``b``, ``i``, ``s``), None where nothing reads the key.
     ``choices``, ``minimum``, ``maximum`` and ``pattern`` bound the value, ``lax_pattern`` and
-    ``doubtful_values`` what the adapter takes beyond the documentation. ``structure`` names the structured
-    form. ``states`` has one letter for each release of ``load_releases()``: ``Y`` read, ``.`` not read, ``?``
-    unknown. ``level`` says which part of the engine receives the option (``init``: once per process).
+    ``doubtful_values`` what the adapter takes beyond the documentation, ``tolerated`` old spellings of a choice.
+    ``structure`` names the structured form. ``states`` has one letter for each release of ``load_releases()``: ``Y``
+    read, ``.`` not read, ``?`` unknown. ``level`` says which part of the engine receives the option (``init``: once per process).
     ``spelling`` is the name on each other surface, ``surface_values`` how values are written on one that
     writes them differently (a value missing there cannot be written there). Sources are in ``Texts``.
 
@@ -65,6 +65,7 @@ class Option(Record):
     product_count: dict[str, tuple[int, int]] = {}
     default_count: tuple[int, int] | tuple[()] = ()
     doubtful_values: dict[str, str] = {}
+    tolerated: tuple[Any, ...] = ()
     choices_since: dict[str, str] = {}
     choices_until: dict[str, str] = {}
     on_bad_value: str = ""
@@ -323,9 +324,9 @@ def load_advice() -> tuple[dict[str, Any], ...]:
 
 
 @cache
-def load_deprecation_excuses() -> dict[str, Any]:
-    """Return, for each deprecated option that may be needed, the condition on which it is."""
-    found: dict[str, Any] = load_built_part("rules")["excuses"]
+def load_excuses() -> dict[tuple[str, str], Any]:
+    """Return, by option and code, the condition on which a deprecated option is needed, or an empty text does no harm."""
+    found: dict[tuple[str, str], Any] = load_built_part("rules")["excuses"]
     return found
 
 

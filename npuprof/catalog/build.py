@@ -34,7 +34,7 @@ _PROSE_FIELDS = {
     "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
     "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
-    "deprecated_unless",
+    "deprecated_unless", "empty_unless",
 }  # fmt: skip
 _KEPT_FIELDS = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires"}}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
@@ -228,8 +228,12 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
     for name, record in variables.items():
         if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values")):
             twins.setdefault(record["session_option"], []).append(name)
-    unless = {name: record["deprecated_unless"] for name, record in options.items() if "deprecated_unless" in record}
-    excuses = {name: condition.parse_condition(text) for name, text in unless.items()}
+    excuses = {
+        (name, code): condition.parse_condition(record[field])
+        for name, record in options.items()
+        for field, code in (("deprecated_unless", "NP501"), ("empty_unless", "NP203"))
+        if field in record
+    }
     return {"rules": tuple(rules), "twins": _freeze_lists(twins), "excuses": excuses}, {"rules": texts, "advice": advice}
 
 

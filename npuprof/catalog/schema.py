@@ -112,7 +112,7 @@ def _build_plain_option_schema(option: catalog.Option) -> Schema:
     whole = option.field == "i"
     if option.choices:
         doubtful = [int(text) if whole else text for text in option.doubtful_values if not whole or text.lstrip("-").isdigit()]
-        return {"enum": list(dict.fromkeys((*option.choices, *doubtful)))}
+        return {"enum": list(dict.fromkeys((*option.choices, *option.tolerated, *doubtful)))}
     if whole:
         plain = {"type": "integer", **_bounds_schema(option.minimum, option.maximum)}
         doubts = [int(text) for text in option.doubtful_values if text.lstrip("-").isdigit()]
@@ -141,8 +141,8 @@ def _build_variable_schema(variable: catalog.Variable) -> Schema:
     if variable.deprecated:
         found["deprecated"] = True
     if variable.choices:
-        numbers = [int(text) for text in variable.choices if text.lstrip("-").isdigit()]
-        plain: Schema = {"enum": [*variable.choices, *numbers]}
+        texts = [*variable.choices, *variable.tolerated]
+        plain: Schema = {"enum": [*texts, *(int(text) for text in texts if text.lstrip("-").isdigit())]}
     elif variable.kind in ("int", "float"):
         number = {"type": "integer" if variable.kind == "int" else "number", **_bounds_schema(variable.minimum, variable.maximum)}
         return {**found, "anyOf": [number, {"type": "string"}, {"$ref": "#/$defs/launcher"}]}

@@ -62,7 +62,7 @@ def _check_settings(view: View, notes: bool) -> list[Finding]:
     """Return what is wrong with the settings, each alone and together; without ``notes`` some of the notes are left out."""
     alone, scoped, frozen = _collect_faults(view, notes)
     return [
-        *(view.build_finding(fault, key) for fault, key in alone),
+        *(view.build_finding(fault, key) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
         *rules.check_rules(view),
         *(view.build_finding(fault, key) for fault, key in scoped if not scope.is_fault_excused(view.settings, key, fault)),
         *(scope.check_late_options(view) if notes else ()),

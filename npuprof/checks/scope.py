@@ -25,8 +25,10 @@ def check_late_options(view: View) -> Iterator[Finding]:
 
 
 def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
-    """Return whether what is set beside a deprecated option asks for it, and nothing has taken its place."""
-    excuse = catalog.load_deprecation_excuses().get(key) if fault.code == "NP501" else None
+    """Return whether what is set beside an option excuses it: a deprecated one that is needed, an empty text that nothing reads."""
+    excuse = catalog.load_excuses().get((key, fault.code))
+    if fault.code == "NP203" and settings.get(key) != "":
+        return False
 
     def lookup_setting(path: tuple[str, ...]) -> tuple[bool, Any]:
         return path[0] in settings, settings.get(path[0])

@@ -128,6 +128,8 @@ def _describe_value_kind(value: Any) -> str:
 
 
 def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
+    if value in option.tolerated:
+        return []
     doubt = option.doubtful_values.get(str(value))
     if doubt:
         plain = [choice for choice in option.choices if str(choice) not in option.doubtful_values]
@@ -298,7 +300,9 @@ def _find_variable_faults(name: str, value: Any) -> list[Fault]:
         return []
     text = str(value)
     parts = text.split(variable.separator) if variable.separator else [text]
-    if variable.choices and not set(parts) <= set(variable.choices):
+    if variable.kind == "bool" and "true" in variable.choices:  # read in any case
+        parts = [part.lower() for part in parts]
+    if variable.choices and not set(parts) <= {*variable.choices, *variable.tolerated}:
         listed = ", ".join(map(format_short_value, variable.choices))
         hint = _suggest_choice(name, text, variable.choices) if not variable.separator else f"write one of {listed}"
         return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint)]
