@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof import catalog
+from npuprof.checks import check_config
 from npuprof.model import NpuprofError
 from npuprof.renderers.environment import LONGEST_ARGUMENT, collect_env_variables
 from npuprof.renderers.files import FORMATS
@@ -431,3 +432,16 @@ def test_the_loader_reads_back_what_env_exports(tensorflow: Any, store: Any, run
         for name, text in (("NPUPROF_HCCL_TIMEOUT", "long"), ("NPUPROF_ENABLE_DUMP", "2"), ("NPUPROF_ENABLE_DUMP", "")):
             with pytest.raises(ValueError, match=name):
                 load(environ={name: text})
+
+
+def test_an_export_holds_nothing_that_the_checks_call_an_error_beside_an_option() -> None:
+    for name, twins in catalog.load_env_twins().items():
+        for twin in twins:
+            option, variable = catalog.find_option(name), catalog.find_variable(twin)
+            assert option is not None
+            assert variable is not None
+            example = True if option.field == "b" else option.choices[-1] if option.choices else None
+            value = example if example is not None else catalog.find_record_texts("options", name)["example"]
+            exported, _ = collect_env_variables(config(toml({"options": {name: value}})), None, "")
+            both = config(toml({"options": {name: value}, "env": {twin: exported[twin]}}))
+            assert [str(finding) for finding in check_config(both) if finding.severity == "error"] == []
