@@ -223,8 +223,22 @@ class Repository:
         hint = f"released are {', '.join(released)}" if released else f"none is released; npuprof release {name} makes the first"
         if not released and self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
+        elif former := self._find_former_version(name, revision):
+            hint = f"it was called {former.partition('@')[0]} then: {former}"
         where = (asked.profile,) if asked else ()
         return Finding("NP011", what, why, hint, asked, "profile.extends" if asked else "", where)
+
+    def _find_former_version(self, name: str, revision: str) -> str:
+        """Return how a version is named that a preset had before it was renamed, an empty text where there is none."""
+        from npuprof.store.renames import find_former_names
+
+        request, head = parse_version_request(revision), self.git.read_objects(["HEAD"])[0]
+        if not request or not head:
+            return ""
+        for former in find_former_names(self.git, head.oid, self.prefix, {name}).get(name, ()):
+            if any(request.accepts(ref.text) for ref in self.list_tag_refs(former.name)):
+                return f"{former.name}@{revision}"
+        return ""
 
     def find_merge_base(self, left: str, right: str) -> str:
         """Return the merge base of two commits. Raises NpuprofError where there is none."""
