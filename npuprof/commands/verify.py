@@ -22,7 +22,7 @@ _SAID = {"holds": "holds", "fails": "does not hold", "unknown": "cannot tell"}
 
 
 class Verify(Verb):
-    """Verify released versions: what each resolves to against what its tag holds.
+    """Verify released versions against their tags.
 
     Where the repository asks for signatures (tag.gpgSign, gpg.*), git verify-tag is run, and with it the signing program.
     """
