@@ -119,23 +119,33 @@ def test_a_version_goes_before_a_branch_and_is_shown_in_full(two: Repo, asked: s
 
 def test_versions_are_annotated_tags_of_three_numbers(two: Repo) -> None:
     two.git("tag", "leaf/v2.0.0")
-    for tag in ("leaf/v2.0", "leaf/v02.0.0", "leaf/2.0.0", "leaf/v1.0.0-rc1", "leaf/x/v3.0.0", "team/other/v0.1.0", "x"):
+    for tag in (
+        "leaf/v2.0",
+        "leaf/v02.0.0",
+        "leaf/2.0.0",
+        "leaf/v1.0.0-rc.01",
+        "leaf/v1.0.0-rc1",
+        "leaf/x/v3.0.0",
+        "team/other/v0.1.0",
+        "x",
+    ):
         two.git("tag", "-a", tag, "-m", f"about {tag}\n\nmore\n\nDigest: {'0a' * 32}\n")
     repository = Repository("profiles")
     shown = [
         (version.name, version.number_text, version.digest, version.message.partition("\n")[0]) for version in repository.load_versions()
     ]
     assert shown == [
-        ("leaf", "1.0.0", "", "leaf 1.0.0"), ("leaf", "1.2.0", "", "leaf 1.2.0"), ("leaf", "1.10.0", "", "leaf 1.10.0"),
+        ("leaf", "1.0.0-rc1", "0a" * 32, "about leaf/v1.0.0-rc1"), ("leaf", "1.0.0", "", "leaf 1.0.0"),
+        ("leaf", "1.2.0", "", "leaf 1.2.0"), ("leaf", "1.10.0", "", "leaf 1.10.0"),
         ("leaf/x", "3.0.0", "0a" * 32, "about leaf/x/v3.0.0"), ("team/other", "0.1.0", "0a" * 32, "about team/other/v0.1.0"),
     ]  # fmt: skip
-    assert [version.number for version in repository.load_versions("leaf")] == [(1, 0, 0), (1, 2, 0), (1, 10, 0)]
+    assert [version.number for version in repository.load_versions("leaf")] == [(1, 0, 0), (1, 0, 0), (1, 2, 0), (1, 10, 0)]
     assert {(version.commit, version.date[:10]) for version in repository.load_versions("leaf")} == {(two.head, "2026-01-02")}
     assert {version.tag for version in repository.load_versions("leaf/x")} == {two.git("rev-parse", "leaf/x/v3.0.0")}
     two.git("tag", "-d", "leaf/v1.0.0")
-    assert len(repository.load_versions("leaf")) == 3
+    assert len(repository.load_versions("leaf")) == 4
     repository.clear_versions()
-    assert len(repository.load_versions("leaf")) == 2
+    assert len(repository.load_versions("leaf")) == 3
 
 
 def test_commits_without_a_common_ancestor_are_told(two: Repo) -> None:

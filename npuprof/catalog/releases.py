@@ -39,6 +39,32 @@ def release_index(release: str) -> int:
 @cache
 def find_releases_in_range(spec: str) -> tuple[str, ...] | None:
     """Return the known releases inside a range, or None where ``spec`` is no range."""
+    clauses = _parse_range(spec)
+    if clauses is None:
+        return None
+    return tuple(
+        name for name, known in load_built_part("releases").items() if all(_is_within_bound(known, op, bound) for op, bound in clauses)
+    )
+
+
+def is_range_within(inner: str, outer: str) -> bool:
+    """Return whether a range names no release that another does not, releases to come among them; what is no range is only itself."""
+    ranges = _parse_range(inner), _parse_range(outer)
+    if ranges[0] is None or ranges[1] is None:
+        return inner == outer
+    bounds = [bound for clauses in ranges for _, bound in clauses or ()]
+    near = [(*bound[:-1], bound[-1] + step) for bound in bounds for step in (-1, 0, 1)]
+    probes: list[Key] = [*load_built_part("releases").values(), *near, (1, 10**9, 0, 1, 0, 0)]
+    wide = ranges[1]
+    return all(
+        all(_is_within_bound(probe, op, bound) for op, bound in wide)
+        for probe in probes
+        if all(_is_within_bound(probe, op, bound) for op, bound in ranges[0])
+    )
+
+
+def _parse_range(spec: str) -> list[tuple[str, Key]] | None:
+    """Return operators and bounds of a range, None where ``spec`` is none."""
     clauses: list[tuple[str, Key]] = []
     for clause in spec.split(","):
         text = clause.strip()
@@ -47,9 +73,7 @@ def find_releases_in_range(spec: str) -> tuple[str, ...] | None:
         if op not in _OPERATORS or bound is None:
             return None
         clauses.append((op, bound))
-    return tuple(
-        name for name, known in load_built_part("releases").items() if all(_is_within_bound(known, op, bound) for op, bound in clauses)
-    )
+    return clauses
 
 
 def _is_within_bound(version: Key, op: str, bound: Key) -> bool:

@@ -107,8 +107,8 @@ class Diff(Verb):
             if dots == "...":
                 before = repository.find_merge_base(before, tip)
                 first = f"{left or 'HEAD'}...{right or 'HEAD'} ({before[:7]})"
-            after, second = revisions.load_revision(store, tip), _label_commit(right or "HEAD", tip)
-        start = revisions.load_revision(store, before)
+            after, second = revisions.load_named_revision(store, right or "HEAD"), _label_commit(right or "HEAD", tip)
+        start = revisions.load_revision(store, before) if dots == "..." else revisions.load_named_revision(store, left or "HEAD")
         if not start.files and not after.names():
             what = f"there are no profiles in {start.label}, nor in {after.label}"
             raise NpuprofError([Finding("NP023", what, "", "name the store with --store")])

@@ -19,7 +19,8 @@ from npuprof.store import Folder, has_release_tags, is_profile_name, spec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report.answer import Forms
-    from npuprof.store.repository import Version
+    from npuprof.store.repository import Repository
+    from npuprof.store.versions import TagRef, Version
 
 
 class List(Verb):
@@ -69,7 +70,7 @@ class List(Verb):
 
 
 def _build_rows(found: list[tuple[Profile, Config]], store: Folder) -> list[dict[str, Any]]:
-    newest = _find_newest_versions(store) if found else {}
+    newest = _find_newest_versions(store, set(store.names())) if found else {}
     return [
         {
             "name": profile.name,
@@ -85,17 +86,40 @@ def _build_rows(found: list[tuple[Profile, Config]], store: Folder) -> list[dict
     ]
 
 
-def _find_newest_versions(store: Folder) -> dict[str, str]:
-    """Return the newest released version of each preset; nothing where there is no repository or none can be read."""
+def _find_newest_versions(store: Folder, names: set[str]) -> dict[str, str]:
+    """Return the newest version of each preset that the last commit comes after, pre-releases aside; a former name's counts.
+
+    There are none where there is no repository, no commit, or git cannot be used.
+    """
     if store.label == "builtin:" or not has_release_tags(store.root):
         return {}
     from npuprof.store import revisions
 
     try:
-        versions = revisions.find_repository(store).load_versions()
+        repository = revisions.find_repository(store)
+        found: dict[str, TagRef] = {}
+        for ref in repository.list_annotated_refs("HEAD"):
+            if not ref.text.pre:
+                found[ref.name] = ref  # the newest of each comes last
+        if found.keys() - names and (unreleased := names - found.keys()):
+            found |= _find_former_versions(repository, unreleased, found)
     except NpuprofError:
         return {}
-    return {version.name: version.number_text for version in versions}  # the newest of each comes last
+    return {name: str(ref.text) for name, ref in found.items()}
+
+
+def _find_former_versions(repository: Repository, names: set[str], found: dict[str, TagRef]) -> dict[str, TagRef]:
+    """Return the newest versions of presets under the names they had before, from before they were renamed."""
+    from npuprof.store.renames import find_former_names
+
+    newest: dict[str, TagRef] = {}
+    for name, formers in find_former_names(repository.git, "HEAD", repository.prefix, names).items():
+        for former in formers:
+            refs = repository.list_annotated_refs(former.commit) if former.name in found else []
+            refs = [ref for ref in refs if ref.name == former.name and not ref.text.pre]
+            if refs and (name not in newest or newest[name].text.order < refs[-1].text.order):
+                newest[name] = refs[-1]
+    return newest
 
 
 def _build_table(rows: list[dict[str, Any]]) -> Table:

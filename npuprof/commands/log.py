@@ -54,9 +54,10 @@ class Log(Verb):
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         name, revision = workspace.split_single_spec(self.spec, "log")
         repository = revisions.find_repository(workspace.store)
-        tip = repository.resolve_revision(name, revision).commit if revision else repository.resolve_commit("HEAD")
+        named = repository.resolve_revision(name, revision) if revision else None
+        tip = named.commit if named else repository.resolve_commit("HEAD")
         repository = revisions.load_repository_revision(repository, tip).repository  # the store may have been another folder then
-        walk = Timeline(repository, tip, name, workspace.resolver.context).walk_steps(key, tail)
+        walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
             raise NpuprofError([_build_missing_finding(repository, name, tip)])

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
-
 from npuprof import checks
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, argument, flag
 from npuprof.compare import plain, survey
 from npuprof.history import writing
 from npuprof.history.proposal import Proposal, propose_version
+from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
-from npuprof.store.repository import Version, VersionNumber, format_version_number
-
-_NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
+from npuprof.store.repository import Repository
+from npuprof.store.versions import Version, VersionText, parse_version_text
 
 
 class Release(Verb):
     """Release a preset: an annotated tag NAME/vX.Y.Z.
 
-    It is put at the last commit, and holds the digest and what changed since the last release.
+    It is put at the last commit, and holds what changed since the last release, both digests, and what every
+    parent with an @ is.
     """
 
     group = "versions"
@@ -48,43 +47,53 @@ class Release(Verb):
         _refuse_errors(config)
         head = repository.resolve_commit("HEAD")
         _refuse_uncommitted(workspace, config, head)
-        versions = repository.load_versions(name)
-        last = versions[-1] if versions else None
-        pair, proposal = propose_version(workspace, repository, config, head, last)
-        number = _choose_number(name, wanted, proposal, last)
-        tag = f"{name}/v{format_version_number(number)}"
+        config = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, head).profile(name))
+        earlier = list_earlier_versions(repository, name, head)
+        last = find_last_release(earlier)
+        taken = frozenset(version.number for version in repository.load_versions(name) if not version.pre)
+        pair, proposal = propose_version(workspace, config, last, taken)
+        number = wanted or VersionText(proposal.number)
+        _refuse_number(repository, name, number, proposal, earlier)
+        if proposal.step == "none" and wanted is None:
+            what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
+            raise NpuprofError([Finding("NP026", what, "", "to release it all the same give the number")])
+        tag = f"{name}/v{number}"
+        record = build_release_record(config)
         changes = plain.format_pair_text(pair) if pair else ""
         if self.dry_run:
             why = "".join(f"  {reason}\n" for reason in proposal.reasons)
-            said = f"{proposal.step}: {format_version_number(proposal.number)} is next\n{why}{changes}digest {config.digest}\n"
+            parents = "".join(f"{parent}\n" for parent in record.parents)
+            said = f"{proposal.step}: {VersionText(proposal.number)} is next\n{why}{changes}digest {config.digest}\n{parents}"
             return Answer(f"{tag} at {head[:7]}\n{said}")
-        body = f"{changes or proposal.reasons[0] + chr(10)}\nDigest: {config.digest}\n"
-        writing.create_tag(repository, tag, head, f"{name} {format_version_number(number)}\n\n{body}")
+        body = changes or "".join(f"{reason}\n" for reason in proposal.reasons)
+        writing.create_tag(repository, tag, head, f"{name} {number}\n\n{body}\n{record}")
         notes = []
-        if wanted and proposal.step in ("major", "minor") and wanted < proposal.number:
-            notes.append(f"the changes ask for {format_version_number(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
+        if wanted and proposal.step in ("major", "minor") and wanted.number < proposal.number:
+            notes.append(f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
         return Answer(f"{tag}\n", (f"share it with git push origin {tag}",), notes=tuple(notes))
 
 
-def _parse_number(version: str) -> VersionNumber:
-    match = _NUMBER.fullmatch(version)
-    if match is None:
-        raise NpuprofError([Finding("NP026", f"{version!r} is not a version", "", "write three numbers: 1.2.0")])
-    return int(match[1]), int(match[2]), int(match[3])
+def _parse_number(version: str) -> VersionText:
+    found = parse_version_text(version)
+    if found is None:
+        raise NpuprofError(
+            [Finding("NP026", f"{version!r} is not a version", "", "write three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0")]
+        )
+    return found
 
 
-def _choose_number(name: str, wanted: VersionNumber | None, proposal: Proposal, last: Version | None) -> VersionNumber:
-    """Return the number of the new version. Raises NpuprofError where it goes back, or nothing asks for one."""
-    number = wanted or proposal.number
-    if last and number <= last.number:
-        shown = format_version_number(number)
-        what = f"{name} {shown} is released already" if number == last.number else f"{shown} would go back: {name} is at {last.number_text}"
-        hint = f"the next is {format_version_number(proposal.number)}"
-        raise NpuprofError([Finding("NP026", what, "Version numbers only rise.", hint)])
-    if proposal.step == "none" and wanted is None:
-        what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
-        raise NpuprofError([Finding("NP026", what, "", "to release it all the same give the number")])
-    return number
+def _refuse_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
+    """Raise NpuprofError where a number is taken anywhere, or does not rise on this line of releases."""
+    last = find_last_release(earlier)
+    same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
+    below = max((version for version in (last, *same) if version), key=lambda version: version.text.order, default=None)
+    what, why = "", "Version numbers only rise."
+    if any(ref.text == number for ref in repository.list_tag_refs(name)):
+        what, why = f"{name} {number} is released already: the tag {name}/v{number} exists already", "A released version never changes."
+    elif below and number.order <= below.text.order:
+        what = f"{number} would go back: {name} is at {below.number_text}"
+    if what:
+        raise NpuprofError([Finding("NP026", what, why, f"the next is {VersionText(proposal.number)}")])
 
 
 def _refuse_errors(config: Config) -> None:

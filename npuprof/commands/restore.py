@@ -53,8 +53,8 @@ class Restore(Verb):
         home = workspace.store
         if home.label == "builtin:":
             raise NpuprofError([Finding("NP027", "the shipped presets cannot be written", "", "work in a store of your own")])
-        commit, _ = revisions.find_repository(home).resolve_revision(name, revision)
-        then = revisions.load_revision(home, commit)
+        pin = revisions.find_pin(home, f"{name}@{revision}")
+        commit, then = pin.commit, pin.home
         raw, notes = self._recover_text(workspace, then, name)
         now = _resolve_now(workspace, name)
         target = self.output or home.profile_path(name)

@@ -16,7 +16,7 @@ from npuprof.compare.scopes import find_scoped_changes
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, spec
+from npuprof.store import Folder, has_release_tags, spec
 from npuprof.store.repository import TreeFile
 from npuprof.store.revision import Revision
 
@@ -195,7 +195,8 @@ def _select_named_presets(names: Sequence[str], known: list[str], renamed: dict[
 
 def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -> set[str]:
     """Return the changed names and all that may extend them; their texts have been read, each once."""
-    if not changed:
+    moved = _have_moved_ranges(old.store, new.store)
+    if not changed and not moved:
         return set()
     new.texts.load_texts(new.names)
     heirs: dict[str, set[str]] = {}
@@ -206,6 +207,8 @@ def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -
             reached.add(name)
         for parent in parents or ():
             heirs.setdefault(parent, set()).add(name)
+            if moved and "@" in parent:
+                reached.add(name)
     waiting = list(reached)
     while waiting:
         more = heirs.get(waiting.pop(), set()) - reached
@@ -215,6 +218,18 @@ def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -
         old.texts.adopt_texts(new.texts)
     old.texts.load_texts(reached)
     return reached
+
+
+def _have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bool:
+    """Return whether a reference with an @ may mean something else in one state than in the other, though no file differs."""
+    if not isinstance(before, Revision) or not before.commit or not has_release_tags(before.root):
+        return False
+    if before.release or (isinstance(after, Revision) and after.release):
+        return True
+    repository = before.repository
+    head = None if isinstance(after, Revision) else repository.git.read_objects(["HEAD"])[0]
+    commit = after.commit if isinstance(after, Revision) else head.oid if head else ""
+    return not commit or not repository.sees_same_versions(before.commit, commit)
 
 
 def read_plain_parents(text: bytes) -> list[str] | None:

@@ -31,13 +31,14 @@ def find_last_change(asked: str, store: str | None, config: Config, key: str, ta
             return None
         name, revision = workspace.split_single_spec(asked, "explain")
         repository = revisions.find_repository(workspace.store)
-        tip = repository.resolve_revision(name, revision).commit if revision else repository.resolve_commit("HEAD")
+        named = repository.resolve_revision(name, revision) if revision else None
+        tip = named.commit if named else repository.resolve_commit("HEAD")
         if not revision:
             committed = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, tip).profile(name))
             (was_set, was), (is_set, now) = (_find_setting(side, key, tail) for side in (committed, config))
             if was_set != is_set or not values.is_same_typed_value(was, now):
                 return build_commit_fields(None)
-        step = next(Timeline(repository, tip, name, config.context).walk_steps(key, tail), None)
+        step = next(Timeline(repository, tip, name, config.context, named.version if named else None).walk_steps(key, tail), None)
     except NpuprofError:
         return None
     return build_commit_fields(step.commit) if step else None

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from npuprof.catalog import products
+from npuprof.catalog.releases import is_range_within
 from npuprof.compare import survey
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_sentence
 from npuprof.compare.survey import Pair
 from npuprof.document.profile import Profile
+from npuprof.history.everywhere import compare_everywhere, describe_context
 from npuprof.model import NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
-from npuprof.store.repository import Repository, Version, VersionNumber
+from npuprof.store.versions import Version, VersionNumber
+
+_STEPS = ("major", "minor", "patch", "none")
 
 
 class Proposal(Record):
@@ -23,37 +29,99 @@ class Proposal(Record):
     reasons: tuple[str, ...]
 
 
+class Reason(NamedTuple):
+    """Why a step is as big as it is."""
+
+    step: str
+    text: str
+
+
 def propose_version(
-    workspace: spec.Workspace, repository: Repository, config: Config, head: str, last: Version | None
+    workspace: spec.Workspace, config: Config, last: Version | None, taken: frozenset[VersionNumber]
 ) -> tuple[Pair | None, Proposal]:
-    """Return what changed since the last version, and the number that follows from it."""
+    """Return what changed since the last version, and the number that follows from it; numbers that are ``taken`` are left out."""
     if last is None:
-        return None, Proposal((1, 0, 0), "first", ("the first release",))
-    major, minor, patch = last.number
-    start = repository.resolve_commit(last.commit)
+        return None, _build_proposal("first", (0, 0, 0), ["the first release"], taken)
     try:
-        before = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, start).profile(config.name))
+        before = workspace.resolver.resolve_profile(revisions.load_release(workspace.store, last).profile(last.name))
     except NpuprofError as error:
-        return None, Proposal((major + 1, 0, 0), "major", (f"{last.number_text} cannot be resolved: {error.findings[0].message}",))
+        reason = f"{last.number_text} cannot be resolved: {error.findings[0].message}"
+        return None, _build_proposal("major", last.number, [reason], taken)
     pair = survey.build_preset_pair(before, config)
-    breaking = [reason for change in pair.changes if (reason := _explain_break(change))]
-    if breaking:
-        return pair, Proposal((major + 1, 0, 0), "major", tuple(breaking))
-    if pair.changes:
-        return pair, Proposal(
-            (major, minor + 1, 0), "minor", tuple(f"changed: {format_change_sentence(change)}" for change in pair.changes)
-        )
-    if _collect_texts(before.lineage) != _collect_texts(config.lineage):
-        return pair, Proposal((major, minor, patch + 1), "patch", ("only the text changed, no resolved value",))
-    return pair, Proposal((major, minor, patch + 1), "none", (f"nothing has changed since {last.number_text}",))
+    reasons = list(_explain_changes(before, config))
+    if not reasons and (last.name != config.name or _collect_texts(before.lineage) != _collect_texts(config.lineage)):
+        what = f"only the name changed, from {last.name}" if last.name != config.name else "only the text changed, no resolved value"
+        reasons = [Reason("patch", what)]
+    reasons = reasons or [Reason("none", f"nothing has changed since {last.number_text}")]
+    step = min((reason.step for reason in reasons), key=_STEPS.index)
+    texts = list(dict.fromkeys(reason.text for reason in reasons if reason.step == step))
+    return pair, _build_proposal(step, last.number, texts, taken)
 
 
-def _explain_break(change: Change) -> str:
+def _build_proposal(step: str, last: VersionNumber, reasons: list[str], taken: frozenset[VersionNumber]) -> Proposal:
+    """Return the number after the last one, or the next that is free: another line of releases may have taken it."""
+    place = 0 if step in ("first", "major") else 1 if step == "minor" else 2
+    number = _raise_number(last, place)
+    while number in taken:
+        reasons = [*reasons, f"{'.'.join(map(str, number))} is taken by another line of releases"]
+        number = _raise_number(number, place)
+    return Proposal(number, step, tuple(reasons))
+
+
+def _raise_number(number: VersionNumber, place: int) -> VersionNumber:
+    major, minor, patch = number
+    return ((major + 1, 0, 0), (major, minor + 1, 0), (major, minor, patch + 1))[place]
+
+
+def _explain_changes(before: Config, after: Config) -> Iterator[Reason]:
+    """Yield what asks for a step, in the order of contexts; what is so everywhere is said once."""
+    yield from _explain_purpose(before, after)
+    known: set[str] = set()
+    for context, changes, resolved in compare_everywhere(before, after):
+        where = describe_context(context)
+        if resolved[0] != resolved[1]:
+            yield Reason("major", f"cannot be resolved any more{where}") if resolved[0] else Reason("minor", f"resolves again{where}")
+        for change in changes:
+            if change.setting.startswith("profile.") or (mark := repr((change.key, change.kind, change.before, change.after))) in known:
+                continue
+            known.add(mark)
+            yield _explain_change(change, where)
+
+
+def _explain_change(change: Change, where: str) -> Reason:
     if "numerics" in change.risk:
-        return f"may change numerics: {format_change_sentence(change)}"
+        return Reason("major", f"may change numerics: {format_change_sentence(change)}{where}")
     if change.kind == "removed" and not change.element:
-        return f"a key is gone: {change.key}"
-    return ""
+        return Reason("major", f"a key is gone: {change.key}{where}")
+    return Reason("minor", f"changed: {format_change_sentence(change)}{where}")
+
+
+def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
+    """Yield what a preset is for, and what its heirs may do, where that has changed."""
+    was, now = before.scenario, after.scenario
+    if was != now:
+        yield _explain_reach("scenario", was, now, now is None)
+    if before.cann != after.cann:
+        wider = after.cann is None or (before.cann is not None and is_range_within(before.cann, after.cann))
+        yield _explain_reach("cann", before.cann, after.cann, wider)
+    if sorted(before.products) != sorted(after.products):
+        wider = not after.products or (bool(before.products) and _list_covered(before) <= _list_covered(after))
+        yield _explain_reach("products", ", ".join(before.products), ", ".join(after.products), wider)
+    if before.abstract != after.abstract:
+        yield Reason("major", "abstract now" if after.abstract else "not abstract any more")
+    locks = [{key for profile in config.lineage for key in profile.locked} for config in (before, after)]
+    for key in sorted(locks[0] ^ locks[1]):
+        yield Reason("major", f"locked now, so an heir may break: {key}" if key in locks[1] else f"not locked any more: {key}")
+
+
+def _explain_reach(name: str, was: str | None, now: str | None, wider: bool) -> Reason:
+    return Reason("minor" if wider else "major", f"{name} {'widened' if wider else 'narrowed'}: {was or 'any'} → {now or 'any'}")
+
+
+def _list_covered(config: Config) -> set[str]:
+    """Return the products that a preset is meant for, families and their lines."""
+    known = {name for name in products.product_names() if any(products.is_product_covered(pattern, name) for pattern in config.products)}
+    return known | {name for name in config.products if products.find_product(name) is None}
 
 
 def _collect_texts(lineage: Sequence[Profile]) -> list[str]:

@@ -13,6 +13,7 @@ from npuprof.store import read_once
 from npuprof.store.commits import Commit, walk_commits
 from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.revision import Revision
+from npuprof.store.versions import Version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,13 +32,19 @@ class CommitBatch(NamedTuple):
 
 
 class SnapshotWalk:
-    """The store at one commit after another. ``files`` are those of the commit that is looked at.
+    """The store at one commit after another. ``files`` are those of the ``commit`` that is looked at.
 
-    ``members`` names the profiles whose texts are worth reading ahead.
+    ``members`` names the profiles whose texts are worth reading ahead. ``everything`` has commits walked that do not touch
+    the store as well. ``view`` is that of the tip, where that was asked for as a release.
     """
 
-    def __init__(self, repository: Repository, tip: str, name: str) -> None:
+    view = ""
+
+    def __init__(self, repository: Repository, tip: str, name: str, release: Version | None = None) -> None:
         self.repository = repository
+        self.commit = tip
+        self.everything = False
+        self._release = release
         self.files: dict[str, TreeFile] = {}
         self.members = frozenset([name])
         self._tip = tip
@@ -49,7 +56,7 @@ class SnapshotWalk:
         """Yield the commits; the texts that the next ones need are read in one go, while these are looked at."""
         waiting: list[CommitBatch] = []
         try:
-            for commits in _split_into_batches(walk_commits(self.repository, self._tip)):
+            for commits in _split_into_batches(walk_commits(self.repository, self._tip, self.everything)):
                 wanted = self._find_wanted_texts(commits)
                 waiting.append(CommitBatch(commits, wanted, self.repository.request_contents(wanted)))
                 if len(waiting) > 1:
@@ -59,6 +66,17 @@ class SnapshotWalk:
         finally:
             for batch in waiting:
                 batch.contents()  # nobody wants them any more, but git is writing them
+
+    @property
+    def release(self) -> Version | None:
+        """The release that the commit which is looked at was asked for as."""
+        return self._release if self.commit == self._tip else None
+
+    def sees_same_versions(self, one: str, other: str) -> bool:
+        """Return whether every range means the same at two commits. Raises NpuprofError."""
+        if self._release and self._tip in (one, other):
+            return one == other
+        return self.repository.sees_same_versions(one, other)
 
     def _find_wanted_texts(self, commits: list[Commit]) -> set[str]:
         """Return the ids of what the members were before each of some commits."""

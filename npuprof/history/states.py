@@ -9,6 +9,7 @@ from npuprof.compare.changes import Change, build_one_sided_changes, build_setti
 from npuprof.document import keys
 from npuprof.model import Event, NpuprofError, Origin, Path, Record, TomlTable, TomlValue
 from npuprof.resolve.config import Config
+from npuprof.store.versions import parse_version_request
 
 
 class SettingPath(NamedTuple):
@@ -74,6 +75,22 @@ def find_member_names(state: ResolvedState) -> frozenset[str]:
     if "members" not in config.memo:
         config.memo["members"] = frozenset(profile.name for profile in config.lineage if profile.document.revision is None)
     found: frozenset[str] = config.memo["members"]
+    return found
+
+
+def is_range_reference(reference: str) -> bool:
+    """Return whether a parent is the newest version in some range: another one from commit to commit."""
+    request = parse_version_request(reference.partition("@")[2].strip("\"'"))
+    return request is not None and request.is_range
+
+
+def find_range_references(state: ResolvedState) -> frozenset[str]:
+    """Return the ranges that the profiles of a state refer to, those that are not pinned to a revision themselves."""
+    config = state if isinstance(state, Config) else state.config
+    if "ranges" not in config.memo:
+        own = [profile for profile in config.lineage if profile.document.revision is None]
+        config.memo["ranges"] = frozenset(reference for profile in own for reference in profile.extends if is_range_reference(reference))
+    found: frozenset[str] = config.memo["ranges"]
     return found
 
 

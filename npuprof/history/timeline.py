@@ -20,7 +20,9 @@ from npuprof.history.states import (
     build_known_setting,
     compare_states,
     find_member_names,
+    find_range_references,
     has_setting,
+    is_range_reference,
 )
 from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
@@ -28,6 +30,7 @@ from npuprof.resolve.config import Config
 from npuprof.store.commits import Commit, FileChange
 from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.spec import find_extended_profile
+from npuprof.store.versions import Version
 
 _FOLDS = 400  # kept for the next commits
 
@@ -46,33 +49,51 @@ class HistoryStep(Record):
 
 
 class StoreState(NamedTuple):
-    """The files of the store at a commit, what the preset is called there, and what it is."""
+    """The files of the store at a commit, what the preset is called there, what it is, and the commit's id."""
 
     files: dict[str, TreeFile]
     name: str
     preset: PresetState
+    commit: str
+
+
+class _RangeMetError(Exception):
+    """A preset is made of the newest version in some range, which any commit may change, and only those of the store are walked."""
 
 
 class Timeline:
-    """One preset along the commits behind a tip, newest first; renames are followed."""
+    """One preset along the commits behind a tip, newest first; renames are followed.
 
-    def __init__(self, repository: Repository, tip: str, name: str, context: Context) -> None:
+    Where the tip was asked for as a ``release``, the preset is there what the tag records.
+    """
+
+    def __init__(self, repository: Repository, tip: str, name: str, context: Context, release: Version | None = None) -> None:
         self._repository = repository
         self._tip = tip
         self._name = name
         self._path = SettingPath()
         self._lines: KeyLines | None = None
-        self._snapshots = SnapshotWalk(repository, tip, name)
+        self._snapshots = SnapshotWalk(repository, tip, name, release)
         self._resolver = Resolver(self._find_extended_profile, context)
 
     def walk_steps(self, key: str = "", tail: Path = ()) -> Iterator[HistoryStep]:
         """Yield the commits that changed the resolved preset, or the value at a key or below it."""
         self._path = SettingPath(key, tail)
         self._lines = KeyLines(keys.split_section_and_name(key)[1]) if key and not tail else None
+        told: set[str] = set()
+        try:
+            for step in self._walk_states():
+                told.add(step.commit.id)
+                yield step
+        except _RangeMetError:
+            self._snapshots.everything = True
+            yield from (step for step in self._walk_states() if step.commit.id not in told)
+
+    def _walk_states(self) -> Iterator[HistoryStep]:
         states: dict[str, StoreState] | None = None
         for commit in self._snapshots.walk_commits():
             if states is None:
-                states = {commit.id: self._load_tip_state()}
+                states = {commit.id: self._load_tip_state(commit.id)}
             state = states.pop(commit.id, None)
             if state is None:
                 continue  # nothing that is asked for leads here
@@ -81,14 +102,14 @@ class Timeline:
                 undo_changes(state.files, commit.changes[parent])
                 states[parent] = state
                 continue
-            before = self._find_earlier_presets(commit, state, states)
+            before = self._find_earlier_presets(commit, state._replace(commit=commit.id), states)
             step = build_history_step(commit, state.name, before, state.preset, self._path)
             if step is not None:
                 yield step
 
-    def _load_tip_state(self) -> StoreState:
+    def _load_tip_state(self, commit: str) -> StoreState:
         files = self._repository.list_profile_files(self._tip)
-        return StoreState(files, self._name, self._resolve_preset(files, self._name))
+        return StoreState(files, self._name, self._resolve_preset(files, self._name, self._tip), commit)
 
     def _find_earlier_presets(self, commit: Commit, state: StoreState, states: dict[str, StoreState]) -> list[PresetState]:
         """Return what the preset was at each parent of a commit; ``states`` keeps what is known of the parents."""
@@ -98,34 +119,40 @@ class Timeline:
             known = states.get(parent)
             if known is None:
                 files = state.files if place == len(parents) - 1 else dict(state.files)
-                known = self._find_earlier_state(commit.changes[parent], state, files)
+                known = self._find_earlier_state(commit.changes[parent], state, files, parent)
                 if parent:
                     states[parent] = known
             before.append(known.preset)
         return before
 
-    def _find_earlier_state(self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile]) -> StoreState:
+    def _find_earlier_state(self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile], commit: str) -> StoreState:
         """Return the state before some changes; ``files`` are as they are after them, and become what they were before."""
         name = next((change.was for change in changed if change.now == state.name and change.was), state.name)
         undo_changes(files, changed)
-        return StoreState(files, name, self._find_earlier_preset(changed, state, files, name) if changed else state.preset)
+        found = state.preset
+        if changed or self._snapshots.everything:
+            found = self._find_earlier_preset(changed, state, files, name, commit)
+        return StoreState(files, name, found, commit)
 
-    def _find_earlier_preset(self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile], name: str) -> PresetState:
+    def _find_earlier_preset(
+        self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile], name: str, commit: str
+    ) -> PresetState:
         """Return what the preset was before some changes: resolved again only where they can have changed it."""
         preset = state.preset
         if preset is None:
             there = any(state.name in (change.was, change.now) for change in changed)
-            return self._resolve_preset(files, name) if there else None
+            return self._resolve_preset(files, name, commit) if there else None
         if isinstance(preset, NpuprofError):
-            return self._resolve_preset(files, name)
+            return self._resolve_preset(files, name, commit)
         members = find_member_names(preset)
         touched = [change for change in changed if change.was in members or change.now in members]
         # Where a link leads may have changed. A single setting is known only where there is none.
         linked = isinstance(preset, Config) and any(member in files and files[member].is_link for member in members)
-        if not touched and not linked:
+        ranged = find_range_references(preset)
+        if not touched and not linked and (not ranged or self._snapshots.sees_same_versions(state.commit, commit)):
             return preset
-        known = self._infer_earlier_setting(touched[0], preset) if len(touched) == 1 and not linked else None
-        return known if known is not None else self._resolve_preset(files, name)
+        known = self._infer_earlier_setting(touched[0], preset) if len(touched) == 1 and not linked and not ranged else None
+        return known if known is not None else self._resolve_preset(files, name, commit)
 
     def _infer_earlier_setting(self, change: FileChange, now: ResolvedState) -> KnownSetting | None:
         """Return what the preset was before one of its files changed, or None where that takes resolving it again."""
@@ -143,10 +170,10 @@ class Timeline:
             return None
         return now._replace(settings={self._path.key: found.old})
 
-    def _resolve_preset(self, files: dict[str, TreeFile], name: str) -> PresetState:
+    def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
         if name not in files:
             return None
-        self._snapshots.files = files
+        self._snapshots.files, self._snapshots.commit = files, commit
         self._resolver.forget_lineages(_FOLDS)
         try:
             found = self._resolver.resolve_profile(self._snapshots.profile(name), name)
@@ -157,12 +184,16 @@ class Timeline:
 
     def _find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         home = referrer.home if referrer is not None and referrer.home is not None else self._snapshots
+        if home is self._snapshots and not self._snapshots.everything and is_range_reference(reference):
+            raise _RangeMetError
         return find_extended_profile(home, reference, referrer, index)
 
 
 def _is_beside(commit: Commit, state: StoreState) -> bool:
     """Return whether a commit with one parent only edited files that the preset is not made of."""
     if len(commit.parents) != 1 or not isinstance(state.preset, KnownSetting):
+        return False
+    if find_range_references(state.preset):
         return False
     members = find_member_names(state.preset)
     return not any(change.was in members or not change.is_plain_edit for change in commit.changes[commit.parents[0]])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterable, Iterator
-from functools import cache
 from typing import NamedTuple
 
 from npuprof.report.output import read_plain_file
+from npuprof.store.dates import format_commit_date
 from npuprof.store.repository import LINK, SUBMODULE, Repository, TreeFile
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d+) ([+-]\d{4})$", re.MULTILINE)
@@ -135,13 +135,15 @@ def _parse_commit_headers(raw: bytes) -> CommitHeaders:
     return CommitHeaders(author, email, format_commit_date(int(stamp), zone), subject)
 
 
-def walk_commits(repository: Repository, tip: str) -> Generator[Commit, None, None]:
+def walk_commits(repository: Repository, tip: str, everything: bool = False) -> Generator[Commit, None, None]:
     """Yield the commits behind ``tip``, at least those that touched the store, children before parents, from one git process.
+
+    With ``everything`` all of them.
 
     Where the store came from another folder, they go on with those that touched it there, from another process.
     """
     prefix = os.fsencode(repository.prefix)
-    below = () if _is_mostly_store(repository, tip) else ("--", repository.pathspec)
+    below = () if everything or _is_mostly_store(repository, tip) else ("--", repository.pathspec)
     names: dict[bytes, str | None] = {}
     for record in _split_log_records(repository.git.stream_output(*_LOG_COMMAND, tip, *below)):
         head, _, files = record.partition(b"\0")
@@ -152,7 +154,7 @@ def walk_commits(repository: Repository, tip: str) -> Generator[Commit, None, No
             changed = _parse_raw_changes(files[1:].split(b"\0"), prefix, names) if files else []
             if changed and changed[0].was is None and (move := _find_store_move(repository, oid, changed)):
                 # Whatever git has not told of yet is older than the move, or has not heard of it.
-                older = walk_commits(move.repository, move.parent)
+                older = walk_commits(move.repository, move.parent, everything)
                 nearest = next(older, None)
                 parent = nearest.id if nearest else move.parent  # the parent itself may have touched something else
                 yield Commit(repository, oid, (parent,), {parent: move.changes})
@@ -221,24 +223,6 @@ def _collect_merge_changes(repository: Repository, parent: str, commit: str) -> 
         return _parse_raw_changes(raw.split(b"\0"), os.fsencode(repository.prefix), {})
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return [FileChange(name if name in old else None, old.get(name), name if name in new else None, new.get(name)) for name in names]
-
-
-def format_commit_date(stamp: int, zone: str) -> str:
-    """Return a time as ``2026-01-31T12:00:00+01:00``, in the author's own zone."""
-    minutes = int(zone[1:3]) * 60 + int(zone[3:5])
-    day, second = divmod(stamp + 60 * (minutes if zone[0] == "+" else -minutes), 86400)
-    try:
-        return f"{_format_day_number(day)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}{zone[:3]}:{zone[3:]}"
-    except OverflowError:
-        return str(stamp)
-
-
-@cache
-def _format_day_number(number: int) -> str:
-    """Return a day, counted from 1970-01-01, as ``2026-01-31``. Raises OverflowError."""
-    from datetime import date, timedelta
-
-    return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
 
 
 def _split_log_records(blocks: Iterable[bytes]) -> Iterator[bytes]:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.store.git import Git, build_refusal_finding
+from npuprof.store.reachability import Reachability, list_tag_refs
+from npuprof.store.versions import (
+    TagRef,
+    Version,
+    VersionRequest,
+    parse_tag_object,
+    parse_version_request,
+    parse_version_text,
+    select_newest,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.git import PendingContents
 
-_VERSION = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?", re.ASCII)
-_TAG = re.compile(r"refs/tags/(.+)/v(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
-_FORMAT = "%00%01%(objecttype)%00%(objectname)%00%(*objectname)%00%(refname)%00%(taggerdate:iso-strict)%00%(contents)"
-_DIGEST = re.compile(r"^Digest: ([0-9a-f]{64})$", re.MULTILINE)
-
 _TREES = 4000  # trees kept in memory
 
 #: Modes of what a tree holds besides files.
 LINK, FOLDER, SUBMODULE = "120000", "40000", "160000"
-
-#: The number of a released version, 1.2.0.
-VersionNumber = tuple[int, int, int]
 
 
 class TreeFile(NamedTuple):
@@ -59,32 +60,14 @@ class TreeEntry(NamedTuple):
 
 
 class ResolvedRevision(NamedTuple):
-    """What a revision of a preset names: the id of a commit, and the revision as it is shown, ``1.2.0`` or ``abc1234``."""
+    """What a revision of a preset names: the id of a commit, and the revision as it is shown, ``1.2.0`` or ``abc1234``.
+
+    ``version`` is the released version that it is, if it is one.
+    """
 
     commit: str
     label: str
-
-
-class Version(Record):
-    """A released version: an annotated tag ``NAME/vX.Y.Z``. ``commit`` is what the tag names (it may be another tag)."""
-
-    name: str
-    number: VersionNumber
-    tag: str
-    commit: str
-    date: str = ""
-    message: str = ""
-
-    @property
-    def number_text(self) -> str:
-        """``1.2.0``."""
-        return format_version_number(self.number)
-
-    @property
-    def digest(self) -> str:
-        """The digest that the tag holds, or an empty text."""
-        found = _DIGEST.search(self.message)
-        return found[1] if found else ""
+    version: Version | None = None
 
 
 class Repository:
@@ -101,7 +84,9 @@ class Repository:
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[TreeEntry]] = {}
-        self._versions: dict[str, tuple[Version, ...]] = {}
+        self._tags: dict[str, list[TagRef]] = {}
+        self._versions: dict[str, Version | None] = {}
+        self._reachability = Reachability(self.git)
         self.revisions: dict[str, object] = {}  #: what has been read of it, by commit: kept for ``revisions``
 
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
@@ -141,47 +126,95 @@ class Repository:
         """Return whether the clone lacks its older commits."""
         return self.git.run_command("rev-parse", "--is-shallow-repository").strip() == b"true"
 
-    def load_versions(self, name: str | None = None) -> tuple[Version, ...]:
-        """Return the released versions of a preset, or of all, oldest number first."""
-        key = name or ""
-        if key not in self._versions:
-            pattern = f"refs/tags/{name}/" if name else "refs/tags/"
-            listed = self.git.run_command("for-each-ref", f"--format={_FORMAT}", pattern).decode(errors="replace")
-            found: list[Version] = []
-            for record in listed.split("\0\1")[1:]:
-                kind, tag, target, ref, date, message = record.split("\0", 5)
-                match = _TAG.fullmatch(ref)
-                if kind == "tag" and match and (name is None or match[1] == name):
-                    number = (int(match[2]), int(match[3]), int(match[4]))
-                    found.append(Version(match[1], number, tag, target, date, message.rstrip("\n")))
-            self._versions[key] = tuple(sorted(found, key=lambda version: (version.name, version.number)))
-        return self._versions[key]
+    def list_tag_refs(self, name: str = "") -> list[TagRef]:
+        """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
+        if name not in self._tags:
+            found = list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/")
+            self._tags[name] = [ref for ref in found if name in ("", ref.name)]
+        return self._tags[name]
+
+    def load_versions(self, name: str = "") -> tuple[Version, ...]:
+        """Return the released versions of a preset, or of all, oldest number first. Raises NpuprofError where a tag is missing."""
+        return tuple(self._read_versions(self.list_tag_refs(name)))
+
+    def load_reachable_versions(self, name: str, commit: str) -> tuple[Version, ...]:
+        """Return the released versions of a preset that are reachable from a commit, oldest number first. Raises NpuprofError."""
+        return tuple(self._read_versions(self._reachability.list_reachable_refs(name, commit)))
+
+    def list_annotated_refs(self, revision: str) -> list[TagRef]:
+        """Return the annotated tags of versions that are reachable from a revision, oldest number first; none has been read."""
+        return list_tag_refs(self.git, f"--merged={revision}", "refs/tags/", annotated=True)
+
+    def sees_same_versions(self, one: str, other: str) -> bool:
+        """Return whether the same tags are reachable from two commits: every range then means the same. Raises NpuprofError."""
+        return self._reachability.sees_same_tags(one, other)
+
+    def find_newest_version(self, name: str, request: VersionRequest, commit: str) -> Version | None:
+        """Return the newest version that a range takes at a commit, None where none is reachable from there. Raises NpuprofError."""
+        for ref in select_newest(self._reachability.list_reachable_refs(name, commit), request):
+            if found := self._read_versions([ref]):
+                return found[0]
+        return None
+
+    def _read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
+        """Return the versions of tags, those that are annotated. Raises NpuprofError where the repository lacks one."""
+        unread = [ref for ref in refs if ref.tag not in self._versions]
+        for ref, found in zip(unread, self.git.read_objects([ref.oid for ref in unread]), strict=True):
+            if found is None:
+                absent = self.git.explain_absence([ref.oid])
+                raise NpuprofError([absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}")])
+            self._versions[ref.tag] = parse_tag_object(ref, found.content) if found.type == "tag" else None
+        return [version for ref in refs if (version := self._versions[ref.tag])]
 
     def clear_versions(self) -> None:
         """Read the released versions anew when they are asked for next."""
+        self._tags.clear()
         self._versions.clear()
+        self._reachability = Reachability(self.git)
 
-    def resolve_revision(self, name: str, revision: str, asked: Origin | None = None) -> ResolvedRevision:
+    def resolve_revision(self, name: str, revision: str, asked: Origin | None = None, at: str = "") -> ResolvedRevision:
         """Return what a revision of a preset names.
 
-        A released version of the preset goes before whatever else the text could mean. The revision may stand in
-        quotes. Raises NpuprofError.
+        A released version of the preset goes before whatever else the text could mean; of a range it is the newest that
+        is reachable from the commit ``at``, or from HEAD. The revision may stand in quotes. Raises NpuprofError.
         """
         if len(revision) > 2 and revision[0] == revision[-1] and revision[0] in "\"'":
             revision = revision[1:-1]
-        match = _VERSION.fullmatch(revision)
-        if match:
-            wanted = tuple(int(part) for part in match.groups() if part is not None)
-            fitting = [version for version in self.load_versions(name) if version.number[: len(wanted)] == wanted]
-            if fitting:
-                return ResolvedRevision(self.resolve_commit(fitting[-1].commit), fitting[-1].number_text)
+        request = parse_version_request(revision)
+        if request and (version := self._find_version(name, request, at)):
+            return ResolvedRevision(self.resolve_commit(version.commit), version.number_text, version)
+        others = self._read_versions([ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]) if request else []
+        if others:
+            raise NpuprofError([self._build_unreachable_finding(name, revision, others, asked, at)])
         try:
             commit = self.resolve_commit(revision, asked)
         except NpuprofError:
-            if match and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
+            if request and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
                 raise NpuprofError([self._build_unreleased_finding(name, revision, asked)]) from None
             raise
-        return ResolvedRevision(commit, shorten_commit(commit))
+        return ResolvedRevision(commit, shorten_commit(commit), self.find_version_of_tag(revision, name))
+
+    def _find_version(self, name: str, request: VersionRequest, at: str) -> Version | None:
+        if request.is_range:
+            at = at or (head.oid if (head := self.git.read_objects(["HEAD"])[0]) else "")
+            return self.find_newest_version(name, request, at) if at else None
+        found = self._read_versions(select_newest(self.list_tag_refs(name), request))
+        return found[0] if found else None
+
+    def find_version_of_tag(self, revision: str, name: str = "") -> Version | None:
+        """Return the version whose tag a revision names (``base/v1.2.0``), of a preset or of any; None where it names something else."""
+        preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
+        text = parse_version_text(number) if number.startswith("v") and name in ("", preset) and preset else None
+        found = self._read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text]) if text else []
+        return found[0] if found else None
+
+    def _build_unreachable_finding(self, name: str, revision: str, found: list[Version], asked: Origin | None, at: str) -> Finding:
+        what = f"no released version {revision} of {name} is in the history of {shorten_commit(at) if at else 'HEAD'}"
+        why = "A range takes the newest version that is reachable from the commit that holds the reference."
+        others = ", ".join(version.number_text for version in found)
+        hint = f"released elsewhere, or later, {'is' if len(found) == 1 else 'are'} {others}: name one in full, or merge it first"
+        where = (asked.profile,) if asked else ()
+        return Finding("NP011", what, why, hint, asked, "profile.extends" if asked else "", where)
 
     def _build_unreleased_finding(self, name: str, revision: str, asked: Origin | None) -> Finding:
         released = [version.number_text for version in self.load_versions(name)]
@@ -190,8 +223,22 @@ class Repository:
         hint = f"released are {', '.join(released)}" if released else f"none is released; npuprof release {name} makes the first"
         if not released and self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
+        elif former := self._find_former_version(name, revision):
+            hint = f"it was called {former.partition('@')[0]} then: {former}"
         where = (asked.profile,) if asked else ()
         return Finding("NP011", what, why, hint, asked, "profile.extends" if asked else "", where)
+
+    def _find_former_version(self, name: str, revision: str) -> str:
+        """Return how a version is named that a preset had before it was renamed, an empty text where there is none."""
+        from npuprof.store.renames import find_former_names
+
+        request, head = parse_version_request(revision), self.git.read_objects(["HEAD"])[0]
+        if not request or not head:
+            return ""
+        for former in find_former_names(self.git, head.oid, self.prefix, {name}).get(name, ()):
+            if any(request.accepts(ref.text) for ref in self.list_tag_refs(former.name)):
+                return f"{former.name}@{revision}"
+        return ""
 
     def find_merge_base(self, left: str, right: str) -> str:
         """Return the merge base of two commits. Raises NpuprofError where there is none."""
@@ -291,11 +338,6 @@ class Repository:
     def source_path(self, name: str) -> str:
         """Return a preset's path as git writes it, from the top of the repository."""
         return f"{self.prefix}{name}.toml"
-
-
-def format_version_number(number: VersionNumber) -> str:
-    """Return the number of a version as it is written: ``1.2.0``."""
-    return ".".join(map(str, number))
 
 
 def shorten_commit(commit: str) -> str:

@@ -3,22 +3,59 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NamedTuple
 
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
 from npuprof.store import ReadOnceStore, build_missing_finding, is_profile_name
 from npuprof.store.repository import Repository, TreeFile, shorten_commit
+from npuprof.store.versions import Version
 
 _MAX_LINKS = 8  # one that leads to itself has to end
+_NO_PINS: frozenset[str] = frozenset()
+
+
+class Pin(NamedTuple):
+    """What a reference with an @ names: a preset, its version (an empty text where it names no version), its commit, the store there.
+
+    ``released`` is the version that was looked up for it, None where it is recorded in the release that is seen.
+    """
+
+    name: str
+    version: str
+    commit: str
+    home: Revision
+    label: str
+    released: Version | None = None
 
 
 class Revision(ReadOnceStore):
-    """A store as it was at a commit. Nothing but the object database is read, every file once."""
+    """A store as it was at a commit. Nothing but the object database is read, every file once.
 
-    def __init__(self, repository: Repository, commit: str, files: dict[str, TreeFile] | None = None) -> None:
+    Of a ``release`` it is the store as the tag records it: parents with an @ are what they were then. ``view`` says which of
+    the versions that the tag knows is seen, as in the tag. ``find_pin`` finds what a reference with an @ names, seen from
+    here.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        commit: str,
+        files: dict[str, TreeFile] | None = None,
+        release: Version | None = None,
+        view: str = "",
+        find_pin: Callable[[Revision, str, Origin | None], Pin] | None = None,
+    ) -> None:
         super().__init__()
+        self.release = release
+        self.view = view
+        self._find_pin = find_pin
+        self._found: dict[str, Pin] = {}
+        self._keyed: set[str] = set()
+        self.pins: dict[str, frozenset[str]] = {}  #: what the pinned ancestors of each profile are, once it was asked for
         self.repository = repository
         self.root = repository.folder
         self.commit = commit
@@ -35,6 +72,42 @@ class Revision(ReadOnceStore):
 
     def _list_files(self) -> Iterable[str]:
         return self.files
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one profile. What its ancestors with an @ are is part of its key: it may be other profiles in another view.
+
+        Raises NpuprofError.
+        """
+        found = super().profile(name, asked)
+        if name not in self._keyed and self._find_pin is not None:
+            self._keyed.add(name)
+            _collect_pins(self, name)
+            if pins := self.pins[name]:
+                found.key = f"{found.key}[{' '.join(sorted(pins))}]"
+        return found
+
+    def pin_parent(self, reference: str, asked: Origin | None) -> Pin:
+        """Return what a reference with an @ names, seen from here; looked up once. Raises NpuprofError."""
+        if reference not in self._found:
+            assert self._find_pin is not None, "a store that no commit holds has no such parents"
+            self._found[reference] = self._find_pin(self, reference, asked)
+        return self._found[reference]
+
+    def list_parent_stores(self, name: str) -> tuple[set[str], list[tuple[Revision, str]]]:
+        """Return what the pinned parents of a profile are, and the stores and names of all parents, as far as they can be found."""
+        pins: set[str] = set()
+        parents: list[tuple[Revision, str]] = []
+        with suppress(NpuprofError):
+            profile = super().profile(name)
+            for index, reference in enumerate(profile.extends):
+                if "@" not in reference:
+                    parents.append((self, reference))
+                    continue
+                with suppress(NpuprofError):
+                    pin = self.pin_parent(reference, profile.origin("profile", "extends", index))
+                    pins.add(f"{name}@{shorten_commit(self.commit)}:{reference}={pin.name}@{pin.commit}")
+                    parents.append((pin.home, pin.name))
+        return pins, [(home, parent) for home, parent in parents if parent in home.files]
 
     def load_texts(self, names: Iterable[str]) -> None:
         """Read the texts of profiles in one go. Raises NpuprofError where the repository lacks any."""
@@ -94,6 +167,24 @@ class Revision(ReadOnceStore):
 
     def __repr__(self) -> str:
         return f"Revision({shorten_commit(self.commit)!r})"
+
+
+def _collect_pins(home: Revision, name: str) -> None:
+    """Work out what the pinned ancestors of a profile are, and of all that it extends; each keeps its own."""
+    waiting = [(home, name)]
+    opened: dict[tuple[int, str], tuple[set[str], list[tuple[Revision, str]]]] = {}
+    while waiting:
+        store, current = waiting[-1]
+        if current in store.pins:
+            waiting.pop()
+        elif (id(store), current) not in opened:
+            opened[id(store), current] = store.list_parent_stores(current)
+            waiting += [one for one in opened[id(store), current][1] if (id(one[0]), one[1]) not in opened]
+        else:
+            own, parents = opened[id(store), current]
+            below = {pins for other, parent in parents if (pins := other.pins.get(parent))}
+            store.pins[current] = frozenset(own).union(*below) if own or below else _NO_PINS
+            waiting.pop()
 
 
 def _place_finding_at_revision(finding: Finding, commit: str) -> Finding:

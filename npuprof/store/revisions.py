@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.resolve import Resolver
+from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.store import Folder
-from npuprof.store.repository import Repository, Version, shorten_commit
-from npuprof.store.revision import Revision
+from npuprof.store.repository import Repository, shorten_commit
+from npuprof.store.revision import Pin, Revision
+from npuprof.store.versions import Version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,30 +50,144 @@ def load_repository_revision(repository: Repository, commit: str) -> Revision:
     """
     known = repository.revisions.get(commit)
     if not isinstance(known, Revision):
-        made = Revision(repository, commit)
+        made = Revision(repository, commit, find_pin=find_pin)
         head = None if made.files else repository.git.read_objects(["HEAD"])[0]
         if head and head.oid != commit:
             from npuprof.store.commits import find_former_folder
 
             place = find_former_folder(repository, commit, head.oid)
-            made = made if place is None else Revision(repository.with_store_prefix(place), commit)
+            made = made if place is None else Revision(repository.with_store_prefix(place), commit, find_pin=find_pin)
         repository.revisions[commit] = known = made
     return known
 
 
-def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:
-    """Return the profile that ``NAME@REV`` names in a store. Raises NpuprofError."""
+def load_release(home: ProfileSource, version: Version) -> Revision:
+    """Return a store as it was where a version was released, with what the tag records. Raises NpuprofError."""
+    repository = find_repository(home)
+    return _load_view(repository, repository.resolve_commit(version.commit), version)
+
+
+def load_named_revision(home: ProfileSource, revision: str) -> Revision:
+    """Return a store at what a user names: at a release tag with what that records, else at a commit. Raises NpuprofError."""
+    repository = find_repository(home)
+    commit = repository.resolve_commit(revision)
+    version = repository.find_version_of_tag(revision)
+    return _load_view(repository, commit, version) if version else load_repository_revision(repository, commit)
+
+
+def _load_view(repository: Repository, commit: str, release: Version, view: str = "") -> Revision:
+    """Return a store at a commit, as a version that the tag of a release knows is seen; without a view the release itself."""
+    if release.faults and not view:
+        raise NpuprofError([build_unfit_finding(release)])
+    plain = load_repository_revision(repository, commit)
+    if not release.record.parents:
+        return plain
+    key = f"{release.tag} {view} {commit}"
+    known = repository.revisions.get(key)
+    if not isinstance(known, Revision):
+        repository.revisions[key] = known = Revision(plain.repository, commit, plain.files, release, view, find_pin)
+        known.adopt_texts(plain)
+    return known
+
+
+def find_pin(home: ProfileSource, reference: str, asked: Origin | None = None) -> Pin:
+    """Return what ``NAME@REV`` names in a store: what the release says that the store is seen by, else what it is now.
+
+    Raises NpuprofError.
+    """
     name, _, revision = reference.partition("@")
-    found = find_repository(home).resolve_revision(name, revision, asked)
-    return PinnedProfile(load_revision(home, found.commit).profile(name, asked), f"{name}@{found.label}")
+    repository = find_repository(home)
+    release: Version | None = getattr(home, "release", None)
+    recorded = release.record.find_parent(getattr(home, "view", ""), reference) if release else None
+    if release and recorded:
+        if repository.git.read_objects([recorded.commit])[0] is None:
+            raise NpuprofError([_build_lost_parent_finding(release, reference, recorded.commit, asked)])
+        label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
+        there = _load_view(repository, recorded.commit, release, recorded.own_view)
+        return Pin(name, recorded.version, recorded.commit, there, label)
+    found = repository.resolve_revision(name, revision, asked, getattr(home, "commit", ""))
+    there = _load_view(repository, found.commit, found.version) if found.version else load_repository_revision(repository, found.commit)
+    version = found.version
+    return Pin(name, version.number_text if version else "", found.commit, there, f"{name}@{found.label}", version)
+
+
+def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:
+    """Return the profile that ``NAME@REV`` names in a store.
+
+    Raises NpuprofError, among others where a released version is not what its tag says.
+    """
+    pin = home.pin_parent(reference, asked) if isinstance(home, Revision) else find_pin(home, reference, asked)
+    found = pin.home.profile(pin.name, asked)
+    if pin.released and is_changed_release(pin.home, pin.released):
+        raise NpuprofError([build_changed_finding(pin.released, asked)])
+    return PinnedProfile(found, pin.label)
+
+
+def is_changed_release(home: Revision, version: Version) -> bool:
+    """Return whether a version has another preset digest than its tag says; False where that cannot be told here."""
+    record = version.record
+    if not record.preset_digest or record.form != FORM:
+        return False
+    key = f"changed {version.tag}"
+    if key not in home.repository.revisions:
+        home.repository.revisions[key] = False  # for whatever refers to itself
+        try:
+            lineage = Resolver(_find_parent).resolve_lineage(home.profile(version.name))
+            home.repository.revisions[key] = compute_preset_digest(lineage) != record.preset_digest
+        except NpuprofError:
+            pass  # told where it is resolved
+    return bool(home.repository.revisions[key])
+
+
+def _find_parent(reference: str, referrer: Profile | None, index: int) -> Profile:
+    assert referrer is not None, "a parent is what a profile extends"
+    assert referrer.home is not None, "it was read from a store"
+    asked = referrer.origin("profile", "extends", index)
+    if "@" in reference:
+        return load_profile_at_revision(referrer.home, reference, asked).profile
+    return referrer.home.profile(reference, asked)
+
+
+def build_unfit_finding(version: Version) -> Finding:
+    """Return that a tag cannot be the release that its name says."""
+    what = f"the tag {version.name}/v{version.number_text} is malformed: {'; '.join(version.faults)}"
+    why = "What a release was made of stands in its tag; npuprof does not guess it."
+    return Finding("NP028", what, why, _advise_refetch(version))
+
+
+def build_changed_finding(version: Version, asked: Origin | None = None) -> Finding:
+    """Return that a released version is not what its tag says."""
+    what = f"{version.name} {version.number_text} is not what was released: its preset digest is another than its tag holds"
+    why = "The tag was moved or written by hand, or what it names has been replaced."
+    where = (asked.profile,) if asked else ()
+    return Finding("NP028", what, why, _advise_refetch(version), asked, "profile.extends" if asked else "", where)
+
+
+def _advise_refetch(version: Version) -> str:
+    tag = f"{version.name}/v{version.number_text}"
+    commit = shorten_commit(version.commit)
+    return f"fetch the tag anew: git fetch --force origin tag {tag}; what is there now is {version.name}@{commit}"
+
+
+def _build_lost_parent_finding(release: Version, reference: str, commit: str, asked: Origin | None) -> Finding:
+    what = f"{release.name} {release.number_text} was made with {reference} at {shorten_commit(commit)}, which this repository lacks"
+    why = "Its tag records the commit; no other stands in for it."
+    return Finding("NP022", what, why, f"fetch it: git fetch origin {commit}", asked, "profile.extends" if asked else "")
 
 
 __all__ = [
+    "Pin",
     "Repository",
     "Revision",
     "Version",
+    "build_changed_finding",
+    "build_unfit_finding",
+    "find_pin",
     "find_repository",
+    "is_changed_release",
+    "load_named_revision",
     "load_profile_at_revision",
+    "load_release",
     "load_repository_revision",
     "load_revision",
     "shorten_commit",

@@ -1,0 +1,55 @@
+"""What a release is measured by and records: the versions of a preset before it, and what its parents are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from npuprof.resolve.config import Config
+from npuprof.resolve.digests import FORM
+from npuprof.store.renames import find_former_names
+from npuprof.store.repository import Repository
+from npuprof.store.revision import Revision
+from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
+
+
+def list_earlier_versions(repository: Repository, name: str, head: str) -> list[Version]:
+    """Return the versions of a preset that a commit comes after, oldest number first; those under former names count.
+
+    Raises NpuprofError.
+    """
+    found = list(repository.load_reachable_versions(name, head))
+    if repository.list_tag_refs():
+        for former in find_former_names(repository.git, head, repository.prefix, {name}).get(name, ()):
+            found += repository.load_reachable_versions(former.name, former.commit)
+    return sorted(found, key=lambda version: (version.text.order, version.name == name))
+
+
+def find_last_release(versions: list[Version]) -> Version | None:
+    """Return the newest of some versions, oldest first, that is no pre-release; None where there is none."""
+    return next((version for version in reversed(versions) if not version.pre), None)
+
+
+def build_release_record(config: Config) -> ReleaseRecord:
+    """Return what the tag of a preset, resolved at the commit to release, has to record. Raises NpuprofError."""
+    parents = tuple(dict.fromkeys(list_pinned_parents(config)))
+    return ReleaseRecord(config.digest, config.preset_digest, FORM, parents)
+
+
+def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
+    """Yield what each parent with an @ is, in the lineage of a preset that was resolved at a commit. Raises NpuprofError."""
+    waiting = [("", config.lineage[-1].home, config.lineage[-1].name)]
+    seen: set[tuple[str, int, str]] = set()
+    while waiting:
+        view, home, name = waiting.pop(0)
+        if (view, id(home), name) in seen or not isinstance(home, Revision):
+            continue
+        seen.add((view, id(home), name))
+        profile = home.profile(name)
+        for index, reference in enumerate(profile.extends):
+            if "@" not in reference:
+                waiting.append((view, home, reference))
+                continue
+            pin = home.pin_parent(reference, profile.origin("profile", "extends", index))
+            parent = ParentRecord(view, reference, pin.version, pin.commit)
+            yield parent
+            waiting.append((parent.own_view, pin.home, pin.name))

@@ -1,0 +1,34 @@
+"""Signatures of tags, where the repository asks for them. Only then a program is started: git's own signing program."""
+
+from __future__ import annotations
+
+from npuprof.model import Finding
+from npuprof.store.repository import Repository
+from npuprof.store.versions import Version
+
+_TRUE = ("", "true", "yes", "on", "1")
+#: What says that nobody can tell here: a program or a key is not there.
+_UNABLE = ("cannot run", "no public key", "needs to be configured", "no such file", "can't check signature", "not found", "unable to")
+
+
+def asks_for_signatures(repository: Repository) -> bool:
+    """Return whether tags are to be signed: ``tag.gpgSign``, or any ``gpg.*`` unless that says no. Raises NpuprofError."""
+    listed = repository.git.try_command("config", "-z", "--get-regexp", r"^(tag\.gpgsign|gpg\..*)$").output.decode(errors="replace")
+    said = dict(entry.partition("\n")[::2] for entry in listed.split("\0") if entry)
+    return said["tag.gpgsign"].lower() in _TRUE if "tag.gpgsign" in said else bool(said)
+
+
+def find_signature_fault(repository: Repository, version: Version) -> Finding | None:
+    """Return what is wrong with the signature of a tag, None where it is good; the signing program is run to tell."""
+    tag = f"{version.name}/v{version.number_text}"
+    result = repository.git.try_command("verify-tag", version.tag)
+    if not result.code:
+        return None
+    told = " ".join(result.complaint.decode(errors="replace").split())
+    if "no signature found" in told:
+        why = "The repository asks for signatures: tag.gpgSign or gpg.* is set."
+        hint = "ask who released it; git config tag.gpgSign false asks for none"
+        return Finding("NP028", f"the tag {tag} is not signed", why, hint)
+    if any(words in told.lower() for words in _UNABLE):
+        return Finding("NP029", f"the signature of {tag} cannot be checked here", told, f"git verify-tag {tag} tells more")
+    return Finding("NP028", f"the signature of {tag} does not hold", told, f"git verify-tag {tag} tells more")

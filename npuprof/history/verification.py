@@ -1,0 +1,174 @@
+"""Whether released versions are what their tags say: resolved again, and compared with what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from npuprof.history.releasing import list_pinned_parents
+from npuprof.history.signatures import asks_for_signatures, find_signature_fault
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.resolve.config import Config
+from npuprof.resolve.digests import FORM, compute_digest
+from npuprof.store import revisions, spec
+from npuprof.store.renames import find_former_names
+from npuprof.store.repository import Repository, shorten_commit
+from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object, parse_version_request, parse_version_text
+
+_ADVICE = "compare with another clone; git fetch --force origin tag {} takes the tag from there"
+
+
+class VerifiedVersion(Record):
+    """A version, and what speaks against it; ``status`` is ``holds``, ``fails``, or ``unknown`` where that cannot be told."""
+
+    name: str
+    version: str
+    tag: str
+    commit: str
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """Whether the version is what its tag says."""
+        codes = {finding.code for finding in self.findings if finding.severity == "error"}
+        return "holds" if not codes else "unknown" if codes <= {"NP022", "NP029"} else "fails"
+
+
+class Verifier:
+    """Compares released versions of a store with their tags. ``signatures`` says whether the repository asks for some."""
+
+    def __init__(self, workspace: spec.Workspace) -> None:
+        self._workspace = workspace
+        self._repository: Repository = revisions.find_repository(workspace.store)
+        self._names = set(workspace.store.names())
+        self.signatures = asks_for_signatures(self._repository)
+
+    def verify_tags(self, wanted: Sequence[str] = ()) -> Iterator[VerifiedVersion]:
+        """Yield the versions of presets, of all where none is wanted, each with what speaks against it. Raises NpuprofError."""
+        refs = [ref for ref in self._repository.list_tag_refs() if not wanted or ref.name in wanted]
+        doubles = self._find_doubles(refs)
+        for ref, found in zip(refs, self._repository.git.read_objects([ref.oid for ref in refs]), strict=True):
+            tag, number = ref.tag, str(ref.text)
+            if found is None:
+                absent = self._repository.git.explain_absence([ref.oid])
+                yield VerifiedVersion(ref.name, number, tag, "", (absent._replace(message=f"the tag {tag}: {absent.message}"),))
+            elif found.type != "tag":
+                if wanted or self._concerns_store(ref, ref.oid):
+                    what, why = f"{tag} is a lightweight tag", "It records nothing, so it is no release."
+                    hint = f"remove it (git tag -d {tag}), and release: npuprof release {ref.name}"
+                    yield VerifiedVersion(ref.name, number, tag, ref.oid, (Finding("NP028", what, why, hint),))
+            else:
+                version = parse_tag_object(ref, found.content)
+                if wanted or version.record.digest or version.faults or self._concerns_store(ref, version.commit):
+                    findings = [*self._verify_version(version), *doubles.get(ref, ())]
+                    yield VerifiedVersion(ref.name, number, tag, version.commit, tuple(dict.fromkeys(findings)))
+
+    def _concerns_store(self, ref: TagRef, commit: str) -> bool:
+        """Return whether a tag is about a preset, now or where it was made: other things have versions too."""
+        if ref.name in self._names:
+            return True
+        try:
+            return ref.name in revisions.load_revision(self._workspace.store, self._repository.resolve_commit(commit)).files
+        except NpuprofError:
+            return False
+
+    def _verify_version(self, version: Version) -> Iterator[Finding]:
+        record, tag = version.record, f"{version.name}/v{version.number_text}"
+        if self.signatures and (fault := find_signature_fault(self._repository, version)):
+            yield fault
+        for fault_text in version.faults:
+            why = "What a release was made of stands in its tag; npuprof does not guess it."
+            yield Finding("NP028", f"the tag {tag} is malformed: {fault_text}", why, _ADVICE.format(tag))
+        if version.faults:
+            return
+        if not record.digest:
+            why = "npuprof release writes one; this tag was made by hand."
+            yield Finding("NP028", f"the tag {tag} holds no digest", why, "nothing can be compared with it: release the next version")
+        commit = self._repository.git.read_objects([f"{version.commit}^{{commit}}"])[0]
+        if commit is None:
+            yield self._explain_lost_commit(version, tag)
+            return
+        try:
+            home = revisions.load_release(self._workspace.store, version)
+            config = self._workspace.resolver.resolve_profile(home.profile(version.name))
+            yield from _compare_digests(version, config, tag)
+            yield from self._compare_parents(version, config, tag)
+        except NpuprofError as error:
+            for finding in error.findings:
+                code = "NP029" if finding.code in ("NP022", "NP029") else "NP028"
+                hint = finding.hint or _ADVICE.format(tag)
+                yield finding._replace(code=code, message=f"{tag} cannot be resolved: {finding.message}", hint=hint)
+
+    def _explain_lost_commit(self, version: Version, tag: str) -> Finding:
+        if self._repository.git.read_objects([version.commit])[0] is not None:
+            return Finding("NP028", f"the tag {tag} names no commit", "A release is made of one.", _ADVICE.format(tag))
+        absent = self._repository.git.explain_absence([version.commit])
+        return absent._replace(code="NP029", message=f"the commit of {tag}: {absent.message}")
+
+    def _compare_parents(self, version: Version, config: Config, tag: str) -> Iterator[Finding]:
+        """Yield what is recorded of parents and is not so, or is not recorded; an older form records none."""
+        if version.record.form is None:
+            return
+        used = {(parent.view, parent.reference) for parent in list_pinned_parents(config)}
+        recorded = {(parent.view, parent.reference): parent for parent in version.record.parents}
+        for view, reference in sorted(used - recorded.keys()):
+            what = f"the tag {tag} does not record what {reference} was{f' for {view}' if view else ''}"
+            yield Finding("NP028", what, "Without it the version changes with the releases of its parent.", _ADVICE.format(tag))
+        for place, parent in recorded.items():
+            if place not in used:
+                what = f"the tag {tag} records {parent.reference}, which nothing in it extends"
+                yield Finding("NP028", what, "", _ADVICE.format(tag))
+            yield from self._compare_parent(parent, tag)
+
+    def _compare_parent(self, parent: ParentRecord, tag: str) -> Iterator[Finding]:
+        text = parse_version_text(parent.version)
+        request = parse_version_request(parent.reference.partition("@")[2].strip("\"'"))
+        if not parent.version:
+            return
+        shown = f"{parent.name} {parent.version}"
+        if text is None or (request and not request.accepts(text)):
+            yield Finding("NP028", f"the tag {tag} records {parent.version} for {parent.reference}", "", _ADVICE.format(tag))
+            return
+        found = next((ref for ref in self._repository.list_tag_refs(parent.name) if ref.text == text), None)
+        named = self._repository.git.read_objects([f"{found.oid}^{{commit}}"])[0] if found else None
+        if found is None:
+            what, why = f"{tag} was made with {shown}, whose tag is gone", "The release still resolves; a new heir could not."
+            yield Finding("NP028", what, why, f"fetch it: git fetch origin tag {parent.name}/v{parent.version}")
+        elif named is None:
+            yield Finding("NP029", f"what the tag {found.tag} names is missing", "", f"git fetch --force origin tag {found.tag}")
+        elif named.oid != parent.commit:
+            what = f"{tag} was made with {shown} at {shorten_commit(parent.commit)}, and that tag names {shorten_commit(named.oid)} now"
+            why = "The tag of the parent was moved."
+            yield Finding("NP028", what, why, f"put it back: git fetch --force origin tag {found.tag}")
+
+    def _find_doubles(self, refs: Sequence[TagRef]) -> dict[TagRef, list[Finding]]:
+        """Return, for the versions of presets that were renamed, that a former name has another version of the same number."""
+        head = self._repository.git.read_objects(["HEAD"])[0]
+        names = {ref.name for ref in refs}
+        if not head or not names:
+            return {}
+        found: dict[TagRef, list[Finding]] = {}
+        for name, formers in find_former_names(self._repository.git, head.oid, self._repository.prefix, names & self._names).items():
+            for former in formers:
+                old = {version.text for version in self._repository.load_reachable_versions(former.name, former.commit)}
+                for ref in refs:
+                    if ref.name == name != former.name and ref.text in old:
+                        what = f"{name} {ref.text} and {former.name} {ref.text} are two versions of one preset"
+                        why = f"It was renamed at {shorten_commit(former.commit)}, and keeps its numbers."
+                        found.setdefault(ref, []).append(Finding("NP028", what, why, "release it under a number that is free"))
+        return found
+
+
+def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Finding]:
+    """Yield which digests are others than the tag holds; a tag that states no form may be in any that was written without."""
+    record = version.record
+    if record.form is not None and record.form > FORM:
+        what = f"the digests of {tag} are in form {record.form}, which this npuprof does not know"
+        yield Finding("NP029", what, f"It knows the forms up to {FORM}.", "verify it with the npuprof that released it, or a later one")
+        return
+    forms = (record.form,) if record.form is not None else tuple(range(1, FORM + 1))
+    if record.digest and record.digest not in [compute_digest(config.settings, form) for form in forms]:
+        what = f"{version.name} {version.number_text} has another digest than its tag holds"
+        yield Finding("NP028", what, f"It is {compute_digest(config.settings, forms[-1])}, and not {record.digest}.", _ADVICE.format(tag))
+    if record.preset_digest and record.form == FORM and config.preset_digest != record.preset_digest:
+        what = f"{version.name} {version.number_text} has another preset digest than its tag holds"
+        yield Finding("NP028", what, f"It is {config.preset_digest}, and not {record.preset_digest}.", _ADVICE.format(tag))

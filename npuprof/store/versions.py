@@ -1,0 +1,246 @@
+"""Released versions: their numbers, and what the annotated tag ``NAME/vX.Y.Z`` of each says.
+
+The last paragraph of a tag's message is what it records, a line each::
+
+    Digest: HEX                           of what is in force where nothing in particular is asked for
+    Preset-Digest: HEX                    of the layers with all their overrides
+    Digest-Form: 2                        the number of the form of both
+    Parent: base@1 1.4.0 COMMIT           a parent with an @, as it is written, its version, or -, and its commit
+    Parent: root@2 2.0.1 COMMIT by base@1.4.0         the same of a preset that was itself taken from there
+
+Blanks in a reference are written as in an address, ``%20``. A tag of an older npuprof has a ``Digest`` only, in form 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from npuprof.model import Record
+from npuprof.store.dates import format_commit_date
+
+_PART = r"(0|[1-9]\d{0,8})"
+_WORD = r"(?:0|[1-9]\d{0,17}|\d*[A-Za-z-][0-9A-Za-z-]*)"
+_PRE = rf"(?:-({_WORD}(?:\.{_WORD})*))?"
+_NUMBER = re.compile(rf"v?{_PART}\.{_PART}\.{_PART}{_PRE}", re.ASCII)
+_ASKED = re.compile(rf"v?(\d{{1,9}})(?:\.(\d{{1,9}})(?:\.(\d{{1,9}}){_PRE})?)?", re.ASCII)
+_TAG = re.compile(rf"refs/tags/(.+)/v{_PART}\.{_PART}\.{_PART}{_PRE}", re.ASCII)
+_TAGGER = re.compile(r"^tagger .*> (-?\d+) ([+-]\d{4})$", re.MULTILINE)
+_LINE = re.compile(r"(Digest|Preset-Digest|Digest-Form|Parent):[ \t]*(.*?)[ \t]*")
+_HEX = re.compile(r"[0-9a-f]{64}")
+_PARENT = re.compile(r"(\S+@\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: by (\S+@\S+))?")
+
+#: The number of a released version without what makes it a pre-release: 1.2.0.
+VersionNumber = tuple[int, int, int]
+#: What versions are sorted by, as semantic versioning wants it: a pre-release stands before its release.
+VersionOrder = tuple[VersionNumber, bool, tuple[tuple[bool, int, str], ...]]
+
+
+class VersionText(NamedTuple):
+    """A whole number as it is written: ``1.2.0``, or with what makes it a pre-release ``2.0.0-rc.1``."""
+
+    number: VersionNumber
+    pre: str = ""
+
+    @property
+    def order(self) -> VersionOrder:
+        """What versions are sorted by."""
+        words = self.pre.split(".") if self.pre else []
+        return self.number, not self.pre, tuple((not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words)
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.number)) + (f"-{self.pre}" if self.pre else "")
+
+
+class VersionRequest(NamedTuple):
+    """What stands behind the @ and may be a version: a whole number, or the beginning of some (``1``, ``1.2``)."""
+
+    parts: tuple[int, ...]
+    pre: str = ""
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it means the newest of some versions."""
+        return len(self.parts) < 3
+
+    def accepts(self, version: VersionText) -> bool:
+        """Return whether a version is one that is meant; a pre-release is only by its whole number."""
+        return version.number[: len(self.parts)] == self.parts and version.pre == self.pre
+
+
+class TagRef(NamedTuple):
+    """A tag whose name is that of a version, and the id of what it names; nothing of it has been read."""
+
+    name: str
+    text: VersionText
+    oid: str
+
+    @property
+    def tag(self) -> str:
+        """``base/training/v1.2.0``."""
+        return f"{self.name}/v{self.text}"
+
+    @property
+    def sort_key(self) -> tuple[str, VersionOrder]:
+        """By the name of the preset, then by number."""
+        return self.name, self.text.order
+
+
+class ParentRecord(NamedTuple):
+    """What a parent with an @ was when its heir was released.
+
+    ``view`` is the version (``base@1.4.0``) whose file refers to it, empty where that was read at the heir's own commit;
+    ``version`` is empty where the reference names no version.
+    """
+
+    view: str
+    reference: str
+    version: str
+    commit: str
+
+    @property
+    def name(self) -> str:
+        """The name of the parent."""
+        return self.reference.partition("@")[0]
+
+    @property
+    def own_view(self) -> str:
+        """The parent as its own parents refer to it."""
+        return f"{self.name}@{self.version or self.commit}"
+
+    def __str__(self) -> str:
+        reference = quote(self.reference, safe="/@:+~^.,={}()!$&'*?<>|[]\"#")
+        by = f" by {self.view}" if self.view else ""
+        return f"Parent: {reference} {self.version or '-'} {self.commit}{by}"
+
+
+class ReleaseRecord(Record):
+    """What a tag records; empty texts and None are what it does not say. ``faults`` are lines that cannot be understood."""
+
+    digest: str = ""
+    preset_digest: str = ""
+    form: int | None = None
+    parents: tuple[ParentRecord, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    def find_parent(self, view: str, reference: str) -> ParentRecord | None:
+        """Return what a reference was at the release, seen from a view; None where that is not recorded."""
+        return next((parent for parent in self.parents if (parent.view, parent.reference) == (view, reference)), None)
+
+    def __str__(self) -> str:
+        lines = [f"Digest: {self.digest}", f"Preset-Digest: {self.preset_digest}", f"Digest-Form: {self.form}"]
+        return "".join(f"{line}\n" for line in (*lines, *map(str, self.parents)))
+
+
+class Version(Record):
+    """A released version: an annotated tag ``NAME/vX.Y.Z``. ``commit`` is what the tag names (it may be another tag).
+
+    ``inner`` is the name that the tag has in itself, ``pre`` what makes it a pre-release.
+    """
+
+    name: str
+    number: VersionNumber
+    tag: str
+    commit: str
+    date: str = ""
+    message: str = ""
+    pre: str = ""
+    inner: str = ""
+
+    @property
+    def text(self) -> VersionText:
+        """The whole number."""
+        return VersionText(self.number, self.pre)
+
+    @property
+    def number_text(self) -> str:
+        """``1.2.0``."""
+        return str(self.text)
+
+    @property
+    def record(self) -> ReleaseRecord:
+        """What the tag records."""
+        return parse_release_record(self.message)
+
+    @property
+    def digest(self) -> str:
+        """The digest that the tag holds, or an empty text."""
+        return self.record.digest
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong with the tag in itself."""
+        wanted = f"{self.name}/v{self.number_text}"
+        other = [f"it is the tag {self.inner} under another name"] if self.inner not in ("", wanted) else []
+        return [*other, *self.record.faults]
+
+
+def parse_version_text(text: str) -> VersionText | None:
+    """Return a whole number as users write it, ``1.2.0``, ``v1.2.0`` or ``2.0.0-rc.1``; None where it is none."""
+    match = _NUMBER.fullmatch(text)
+    return VersionText((int(match[1]), int(match[2]), int(match[3])), match[4] or "") if match else None
+
+
+def parse_version_request(text: str) -> VersionRequest | None:
+    """Return what a text behind an @ asks for if it means versions; None where it can only be a revision."""
+    match = _ASKED.fullmatch(text)
+    return VersionRequest(tuple(int(part) for part in match.groups()[:3] if part is not None), match[4] or "") if match else None
+
+
+def parse_tag_ref(ref: str, oid: str) -> TagRef | None:
+    """Return a tag whose name is that of a version; None for all others."""
+    match = _TAG.fullmatch(ref)
+    return TagRef(match[1], VersionText((int(match[2]), int(match[3]), int(match[4])), match[5] or ""), oid) if match else None
+
+
+def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
+    """Return the version of an annotated tag, from what git has of it."""
+    head, _, message = raw.decode(errors="replace").partition("\n\n")
+    fields = dict(line.partition(" ")[::2] for line in head.split("\n"))
+    tagger = _TAGGER.search(head)
+    date = format_commit_date(int(tagger[1]), tagger[2]) if tagger else ""
+    number, pre = ref.text
+    return Version(ref.name, number, ref.oid, fields.get("object", ""), date, message.rstrip("\n"), pre, fields.get("tag", ""))
+
+
+@cache
+def parse_release_record(message: str) -> ReleaseRecord:
+    """Return what the message of a tag records: its last paragraph that records anything."""
+    told = re.split(r"^-----BEGIN ", message, maxsplit=1, flags=re.MULTILINE)[0]
+    paragraphs = re.split(r"\n[ \t]*\n", told.replace("\r\n", "\n"))
+    lines = next((found for part in reversed(paragraphs) if (found := _find_record_lines(part))), [])
+    said: dict[str, str] = {}
+    parents: list[ParentRecord] = []
+    faults: list[str] = []
+    for name, text in lines:
+        parent = _PARENT.fullmatch(text) if name == "Parent" else None
+        fits = {"Parent": parent, "Digest-Form": re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII)}.get(name, _HEX.fullmatch(text))
+        if not fits:
+            faults.append(f"{name}: {text!r} cannot be understood")
+        elif parent:
+            record = ParentRecord(parent[4] or "", unquote(parent[1]), parent[2] if parent[2] != "-" else "", parent[3])
+            if any((one.view, one.reference) == (record.view, record.reference) for one in parents):
+                faults.append(f"{record.reference} is recorded twice")
+            parents.append(record)
+        elif said.setdefault(name, text) != text:
+            faults.append(f"{name} is recorded twice")
+    form = int(said["Digest-Form"]) if "Digest-Form" in said else None
+    if said.get("Preset-Digest") and form is None:
+        faults.append("Digest-Form is missing")
+    if not said.get("Preset-Digest") and (form is not None or parents):
+        faults.append("Preset-Digest is missing")
+    if lines and "Digest" not in said:
+        faults.append("Digest is missing")
+    return ReleaseRecord(said.get("Digest", ""), said.get("Preset-Digest", ""), form, tuple(parents), tuple(dict.fromkeys(faults)))
+
+
+def _find_record_lines(paragraph: str) -> list[tuple[str, str]]:
+    return [(match[1], match[2]) for line in paragraph.split("\n") if (match := _LINE.fullmatch(line))]
+
+
+def select_newest(refs: Iterable[TagRef], request: VersionRequest) -> list[TagRef]:
+    """Return the tags that a request means, the newest first."""
+    return sorted((ref for ref in refs if request.accepts(ref.text)), key=lambda ref: ref.text.order, reverse=True)
