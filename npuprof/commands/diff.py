@@ -52,9 +52,9 @@ class Diff(Verb):
     def _answer_survey(self, found: Survey, single: bool = False) -> Answer:
         from npuprof.compare import html, markdown
 
-        code = 1 if self.exit_code and found.touched_pairs else 0
+        code = 1 if self.exit_code and found.different_pairs else 0
         if self.name_only:
-            return Answer("".join(f"{pair.name}\n" for pair in found.touched_pairs), code=code)
+            return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), code=code)
         forms: Forms = {
             "text": lambda: self._format_text(found, single),
             "markdown": lambda: markdown.format_survey_markdown(found),

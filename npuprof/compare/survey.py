@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from npuprof import checks
 from npuprof.compare import changes as diff
@@ -30,8 +30,8 @@ _LIKENESS = 0.5  # from this part of lines in common on, a file is another renam
 class Pair(Record):
     """One preset before and after. ``status`` is ``changed``, ``added``, ``removed`` or ``unchanged``.
 
-    ``was`` is the name it had before, where it was renamed. ``broken`` are the errors it has now and had not
-    before, ``mended`` the other way round; ``valid`` says whether it has errors, before and after (None: not there).
+    ``was`` is the name it had before, where it was renamed. ``broken`` are the errors and warnings it has now and had not
+    before, ``mended`` the other way round; ``valid`` says whether it has no errors, before and after (None: not there).
     """
 
     name: str
@@ -46,8 +46,14 @@ class Pair(Record):
 
     @property
     def is_touched(self) -> bool:
-        """Whether there is anything to say about it."""
-        return bool(self.status != "unchanged" or self.was or self.broken or self.mended)
+        """Whether there is anything to say about it: it differs, or has other warnings."""
+        return bool(self.is_different or self.broken or self.mended)
+
+    @property
+    def is_different(self) -> bool:
+        """Whether it resolves differently, has another name or other errors."""
+        came_and_went = (*self.broken, *self.mended)
+        return bool(self.status != "unchanged" or self.was or any(finding.severity == "error" for finding in came_and_went))
 
 
 class Survey(Record):
@@ -59,8 +65,13 @@ class Survey(Record):
 
     @property
     def touched_pairs(self) -> list[Pair]:
-        """The presets that differ in any way."""
+        """The presets that there is anything to say about."""
         return [pair for pair in self.pairs if pair.is_touched]
+
+    @property
+    def different_pairs(self) -> list[Pair]:
+        """The presets that differ; those that only have other warnings do not."""
+        return [pair for pair in self.pairs if pair.is_different]
 
 
 class WorkTree:
@@ -102,9 +113,8 @@ def compute_blob_id(content: bytes, length: int) -> str:
 def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:
     """Return what differs between two configs, and between the errors they have."""
     changes = tuple(_compare_with_scopes(before, after))
-    return _add_error_changes(
-        Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after), before, after, (), ()
-    )
+    made = Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after)
+    return _add_fault_changes(made, _judge_side(before, ""), _judge_side(after, ""))
 
 
 def compare_store_states(
@@ -264,7 +274,6 @@ def _count_lines(side: _StoreSide, names: set[str]) -> dict[str, Counter[bytes]]
 
 def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
     before, after = old.resolve_preset(was), new.resolve_preset(name)
-    faults = [tuple(side.findings) if isinstance(side, NpuprofError) else () for side in (before, after)]
     left = None if isinstance(before, NpuprofError) else before
     right = None if isinstance(after, NpuprofError) else after
     changes = tuple(_compare_with_scopes(left, right)) if left and right else ()
@@ -278,7 +287,7 @@ def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: s
         if left is None and right is None:
             status = "unchanged"
     made = Pair(name, status, changes, was if was != name else "", left, right)
-    return _add_error_changes(made, before, after, faults[0], faults[1])
+    return _add_fault_changes(made, _judge_side(before, old.store.label), _judge_side(after, new.store.label))
 
 
 def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
@@ -298,15 +307,33 @@ def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -
     return Pair(name, status, changes, was if was != name else "", None, None, faults[1], faults[0])
 
 
-def _add_error_changes(made: Pair, before: Any, after: Any, old: Sequence[Finding], new: Sequence[Finding]) -> Pair:
-    """Return a pair with the errors that came and went, found or from resolving."""
-    sides = [(before, tuple(old)), (after, tuple(new))]
-    errors = [
-        found or tuple(finding for finding in checks.check_config(side) if finding.severity == "error") if side is not None else ()
-        for side, found in sides
-    ]
-    marks = [{checks.identify_finding(finding) for finding in found} for found in errors]
-    broken = tuple(finding for finding in errors[1] if checks.identify_finding(finding) not in marks[0])
-    mended = tuple(finding for finding in errors[0] if checks.identify_finding(finding) not in marks[1]) if after is not None else ()
-    valid = tuple(None if side is None else not found for (side, _), found in zip(sides, errors, strict=True))
-    return made._replace(broken=broken, mended=mended, valid=valid)
+class _Verdict(NamedTuple):
+    """What is wrong with one side of a pair: errors and warnings; ``label`` is what its store is called in them."""
+
+    is_there: bool
+    faults: tuple[Finding, ...]
+    label: str
+
+    @property
+    def valid(self) -> bool | None:
+        """Whether it has no errors; None where it is not there."""
+        return not any(fault.severity == "error" for fault in self.faults) if self.is_there else None
+
+    def list_marks(self) -> list[tuple[str, str, str]]:
+        """Return what makes each fault the same on the other side, where the store has another name."""
+        marks = map(checks.identify_finding, self.faults)
+        return [(code, key, message.replace(self.label, "the store") if self.label else message) for code, key, message in marks]
+
+
+def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
+    if isinstance(side, NpuprofError):
+        return _Verdict(True, tuple(side.findings), label)
+    return _Verdict(side is not None, tuple(checks.check_config(side, notes=False)) if side is not None else (), label)
+
+
+def _add_fault_changes(made: Pair, before: _Verdict, after: _Verdict) -> Pair:
+    """Return a pair with the errors and warnings that came and went, found or from resolving."""
+    marks = before.list_marks(), after.list_marks()
+    broken = tuple(fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0])
+    mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]) if after.is_there else ()
+    return made._replace(broken=broken, mended=mended, valid=(before.valid, after.valid))
