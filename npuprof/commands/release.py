@@ -7,14 +7,14 @@ import re
 from npuprof import checks
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, argument, flag
-from npuprof.compare import plain, survey
+from npuprof.compare import plain
 from npuprof.history import writing
 from npuprof.history.proposal import Proposal, propose_version
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
-from npuprof.store.repository import Version, VersionNumber, format_version_number
+from npuprof.store.repository import Repository, Version, VersionNumber, format_version_number
 
 _NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 
@@ -44,10 +44,10 @@ class Release(Verb):
             what, hint = f"cannot release {self.spec!r}", f"npuprof release {name}"
             raise NpuprofError([Finding("NP026", what, "A release is made of the last commit.", hint)])
         repository = revisions.find_repository(workspace.store)
-        config = workspace.resolve_spec(name)
-        _refuse_errors(config)
         head = repository.resolve_commit("HEAD")
-        _refuse_uncommitted(workspace, config, head)
+        config = _resolve_committed(workspace, name, head)
+        _refuse_errors(config)
+        untold = _refuse_uncommitted(repository, config, self.dry_run)
         versions = repository.load_versions(name)
         last = versions[-1] if versions else None
         pair, proposal = propose_version(workspace, repository, config, head, last)
@@ -57,7 +57,7 @@ class Release(Verb):
         if self.dry_run:
             why = "".join(f"  {reason}\n" for reason in proposal.reasons)
             said = f"{proposal.step}: {format_version_number(proposal.number)} is next\n{why}{changes}digest {config.digest}\n"
-            return Answer(f"{tag} at {head[:7]}\n{said}")
+            return Answer(f"{tag} at {head[:7]}\n{said}", notes=untold)
         body = f"{changes or proposal.reasons[0] + chr(10)}\nDigest: {config.digest}\n"
         writing.create_tag(repository, tag, head, f"{name} {format_version_number(number)}\n\n{body}")
         notes = []
@@ -94,18 +94,36 @@ def _refuse_errors(config: Config) -> None:
         raise NpuprofError([*errors, refused])
 
 
-def _refuse_uncommitted(workspace: spec.Workspace, config: Config, head: str) -> None:
-    """Raise NpuprofError where a file that takes part is not in the last commit as it is in the work tree."""
-    tree = survey.WorkTree(workspace.store)
-    files = revisions.find_repository(workspace.store).list_profile_files(head)
-    dirty = [
-        profile.name
-        for profile in config.lineage
-        if profile.document.revision is None and not (profile.name in files and tree.is_same_blob(profile.name, files[profile.name].oid))
-    ]
-    if dirty:
-        what = f"{config.name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"
-        raise NpuprofError([Finding("NP026", what, "A version must be found again in the repository.", "npuprof commit")])
+def _resolve_committed(workspace: spec.Workspace, name: str, head: str) -> Config:
+    """Return the preset as the last commit holds it. Raises NpuprofError."""
+    committed = revisions.load_revision(workspace.store, head)
+    if name not in committed.files:
+        workspace.profile(name)  # says that there is none, and which are near
+        raise NpuprofError([_build_uncommitted_finding(name, [name])])
+    return workspace.resolver.resolve_profile(committed.profile(name), name)
+
+
+def _refuse_uncommitted(repository: Repository, config: Config, dry_run: bool) -> tuple[str, ...]:
+    """Raise NpuprofError where a file that takes part is not in the work tree as it is in the last commit.
+
+    A dry run starts no filter: return what it therefore cannot tell.
+    """
+    head = config.lineage[-1].document.revision
+    names = {repository.source_path(profile.name): profile.name for profile in config.lineage if profile.document.revision == head}
+    changed = writing.list_changed_paths(repository, runs_filters=not dry_run).changed
+    dirty = [path for path in names if path in changed]
+    untold = {path: asked for path in dirty if dry_run and (asked := repository.find_filter(path))}
+    if known := [names[path] for path in dirty if path not in untold]:
+        raise NpuprofError([_build_uncommitted_finding(config.name, known)])
+    return tuple(
+        f"{path} has the filter {asked!r}, a program, which is not run here: cannot tell whether it is committed as it is"
+        for path, asked in untold.items()
+    )
+
+
+def _build_uncommitted_finding(name: str, dirty: list[str]) -> Finding:
+    what = f"{name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"
+    return Finding("NP026", what, "A version must be found again in the repository.", f"npuprof commit {' '.join(dirty)}")
 
 
 VERB = Release

@@ -111,8 +111,8 @@ def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer
         return Answer(remarks=("it cannot be resolved any more, because other files have changed:",), problems=after.findings)
     if now is None:
         return Answer()
-    said = plain.format_pair_text(survey.build_preset_pair(now, after))
-    return Answer(aside=said or "npuprof: it resolves as before\n")
+    pair = survey.build_preset_pair(now, after)
+    return Answer(aside=plain.format_pair_text(pair) + ("" if pair.is_different else "npuprof: it resolves as before\n"))
 
 
 def format_flat_preset(config: Config) -> str:

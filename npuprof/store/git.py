@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError
@@ -56,11 +56,13 @@ class Git:
 
     It is started in the ``top`` of the repository (an empty text where there is none), where it discovers the
     repository by its own rules, ``safe.directory`` among them: a store that looks like a bare repository is not seen.
+    ``variables`` are set over those of the environment: another index, another place for objects.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, variables: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.top = find_repository_top(os.path.realpath(folder))
+        self._variables = dict(variables or {})
         self._reader: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -138,6 +140,17 @@ class Git:
             raise NpuprofError([self.explain_absence(oid for oid in wanted if oid not in found)])
         return found
 
+    def without_filters(self) -> Git:
+        """Return the same git without the programs that the configuration names as filters: contents are taken as they are."""
+        listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
+        found = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
+        off = [(name, "false" if name.endswith(".required") else "") for name in found if name]
+        first = int(os.environ.get("GIT_CONFIG_COUNT") or 0)  # a command line could not hold a name with '=' in it
+        variables = {"GIT_CONFIG_COUNT": str(first + len(off))}
+        for number, (name, value) in enumerate(off, first):
+            variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        return Git(self.folder, {**self._variables, **variables})
+
     def explain_absence(self, oids: Iterable[str]) -> Finding:
         """Return why objects are not there, and how to get them."""
         partial = self.try_command("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0
@@ -175,7 +188,7 @@ class Git:
 
     def _start_process(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         command = ["git", "--no-pager", *(word for setting in (*_SETTINGS, *_READING) for word in ("-c", setting)), *words]
-        environ = {**build_git_environment(self.top), **_OFFLINE}
+        environ = {**build_git_environment(self.top), **_OFFLINE, **self._variables}
         pipe = subprocess.PIPE
         try:
             return subprocess.Popen(  # noqa: S603 - no shell; what users wrote goes through standard input
@@ -280,6 +293,8 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     if "cannot do a partial commit" in text:
         what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"
         return Finding("NP022", what, "", "conclude it with git add and git commit, or give it up: git status says how")
+    if "resolve your current index first" in text:
+        return Finding("NP022", "git commits nothing while files are not merged", "", "put them right, then git add; git status lists them")
     if match := re.search(r"'([^']+\.lock)': File exists", text):
         why = "Another git works in this repository, or one that was killed has left it."
         return Finding("NP022", f"{match[1]} is there", why, "wait for the other; if there is none, remove it")

@@ -203,7 +203,7 @@ class Repository:
         return result.output.split()[0].decode()
 
     def list_profile_files(self, commit: str) -> dict[str, TreeFile]:
-        """Return the TOML files below the store at a commit: path below the store without ``.toml`` to file.
+        """Return the TOML files below the store at a commit, or in a tree: path below the store without ``.toml`` to file.
 
         There are none where the store did not exist then.
         """
@@ -235,7 +235,10 @@ class Repository:
             self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2) if root.type == "tree" else []
             return root.oid if root.type == "tree" else ""
         # It was not there, or a tree above it is missing, which only a walk by ids can tell.
-        tree = self.git.read_contents([commit])[commit].partition(b"\n")[0].removeprefix(b"tree ").decode()
+        given = self.git.read_objects([commit])[0]
+        if given is None:
+            raise NpuprofError([self.git.explain_absence([commit])])
+        tree = commit if given.type == "tree" else given.content.partition(b"\n")[0].removeprefix(b"tree ").decode()
         for part in self.prefix.split("/")[:-1]:
             self._load_trees([tree])
             tree = next((entry.oid for entry in self._trees[tree] if entry.name == part and entry.is_folder), "")
@@ -281,6 +284,14 @@ class Repository:
 
         other = copy(self)
         other.prefix, other.revisions = prefix, {}
+        return other
+
+    def with_git(self, git: Git) -> Repository:
+        """Return the same repository read by another git: one that sees more objects."""
+        from copy import copy
+
+        other = copy(self)
+        other.git, other.revisions = git, {}
         return other
 
     @property

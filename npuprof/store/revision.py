@@ -15,13 +15,14 @@ _MAX_LINKS = 8  # one that leads to itself has to end
 
 
 class Revision(ReadOnceStore):
-    """A store as it was at a commit. Nothing but the object database is read, every file once."""
+    """A store as it was at a commit (or is in a tree, by its id). Nothing but the object database is read, every file once."""
 
     def __init__(self, repository: Repository, commit: str, files: dict[str, TreeFile] | None = None) -> None:
         super().__init__()
         self.repository = repository
         self.root = repository.folder
         self.commit = commit
+        self.shown: str | None = commit  #: the revision to cite with each file
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
         self._files = files
         self._contents: dict[str, bytes] = {}
@@ -77,13 +78,14 @@ class Revision(ReadOnceStore):
             raise NpuprofError([self._build_missing_finding(name, asked)])
         raw = self.read_profile_text(name)
         try:
-            read = document.parse_document(name, self.repository.source_path(name), raw, self.commit)
+            read = document.parse_document(name, self.repository.source_path(name), raw, self.shown)
         except NpuprofError as error:
-            raise NpuprofError([_place_finding_at_revision(finding, self.commit) for finding in error.findings]) from None
+            raise NpuprofError([_place_finding_at_revision(finding, self.shown) for finding in error.findings]) from None
         return Profile(read, key=f"{name}@{self.commit}", home=self)
 
     def _build_blob_finding(self, code: str, name: str, what: str, hint: str) -> Finding:
-        where = Place(f"{shorten_commit(self.commit)}:{self.repository.source_path(name)}")
+        path = self.repository.source_path(name)
+        where = Place(f"{shorten_commit(self.shown)}:{path}" if self.shown else path)
         return Finding(code, f"cannot read {name}: {what}", "", hint, where=where)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
@@ -96,7 +98,21 @@ class Revision(ReadOnceStore):
         return f"Revision({shorten_commit(self.commit)!r})"
 
 
-def _place_finding_at_revision(finding: Finding, commit: str) -> Finding:
-    """Return a finding of a document whose place says at which revision it was."""
+class ProposedRevision(Revision):
+    """A store as it is in a tree that no commit holds yet: its files are cited by their paths alone."""
+
+    def __init__(self, repository: Repository, tree: str) -> None:
+        super().__init__(repository, tree)
+        self.label = f"{repository.prefix.rstrip('/') or 'the repository'} as it would be committed"
+        self.shown = None
+
+    def __repr__(self) -> str:
+        return f"ProposedRevision({shorten_commit(self.commit)!r})"
+
+
+def _place_finding_at_revision(finding: Finding, commit: str | None) -> Finding:
+    """Return a finding of a document whose place says at which revision it was, if there is one to say."""
+    if commit is None:
+        return finding
     assert finding.where is not None, "a document is at fault somewhere"
     return finding._replace(where=finding.where._replace(file=f"{shorten_commit(commit)}:{finding.where.file}"))
