@@ -59,6 +59,10 @@ class ReadOnceStore:
         """Return the paths below the store of TOML files whose names no profile can have."""
         return sorted(f"{name}.toml" for name in self._list_files() if not is_profile_name(name))
 
+    def cite_file(self, path: str) -> str:
+        """Return the path to cite for a file below the store."""
+        return os.path.join(self.label, path)
+
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return one profile. ``asked`` is the reference that named it, to blame if there is none.
 

@@ -88,12 +88,15 @@ class Version(Record):
 
 
 class Repository:
-    """The repository around a folder. ``prefix`` is the folder's path below the top, ending in ``/``, or empty."""
+    """The repository around a folder. ``prefix`` is the folder's path below the top, ending in ``/``, or empty.
 
-    def __init__(self, folder: str) -> None:
+    ``bare`` is the folder of a repository without a work tree; the top then is that folder.
+    """
+
+    def __init__(self, folder: str, bare: str = "") -> None:
         self.folder = os.path.realpath(folder)
-        self.git = Git(self.folder)
-        self.top = self.git.top
+        self.git = Git(self.folder, bare=bare)
+        self.top = os.path.realpath(bare) if bare else self.git.top
         if not self.top and "GIT_DIR" not in os.environ:
             raise NpuprofError([build_refusal_finding(b"not a git repository", self.folder)])
         if not self.top:  # one that only git's own variables name

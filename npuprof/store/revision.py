@@ -37,6 +37,11 @@ class Revision(ReadOnceStore):
     def _list_files(self) -> Iterable[str]:
         return self.files
 
+    def cite_file(self, path: str) -> str:
+        """Return the path to cite for a file below the store, with the revision."""
+        full = f"{self.repository.prefix}{path}"
+        return f"{shorten_commit(self.shown)}:{full}" if self.shown else full
+
     def load_texts(self, names: Iterable[str]) -> None:
         """Read the texts of profiles in one go. Raises NpuprofError where the repository lacks any."""
         wanted = {self.files[name].oid: name for name in names if name in self.files}
@@ -84,8 +89,7 @@ class Revision(ReadOnceStore):
         return Profile(read, key=f"{name}@{self.commit}", home=self)
 
     def _build_blob_finding(self, code: str, name: str, what: str, hint: str) -> Finding:
-        path = self.repository.source_path(name)
-        where = Place(f"{shorten_commit(self.shown)}:{path}" if self.shown else path)
+        where = Place(self.cite_file(f"{name}.toml"))
         return Finding(code, f"cannot read {name}: {what}", "", hint, where=where)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:

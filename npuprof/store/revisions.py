@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store import Folder
+from npuprof.store.bare import BareStore
 from npuprof.store.repository import Repository, Version, shorten_commit
 from npuprof.store.revision import Revision
 
@@ -27,7 +28,7 @@ class PinnedProfile(NamedTuple):
 def find_repository(home: ProfileSource) -> Repository:
     """Return the repository around a store, found once. Raises NpuprofError where there is none."""
     if isinstance(home, Folder) and home.repository is None:
-        home.repository = Repository(home.root)
+        home.repository = Repository(home.root, home.git_folder if isinstance(home, BareStore) else "")
     found = getattr(home, "repository", None)
     if not isinstance(found, Repository):
         what = f"{getattr(home, 'label', 'this store')} has no revisions"
