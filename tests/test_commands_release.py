@@ -16,6 +16,7 @@ import npuprof
 from npuprof.history import writing
 from npuprof.history.proposed import propose_commit
 from npuprof.store.repository import Repository
+from npuprof.store.worktree import list_changed_paths
 
 BASE = '[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
 LEAF = '[profile]\ndescription = "{}"\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = 1\n'
@@ -367,7 +368,7 @@ def test_what_differs_from_the_last_commit_is_listed(repo: Repo) -> None:
     repo.write({"leaf": "x = 1\n", "gone": None, "x/new": "x = 1\n", "ü": "x", "a!": "x", ".x": "x"})
     (repo.folder / "other.toml").write_text("x")
     (repo.folder / "profiles" / "text.txt").write_text("x")
-    found = writing.list_changed_paths(Repository("profiles"))
+    found = list_changed_paths(Repository("profiles"))
     names = ("gone", "leaf", "moved", "x/new", "z")
     assert found.changed == [f"profiles/{name}.toml" for name in names]
     assert found.untracked == ["profiles/x/new.toml"]

@@ -6,11 +6,9 @@ import json
 import random
 import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
-from building import build_store
 from hypothesis import example, given
 from hypothesis import strategies as st
 from repositories import Repo
@@ -21,7 +19,8 @@ from npuprof.document.keys import quote_basic_string
 from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
 from npuprof.store import revisions
-from npuprof.store.repository import Repository
+from npuprof.store.repository import Repository, TreeFile
+from npuprof.store.revision import Revision
 
 # -- who extends whom, found without parsing -----------------------------------------------------------------------
 
@@ -308,9 +307,10 @@ def test_a_renamed_preset_is_found_by_either_name(repo: Repo, run: Any) -> None:
         (b"a\n", "e1e7c06d6ea1de6c0ce3a0cb7d2e17e1dba1e2c3d4f5061728394a5b6c7d8e9f", False),
     ],
 )
-def test_a_file_has_the_id_that_git_gives_it(tmp_path: Path, text: bytes, oid: str, same: bool) -> None:
-    folder = store.Folder(str(build_store(tmp_path / "profiles", {"a": text})))
-    assert survey.WorkTree(folder).is_same_blob("a", oid) is same
+def test_a_file_has_the_id_that_git_gives_it(repo: Repo, text: bytes, oid: str, same: bool) -> None:
+    repo.write({"a": text})
+    folder = store.Folder("profiles")
+    assert survey.WorkTree(folder, Revision(Repository("profiles"), "", {})).is_same_file("a", TreeFile("100644", oid)) is same
 
 
 # -- warnings that come and go ------------------------------------------------------------------------------------

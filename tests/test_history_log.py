@@ -257,3 +257,24 @@ def test_explain_needs_neither_git_nor_a_repository(store, run, monkeypatch: pyt
     monkeypatch.setenv("PATH", "/nowhere")
     done = run("explain", "leaf", "hccl_timeout")
     assert (done.code, "last change" in done.out) == (0, False)
+
+
+@pytest.mark.parametrize("key", [[], ["hccl_timeout"]])
+def test_a_store_that_moved_is_cited_by_the_paths_of_each_time(repo: Repo, run, key: list[str]) -> None:
+    leaf = '[profile]\nextends = ["base"]\n'
+    base = "# one\n# two\n# three\n[options]\nhccl_timeout = {}\n"
+    repo.commit({"base": base.format(1), "leaf": leaf}, "first")
+    repo.commit({"base": base.format(2)}, "second")
+    repo.git("mv", "profiles", "presets")
+    repo.commit({}, "move")
+    (repo.folder / "presets/base.toml").write_text(base.format(3))
+    repo.commit({}, "third")
+    repo.git("mv", "presets", "profiles")
+    repo.commit({"base": base.format(4)}, "move and change")
+    repo.commit({"base": base.format(5)}, "fifth")
+    steps = json.loads(run("log", "leaf", *key, "--format", "json").out)["commits"]
+    cited = [(step["subject"], *[(o or {}).get("path") for o in step["changes"][0]["origins"].values()]) for step in steps]
+    now, then = "profiles/base.toml", "presets/base.toml"
+    assert cited == [
+        ("fifth", now, now), ("move and change", then, now), ("third", then, then), ("second", now, now), ("first", None, now),
+    ]  # fmt: skip

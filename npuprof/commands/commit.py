@@ -15,12 +15,13 @@ from npuprof.edit.paths import find_at_path
 from npuprof.history import writing
 from npuprof.history.message import write_headline
 from npuprof.history.proposed import load_last_commit, propose_commit
-from npuprof.history.writing import ChangedPaths, CommitDiffersError, ExpectedCommit
+from npuprof.history.writing import CommitDiffersError, ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.store import revisions, spec
 from npuprof.store.repository import Repository
 from npuprof.store.revision import ProposedRevision, Revision
+from npuprof.store.worktree import ChangedPaths, list_changed_paths
 
 _MOST_CHANGES = 3  # so often a hook may change what is committed, each time to something else
 _MOST_TRIES = 100  # so often others may commit meanwhile
@@ -85,7 +86,7 @@ class Commit(Verb):
     def _choose_files(self, workspace: spec.Workspace, repository: Repository) -> Chosen:
         """Return the files to commit. Raises NpuprofError for a name that is none, and for presets that git ignores."""
         head = load_last_commit(repository)
-        changed, untracked = writing.list_changed_paths(repository)
+        changed, untracked = list_changed_paths(repository)
         if self.names:
             wanted = {repository.source_path(_find_name(workspace, head, name)) for name in self.names}
             ignored = writing.find_ignored_paths(repository, sorted(wanted.difference(changed)))

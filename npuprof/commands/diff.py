@@ -61,7 +61,11 @@ class Diff(Verb):
             "html": lambda: html.format_survey_html(found),
             "json": lambda: data.format_survey_json(found, self.everything, single),
         }
-        return Answer(forms, code=code)
+        untold = [
+            f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it differs"
+            for path, name in found.untold.items()
+        ]
+        return Answer(forms, tuple(untold), code)
 
     def _format_text(self, found: Survey, single: bool) -> str:
         if self.stat:

@@ -14,7 +14,9 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
-from npuprof.store.repository import Repository, Version, VersionNumber, format_version_number
+from npuprof.store.repository import Version, VersionNumber, format_version_number
+from npuprof.store.revision import Revision
+from npuprof.store.worktree import list_changed_paths
 
 _NUMBER = re.compile(r"v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 
@@ -47,7 +49,7 @@ class Release(Verb):
         head = repository.resolve_commit("HEAD")
         config = _resolve_committed(workspace, name, head)
         _refuse_errors(config)
-        untold = _refuse_uncommitted(repository, config, self.dry_run)
+        untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), config, self.dry_run)
         versions = repository.load_versions(name)
         last = versions[-1] if versions else None
         pair, proposal = propose_version(workspace, repository, config, head, last)
@@ -103,14 +105,15 @@ def _resolve_committed(workspace: spec.Workspace, name: str, head: str) -> Confi
     return workspace.resolver.resolve_profile(committed.profile(name), name)
 
 
-def _refuse_uncommitted(repository: Repository, config: Config, dry_run: bool) -> tuple[str, ...]:
+def _refuse_uncommitted(committed: Revision, config: Config, dry_run: bool) -> tuple[str, ...]:
     """Raise NpuprofError where a file that takes part is not in the work tree as it is in the last commit.
 
     A dry run starts no filter: return what it therefore cannot tell.
     """
-    head = config.lineage[-1].document.revision
-    names = {repository.source_path(profile.name): profile.name for profile in config.lineage if profile.document.revision == head}
-    changed = writing.list_changed_paths(repository, runs_filters=not dry_run).changed
+    repository = committed.repository
+    members = [profile.name for profile in config.lineage if profile.document.revision == committed.commit]
+    names = {repository.source_path(name): name for member in members for name in committed.trace_links(member)}
+    changed = list_changed_paths(repository, runs_filters=not dry_run).changed
     dirty = [path for path in names if path in changed]
     untold = {path: asked for path in dirty if dry_run and (asked := repository.find_filter(path))}
     if known := [names[path] for path in dirty if path not in untold]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from npuprof import checks
@@ -16,9 +17,10 @@ from npuprof.compare.scopes import find_scoped_changes
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, spec
+from npuprof.store import Folder, has_sparse_checkout, spec
 from npuprof.store.repository import TreeFile
 from npuprof.store.revision import Revision
+from npuprof.store.worktree import find_converted_files, list_absent_files
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
 _NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
@@ -57,11 +59,15 @@ class Pair(Record):
 
 
 class Survey(Record):
-    """All presets of two states of a store that were asked for; ``before`` and ``after`` name the states."""
+    """All presets of two states of a store that were asked for; ``before`` and ``after`` name the states.
+
+    ``untold`` are files of which nobody can tell whether they differ, as a filter is not run, and the names of the filters.
+    """
 
     before: str
     after: str
     pairs: tuple[Pair, ...]
+    untold: Mapping[str, str] = MappingProxyType({})
 
     @property
     def touched_pairs(self) -> list[Pair]:
@@ -75,17 +81,28 @@ class Survey(Record):
 
 
 class WorkTree:
-    """A store in a folder, with the ids git would give to its files."""
+    """A store in a folder, with the ids git would give to its files; what a sparse checkout keeps out of it is there."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, before: Revision) -> None:
         self.store = folder
+        self.absent: dict[str, TreeFile] = {}
+        self._repository = before.repository
         self._texts: dict[str, bytes] = {}
+        there = set(folder.names())
+        if has_sparse_checkout(folder.root) or before.files.keys() - there:
+            self.absent = {name: file for name, file in list_absent_files(before.repository).items() if name not in there}
+            folder.read_absent = lambda root, name: self.read_profile_text(name) if name in self.absent else None
 
     def load_texts(self, names: set[str]) -> None:
-        """Do nothing: files are read one by one, when they are asked for."""
+        """Read what is not in the folder in one go; files are read one by one, when they are asked for."""
+        wanted = {name: self.absent[name].oid for name in names if name in self.absent and name not in self._texts}
+        found = self._repository.git.read_contents(wanted.values()) if wanted else {}
+        self._texts |= {name: found[oid] for name, oid in wanted.items()}
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
+        if name in self.absent:
+            self.load_texts({name})
         if name not in self._texts:
             try:
                 self._texts[name] = read_plain_file(self.store.profile_path(name))
@@ -93,11 +110,13 @@ class WorkTree:
                 self._texts[name] = b""
         return self._texts[name]
 
-    def is_same_blob(self, name: str, oid: str) -> bool:
-        """Return whether a file is what git has under an id, line endings aside."""
+    def is_same_file(self, name: str, other: TreeFile) -> bool:
+        """Return whether a file is what git has, line endings aside."""
+        if name in self.absent:
+            return self.absent[name] == other
         text = self.read_profile_text(name)
         for content in (text, text.replace(b"\r\n", b"\n")) if b"\r\n" in text else (text,):
-            if compute_blob_id(content, len(oid)) == oid:
+            if compute_blob_id(content, len(other.oid)) == other.oid:
                 return not os.path.islink(self.store.profile_path(name))
         return False
 
@@ -125,9 +144,13 @@ def compare_store_states(
     Files with equal contents whose ancestors are equal too are not even read. With ``raw`` the files are compared
     as they are written. Raises NpuprofError for a name that is in neither state.
     """
-    old, new = _StoreSide(before, context), _StoreSide(after, context)
+    old, new = _StoreSide(before, context, before), _StoreSide(after, context, before)
     unchanged = {name for name in old.names & new.names if new.is_same_file(name, before.files[name])}
     changed = (old.names | new.names) - unchanged
+    untold: dict[str, str] = {}
+    if isinstance(new.texts, WorkTree) and (differing := changed & old.names & new.names):
+        converted, untold = find_converted_files(before.repository, differing, before.files)
+        changed -= converted
     renamed = _find_renames(old, new)
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
     wanted = _select_named_presets(names, everything, renamed) if names else everything
@@ -148,7 +171,7 @@ def compare_store_states(
             pairs.append(_compare_raw_preset(old, new, name, was))
         else:
             pairs.append(_compare_resolved_preset(old, new, name, was))
-    return Survey(*labels, tuple(pairs))
+    return Survey(*labels, tuple(pairs), untold)
 
 
 def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
@@ -159,10 +182,12 @@ def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
 class _StoreSide:
     """One state: its names, its texts, and its presets resolved."""
 
-    def __init__(self, store: Revision | Folder, context: Context) -> None:
+    def __init__(self, store: Revision | Folder, context: Context, other: Revision) -> None:
         self.store = store
-        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store)
+        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, other)
         self.names = set(store.names())
+        if isinstance(self.texts, WorkTree):
+            self.names |= self.texts.absent.keys()
         self.workspace = spec.Workspace(None, context)
         self.workspace.use_store(store)
 
@@ -170,7 +195,7 @@ class _StoreSide:
         """Return whether a file is what the other state has, certainly: where a link leads may have changed."""
         if other.is_link:
             return False
-        return self.texts.is_same_blob(name, other.oid) if isinstance(self.texts, WorkTree) else self.texts.files[name] == other
+        return self.texts.is_same_file(name, other) if isinstance(self.texts, WorkTree) else self.texts.files[name] == other
 
     def read_parent_names(self, name: str) -> list[str] | None:
         """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""

@@ -98,16 +98,21 @@ class Timeline:
             known = states.get(parent)
             if known is None:
                 files = state.files if place == len(parents) - 1 else dict(state.files)
-                known = self._find_earlier_state(commit.changes[parent], state, files)
+                known = self._find_earlier_state(commit, commit.changes[parent], state, files)
                 if parent:
                     states[parent] = known
             before.append(known.preset)
         return before
 
-    def _find_earlier_state(self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile]) -> StoreState:
+    def _find_earlier_state(
+        self, commit: Commit, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile]
+    ) -> StoreState:
         """Return the state before some changes; ``files`` are as they are after them, and become what they were before."""
         name = next((change.was for change in changed if change.now == state.name and change.was), state.name)
         undo_changes(files, changed)
+        if commit.former_prefix is not None:
+            self._snapshots.prefix = commit.former_prefix
+            return StoreState(files, name, self._resolve_preset(files, name))  # from here on its files have other paths
         return StoreState(files, name, self._find_earlier_preset(changed, state, files, name) if changed else state.preset)
 
     def _find_earlier_preset(self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile], name: str) -> PresetState:
@@ -162,7 +167,7 @@ class Timeline:
 
 def _is_beside(commit: Commit, state: StoreState) -> bool:
     """Return whether a commit with one parent only edited files that the preset is not made of."""
-    if len(commit.parents) != 1 or not isinstance(state.preset, KnownSetting):
+    if len(commit.parents) != 1 or commit.former_prefix is not None or not isinstance(state.preset, KnownSetting):
         return False
     members = find_member_names(state.preset)
     return not any(change.was in members or not change.is_plain_edit for change in commit.changes[commit.parents[0]])

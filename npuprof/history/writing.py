@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store import is_profile_name
 from npuprof.store.git import build_git_environment, build_refusal_finding, list_settings
 
 TYPE_CHECKING = False
@@ -25,13 +24,6 @@ _LOCKED = (".lock': File exists", "cannot lock ref", "Unable to create '")
 _WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0)
 
 
-class ChangedPaths(NamedTuple):
-    """The paths of files, from the top, that differ from the last commit, and which of them git does not know yet."""
-
-    changed: list[str]
-    untracked: list[str]
-
-
 class ExpectedCommit(NamedTuple):
     """What a commit is made of: the commit it comes after, an empty text where it is the first, and its tree."""
 
@@ -45,25 +37,6 @@ class CommitDiffersError(Exception):
     def __init__(self, found: ExpectedCommit) -> None:
         super().__init__()
         self.found = found
-
-
-def list_changed_paths(repository: Repository, runs_filters: bool = True) -> ChangedPaths:
-    """Return which of the store's profile files differ from the last commit.
-
-    Where a filter is not to be run, a file that has one counts as changed once git cannot tell from its size and time.
-    """
-    asked = repository.git if runs_filters else repository.git.without_filters()
-    words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
-    listed = asked.run_command(*words, "--", repository.pathspec)
-    changed: list[str] = []
-    untracked: list[str] = []
-    for record in os.fsdecode(listed).split("\0"):
-        path = record[3:]
-        if path.endswith(".toml") and path.startswith(repository.prefix) and is_profile_name(path[len(repository.prefix) : -5]):
-            changed.append(path)
-            if record.startswith("??"):
-                untracked.append(path)
-    return ChangedPaths(sorted(changed), sorted(untracked))
 
 
 def refuse_unfinished_deed(repository: Repository) -> None:

@@ -62,15 +62,22 @@ class Revision(ReadOnceStore):
 
     def follow_links(self, name: str) -> str:
         """Return the name of the file that holds a profile's text: its own, or the one its links lead to. Raises NpuprofError."""
-        for _ in range(_MAX_LINKS):
-            if not self.files[name].is_link:
-                return name
-            link = self._read_content(name).decode(errors="replace")
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), link))
-            name = target.removesuffix(".toml")
-            if target == name or name not in self.files:
+        return self.trace_links(name)[-1]
+
+    def trace_links(self, name: str) -> list[str]:
+        """Return the names of a file, of those its links lead to, one after the other. Raises NpuprofError."""
+        found = [name]
+        while len(found) <= _MAX_LINKS:
+            if not self.files[found[-1]].is_link:
+                return found
+            link = self._read_content(found[-1]).decode(errors="replace")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(found[-1]), link))
+            found.append(target.removesuffix(".toml"))
+            if target == found[-1] or found[-1] not in self.files:
                 break
-        raise NpuprofError([self._build_blob_finding("NP005", name, "a link that leads out of the store", "copy the file into the store")])
+        raise NpuprofError(
+            [self._build_blob_finding("NP005", found[-1], "a link that leads out of the store", "copy the file into the store")]
+        )
 
     def _read_content(self, name: str) -> bytes:
         oid = self.files[name].oid

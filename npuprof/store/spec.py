@@ -41,7 +41,9 @@ class Workspace:
         if self._store is None:
             asked = self._given or os.environ.get("NPUPROF_STORE", "")
             bare = find_bare_repository(asked, os.environ)
-            self._store = BareStore(bare, asked or "profiles") if bare else store.find_store(self._given, os.environ)
+            found = BareStore(bare, asked or "profiles") if bare else store.find_store(self._given, os.environ)
+            found.read_absent = _read_absent_file
+            self._store = found
         return self._store
 
     @property
@@ -184,6 +186,14 @@ class Workspace:
             if self._given:
                 raise
             return None
+
+
+def _read_absent_file(root: str, name: str) -> bytes | None:
+    if not store.has_sparse_checkout(root):
+        return None
+    from npuprof.store.worktree import read_absent_file
+
+    return read_absent_file(root, name)
 
 
 class _Parts:
