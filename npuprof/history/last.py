@@ -37,7 +37,7 @@ def find_last_change(asked: str, store: str | None, config: Config, key: str, ta
             (was_set, was), (is_set, now) = (_find_setting(side, key, tail) for side in (committed, config))
             if was_set != is_set or not values.is_same_typed_value(was, now):
                 return build_commit_fields(None)
-        step = next(Timeline(repository, tip, name, config.context).walk_steps(key, tail), None)
+        step = next(Timeline(repository, tip, name, config.context).walk_steps(key, tail, everywhere=False), None)
     except NpuprofError:
         return None
     return build_commit_fields(step.commit) if step else None

@@ -20,6 +20,7 @@ from npuprof.history.states import (
     build_known_setting,
     compare_states,
     find_member_names,
+    has_override_of,
     has_setting,
 )
 from npuprof.model import Context, Finding, NpuprofError, Path, Record
@@ -65,9 +66,12 @@ class Timeline:
         self._snapshots = SnapshotWalk(repository, tip, name)
         self._resolver = Resolver(self._find_extended_profile, context)
 
-    def walk_steps(self, key: str = "", tail: Path = ()) -> Iterator[HistoryStep]:
-        """Yield the commits that changed the resolved preset, or the value at a key or below it."""
-        self._path = SettingPath(key, tail)
+    def walk_steps(self, key: str = "", tail: Path = (), everywhere: bool = True) -> Iterator[HistoryStep]:
+        """Yield the commits that changed the resolved preset, or the value at a key or below it.
+
+        With ``everywhere`` also what they changed only for the products, releases and targets that an override names.
+        """
+        self._path = SettingPath(key, tail, everywhere)
         self._lines = KeyLines(keys.split_section_and_name(key)[1]) if key and not tail else None
         states: dict[str, StoreState] | None = None
         for commit in self._snapshots.walk_commits():
@@ -138,6 +142,8 @@ class Timeline:
         if self._lines is None or old is None or new is None or not change.is_plain_edit:
             return None
         if isinstance(now, Config):
+            if has_override_of(now, self._path):
+                return None
             now = build_known_setting(now, self._path.key)
         found = self._lines.compare(self._snapshots.load_text(old.oid), self._snapshots.load_text(new.oid), now.reworked)
         if found is None:
@@ -222,8 +228,8 @@ def _select_common_changes(before: list[ResolvedState], now: ResolvedState, path
     others = [compare_states(then, now, path, trace=False) for then in before[1:]]
     if not all(others):
         return []
-    common = set.intersection(*({change.key for change in found} for found in (changes, *others)))
-    return [change for change in changes if change.key in common] if common else changes
+    common = set.intersection(*({(change.key, change.scope) for change in found} for found in (changes, *others)))
+    return [change for change in changes if (change.key, change.scope) in common] if common else changes
 
 
 def _was_told(before: list[PresetState], path: SettingPath) -> bool:

@@ -57,6 +57,10 @@ class Resolver:
         profile whose form is wrong, or an append to something that is no list.
         """
         lineage = self.resolve_lineage(profile)
+        return self.resolve_members(lineage, name or profile.name, changes)
+
+    def resolve_members(self, lineage: tuple[Profile, ...], name: str, changes: Iterable[Step] = ()) -> Config:
+        """Return a lineage resolved, lowest first; nothing is looked up. Raises NpuprofError as ``resolve_profile`` does."""
         scenario = next((p.table["scenario"] for p in reversed(lineage) if "scenario" in p.table), None)
         problems = [problem for member in lineage for problem in member.problems]
         if problems:
@@ -66,7 +70,7 @@ class Resolver:
         for member in last:
             apply_layers(settings, member, self._select_layers(member, scenario), None)
         tracer = partial(self._trace_setting, (*lineage, *last), scenario)
-        return Config(name or profile.name, self.context, lineage, settings, tracer, self, bool(last))
+        return Config(name, self.context, lineage, settings, tracer, self, bool(last))
 
     def _trace_setting(self, members: tuple[Profile, ...], scenario: str | None, key: str) -> tuple[Any, list[Event]]:
         """Return a setting with the origin of every leaf, and each step that touched it; no step looks at any other setting."""

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         def for_context(self, context: Context) -> Resolving:
             """Return the resolver of the same profiles for another context."""
 
-        def resolve_profile(self, profile: Profile, name: str | None = None) -> Config:
-            """Return a profile resolved. Raises NpuprofError."""
+        def resolve_members(self, lineage: tuple[Profile, ...], name: str) -> Config:
+            """Return a lineage resolved. Raises NpuprofError."""
 
 
 class Config:
