@@ -57,15 +57,26 @@ def resolve_setting(folder: Path, revisions: Iterable[str], key: str, context: C
     return found
 
 
-def list_expected_commits(folder: Path, graph: dict[str, list[str]], key: str, context: Context) -> set[str]:
-    """Return the commits at which a setting is as at none of their parents."""
+def list_expected_commits(folder: Path, graph: dict[str, list[str]], key: str, contexts: Sequence[Context]) -> set[str]:
+    """Return the commits at which a setting is, in some of the contexts, as at none of their parents in all of them.
+
+    The first context decides whether a preset can be resolved; what cannot be resolved in another is as anything there.
+    """
     full = (keys.parse_key(key) or ("",))[0]
-    at = resolve_setting(folder, graph, key, context)
+    seen = [resolve_setting(folder, graph, key, context) for context in contexts]
+    lost = ("absent", "broken")
+
+    def is_same(one: str, other: str) -> bool:
+        if seen[0][one] in lost or seen[0][other] in lost:
+            return bool(seen[0][one] == seen[0][other])
+        pairs = [(at[one], at[other]) for at in seen]
+        return all(left == "broken" or right == "broken" or values.is_equivalent_setting(full, left, right) for left, right in pairs)
+
     found = set()
     for oid, parents in graph.items():
-        before = [at[parent] for parent in parents] or ["absent"]
-        silent = all(value in ("absent", "not set") for value in (at[oid], *before))
-        if not silent and not any(values.is_equivalent_setting(full, then, at[oid]) for then in before):
+        silent = all(at[one] in ("absent", "not set") for at in seen for one in (oid, *parents))
+        same = any(is_same(oid, parent) for parent in parents) or (not parents and seen[0][oid] == "absent")
+        if not silent and not same:
             found.add(oid)
     return found
 

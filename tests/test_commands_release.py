@@ -14,7 +14,9 @@ from repositories import ENVIRONMENT, Repo
 
 import npuprof
 from npuprof.history import writing
+from npuprof.history.proposed import propose_commit
 from npuprof.store.repository import Repository
+from npuprof.store.worktree import list_changed_paths
 
 BASE = '[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
 LEAF = '[profile]\ndescription = "{}"\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = 1\n'
@@ -28,6 +30,13 @@ def repo(repo: Repo) -> Repo:
 
 def state(repo: Repo) -> tuple[str, ...]:
     return repo.git("for-each-ref"), repo.git("status", "--porcelain"), repo.git("stash", "list"), repo.head
+
+
+def expect(repository: Repository, paths: list[str]) -> writing.ExpectedCommit:
+    """Return what a commit of these paths would be made of."""
+    head = repository.resolve_commit("HEAD")
+    with propose_commit(repository, head, paths) as proposed:
+        return writing.ExpectedCommit(head, proposed.commit)
 
 
 def test_a_commit_holds_the_profile_files_and_nothing_else(repo: Repo, run) -> None:
@@ -213,6 +222,56 @@ def test_what_is_not_committed_or_not_valid_is_not_released(repo: Repo, run) -> 
     assert "it has errors" in done.err
 
 
+#: What lies in the work tree when ``leaf`` is released, and what is said; nothing where it is released.
+BESIDE: dict[str, tuple[dict[str, str | None], str]] = {
+    "its own draft": ({"leaf": LEAF.format("draft") + "hccl_timeout = 5\n"}, "leaf is not committed as it is"),
+    "its own broken draft": ({"leaf": "broken = ["}, "leaf is not committed as it is"),
+    "a parent that is gone": ({"base": None}, "base is not committed as it is"),
+    "another preset": ({"other": "broken = ["}, ""),
+    "an untracked parent put in": (
+        {"new": BASE.format(5, "fp16"), "leaf": LEAF.format("x").replace("base", "new")},
+        "leaf is not committed",
+    ),
+}
+
+
+@pytest.mark.parametrize("told", BESIDE)
+def test_a_release_is_of_the_last_commit_whatever_the_work_tree_holds(repo: Repo, run, told: str) -> None:
+    presets, said = BESIDE[told]
+    digest = npuprof.open_store().resolve("leaf@HEAD").digest
+    repo.write(presets)
+    done = run("release", "leaf")
+    assert done.code == (2 if said else 0)
+    assert said in done.err
+    assert "NP001" not in done.err
+    if not said:
+        assert f"Digest: {digest}" in repo.git("cat-file", "tag", "leaf/v1.0.0")
+
+
+def test_errors_of_the_last_commit_stop_a_release_though_they_are_mended_in_the_work_tree(repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(3, "fp61")})
+    repo.write({"base": BASE.format(3, "fp16")})
+    done = run("release", "leaf")
+    assert done.code == 2
+    assert "it has errors" in done.err
+    assert "NP203" in done.err
+
+
+def test_a_filter_makes_no_released_file_uncommitted(repo: Repo, run, tmp_path: Path) -> None:
+    (repo.folder / ".gitattributes").write_text("profiles/base.toml filter=mark=x\nprofiles/leaf.toml text eol=crlf\n")
+    repo.git("config", "filter.mark=x.clean", f"touch '{tmp_path}/ran'; sed 's/^# here$/# there/'")
+    repo.commit({"base": "# here\n" + BASE.format(1, "fp16"), "leaf": LEAF.format("x").replace("\n", "\r\n")})
+    os.utime(repo.folder / "profiles/base.toml", (1, 1))
+    (tmp_path / "ran").unlink()
+    tried = run("release", "leaf", "--dry-run")
+    assert tried.code == 0
+    assert "profiles/base.toml has the filter 'mark=x', a program, which is not run here: cannot tell" in tried.err
+    assert not (tmp_path / "ran").exists()
+    assert run("release", "leaf").code == 0
+    repo.write({"base": "# here\n" + BASE.format(2, "fp16")})
+    assert run("release", "leaf", "1.0.1").code == 2
+
+
 def test_restore_writes_the_file_back_to_the_byte(repo: Repo, run) -> None:
     text = b"# by hand\r\n[options]\r\nhccl_timeout   =  5\r\n"
     repo.commit({"odd": text})
@@ -253,7 +312,7 @@ def test_messages_and_paths_are_taken_to_the_byte(repo: Repo) -> None:
     message = "first  \n\n\n# no remark\n  \n\n"
     repo.write({"*": "x = 1\n", ":(top)": "x = 1\n", "a": "x = 1\n"})
     repository = Repository("profiles")
-    made = writing.commit_paths(repository, ["profiles/*.toml"], ["profiles/*.toml"], message)
+    made = writing.commit_paths(repository, ["profiles/*.toml"], ["profiles/*.toml"], message, expect(repository, ["profiles/*.toml"]))
     read = repository.git.read_objects([made])[0]
     assert read
     assert read.content.partition(b"\n\n")[2] == message.encode()
@@ -269,6 +328,8 @@ def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     repo.write({"new": "x = 1\n"})
     repository = Repository("profiles")
+    paths = ["profiles/new.toml"]
+    expected = expect(repository, paths)
     hook = repo.folder / ".git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)
     for said, shown, why in (
@@ -280,7 +341,7 @@ def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: 
         hook.write_text(f"#!/bin/sh\n{said}\nexit 1\n")
         hook.chmod(0o755)
         with pytest.raises(npuprof.NpuprofError) as error:
-            writing.commit_paths(repository, ["profiles/new.toml"], ["profiles/new.toml"], "new")
+            writing.commit_paths(repository, paths, paths, "new", expected)
         finding = error.value.findings[0]
         assert (finding.code, finding.message, finding.why) == ("NP022", f"git could not answer: {shown}", why)
         assert repo.git("status", "--porcelain") == "?? profiles/new.toml"
@@ -307,7 +368,7 @@ def test_what_differs_from_the_last_commit_is_listed(repo: Repo) -> None:
     repo.write({"leaf": "x = 1\n", "gone": None, "x/new": "x = 1\n", "ü": "x", "a!": "x", ".x": "x"})
     (repo.folder / "other.toml").write_text("x")
     (repo.folder / "profiles" / "text.txt").write_text("x")
-    found = writing.list_changed_paths(Repository("profiles"))
+    found = list_changed_paths(Repository("profiles"))
     names = ("gone", "leaf", "moved", "x/new", "z")
     assert found.changed == [f"profiles/{name}.toml" for name in names]
     assert found.untracked == ["profiles/x/new.toml"]

@@ -6,11 +6,9 @@ import json
 import random
 import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
-from building import build_store
 from hypothesis import example, given
 from hypothesis import strategies as st
 from repositories import Repo
@@ -21,7 +19,8 @@ from npuprof.document.keys import quote_basic_string
 from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
 from npuprof.store import revisions
-from npuprof.store.repository import Repository
+from npuprof.store.repository import Repository, TreeFile
+from npuprof.store.revision import Revision
 
 # -- who extends whom, found without parsing -----------------------------------------------------------------------
 
@@ -308,6 +307,55 @@ def test_a_renamed_preset_is_found_by_either_name(repo: Repo, run: Any) -> None:
         (b"a\n", "e1e7c06d6ea1de6c0ce3a0cb7d2e17e1dba1e2c3d4f5061728394a5b6c7d8e9f", False),
     ],
 )
-def test_a_file_has_the_id_that_git_gives_it(tmp_path: Path, text: bytes, oid: str, same: bool) -> None:
-    folder = store.Folder(str(build_store(tmp_path / "profiles", {"a": text})))
-    assert survey.WorkTree(folder).is_same_blob("a", oid) is same
+def test_a_file_has_the_id_that_git_gives_it(repo: Repo, text: bytes, oid: str, same: bool) -> None:
+    repo.write({"a": text})
+    folder = store.Folder("profiles")
+    assert survey.WorkTree(folder, Revision(Repository("profiles"), "", {})).is_same_file("a", TreeFile("100644", oid)) is same
+
+
+# -- warnings that come and go ------------------------------------------------------------------------------------
+
+WAITING = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = {}\nstream_sync_timeout = {}\n'
+
+
+def test_warnings_that_a_change_brings_are_told_in_every_form_and_are_no_errors(repo: Repo, run: Any) -> None:
+    repo.commit({"base": WAITING.format(1700, 1900000), "leaf": '[profile]\nextends = ["base"]\n', "other": WAITING.format(5, 4000)})
+    repo.write({"base": WAITING.format(1904, 1900000)})
+    for form, mark in (("text", "  ! warns NP378: "), ("markdown", "\n- `warns NP378: "), ("html", '<p class="doubtful">warns NP378: ')):
+        said = run("diff", "--rev", "HEAD", "--format", form).out
+        assert said.count("warns NP378") == 2, form
+        assert mark in said
+        assert "INVALID" not in said
+        assert "more errors" not in said
+    found = json.loads(run("diff", "--rev", "HEAD", "--format", "json").out)["presets"]
+    assert [(pair["preset"], [(f["code"], f["severity"]) for f in pair["newly_broken"]]) for pair in found] == [
+        ("base", [("NP378", "warning")]),
+        ("leaf", [("NP378", "warning")]),
+    ]
+    assert {pair["valid"]["after"] for pair in found} == {True}
+    assert run("diff", "leaf").out.count("! warns NP378") == 1
+    assert run("commit").code == 0
+    assert "  ! warns NP378" in repo.git("log", "-1", "--format=%B")
+    repo.write({"base": WAITING.format(1800, 1900000)})
+    assert "! no longer NP378" in run("diff", "--rev", "HEAD").out
+
+
+def test_a_release_tells_the_warnings_that_came_since_the_last_one(repo: Repo, run: Any) -> None:
+    repo.commit({"base": WAITING.format(1700, 1900000)})
+    assert run("release", "base").code == 0
+    repo.commit({"base": WAITING.format(1904, 1900000)})
+    assert "! warns NP378" in run("release", "base", "--dry-run").out
+    assert run("release", "base").code == 0
+    assert "! warns NP378" in repo.git("cat-file", "tag", "base/v1.1.0")
+
+
+def test_other_warnings_alone_make_no_difference(repo: Repo, run: Any) -> None:
+    leaf = '[profile]\nextends = ["base"]\n'
+    repo.commit({"base": "[options]\nhccl_timeout = 600\n", "leaf": leaf})
+    repo.write({"leaf": leaf + "[options]\nhccl_timeout = 600\n"})
+    done = run("diff", "--rev", "HEAD", "--exit-code")
+    assert (done.code, done.out.count("! warns NP701")) == (0, 1)
+    assert "0 presets differ, 2 do not" in done.out
+    assert run("diff", "--rev", "HEAD", "--name-only").out == ""
+    assert run("commit").code == 0
+    assert repo.git("log", "-1", "--format=%s") == "Reword leaf"

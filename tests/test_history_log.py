@@ -257,3 +257,96 @@ def test_explain_needs_neither_git_nor_a_repository(store, run, monkeypatch: pyt
     monkeypatch.setenv("PATH", "/nowhere")
     done = run("explain", "leaf", "hccl_timeout")
     assert (done.code, "last change" in done.out) == (0, False)
+
+
+@pytest.mark.parametrize("key", [[], ["hccl_timeout"]])
+def test_a_store_that_moved_is_cited_by_the_paths_of_each_time(repo: Repo, run, key: list[str]) -> None:
+    leaf = '[profile]\nextends = ["base"]\n'
+    base = "# one\n# two\n# three\n[options]\nhccl_timeout = {}\n"
+    repo.commit({"base": base.format(1), "leaf": leaf}, "first")
+    repo.commit({"base": base.format(2)}, "second")
+    repo.git("mv", "profiles", "presets")
+    repo.commit({}, "move")
+    (repo.folder / "presets/base.toml").write_text(base.format(3))
+    repo.commit({}, "third")
+    repo.git("mv", "presets", "profiles")
+    repo.commit({"base": base.format(4)}, "move and change")
+    repo.commit({"base": base.format(5)}, "fifth")
+    steps = json.loads(run("log", "leaf", *key, "--format", "json").out)["commits"]
+    cited = [(step["subject"], *[(o or {}).get("path") for o in step["changes"][0]["origins"].values()]) for step in steps]
+    now, then = "profiles/base.toml", "presets/base.toml"
+    assert cited == [
+        ("fifth", now, now), ("move and change", then, now), ("third", then, then), ("second", now, now), ("first", None, now),
+    ]  # fmt: skip
+
+
+# -- what only an override brings ---------------------------------------------------------------------------------
+
+OVERRIDDEN = (
+    '[options]\nhccl_timeout = 1\n[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ precision_mode_v2 = "{}" }}\n'
+    '[[override]]\nmatch = {{ cann = ">=9.0" }}\noptions = {{ hccl_timeout = {} }}\n'
+)
+PLAIN = "[options]\nhccl_timeout = {}\n"
+
+#: The texts of ``base`` at commits one after the other, the key, and what is told of each step, oldest first.
+SCOPED: dict[str, tuple[list[str], str, list[list[str]]]] = {
+    "a value of one product": (
+        [OVERRIDDEN.format("fp16", 5), OVERRIDDEN.format("mixed_float16", 5)], "precision_mode_v2",
+        [["+ (product atlas-a3) precision_mode_v2 fp16"], ["~ (product atlas-a3) precision_mode_v2 mixed_float16"]],
+    ),
+    "all that changed": (
+        [OVERRIDDEN.format("fp16", 5), OVERRIDDEN.format("mixed_float16", 6)], "",
+        [
+            ["+ hccl_timeout 1", "+ (product atlas-a3) precision_mode_v2 fp16", "+ (cann >=9.0) hccl_timeout 5"],
+            ["~ (product atlas-a3) precision_mode_v2 mixed_float16", "~ (cann >=9.0) hccl_timeout 6"],
+        ],
+    ),
+    "an override that comes and goes": (
+        [PLAIN.format(1), OVERRIDDEN.format("fp16", 5), PLAIN.format(1)], "hccl_timeout",
+        [["+ hccl_timeout 1"], ["~ (cann >=9.0) hccl_timeout 5"], ["~ (cann >=9.0) hccl_timeout 1"]],
+    ),
+    "a value beside the override": (
+        [OVERRIDDEN.format("fp16", 5), OVERRIDDEN.format("fp16", 5).replace("= 1\n", "= 2\n", 1)], "hccl_timeout",
+        [["+ hccl_timeout 1", "+ (cann >=9.0) hccl_timeout 5"], ["~ hccl_timeout 2"]],
+    ),
+    "an override of another key": (
+        [PLAIN.format(1), OVERRIDDEN.format("fp16", 5), OVERRIDDEN.format("mixed_float16", 5)], "hccl_timeout",
+        [["+ hccl_timeout 1"], ["~ (cann >=9.0) hccl_timeout 5"]],
+    ),
+    "a key that nobody ever set": ([OVERRIDDEN.format("fp16", 5)], "graph_run_mode", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", SCOPED)
+def test_what_only_an_override_changes_is_in_the_history_with_its_scope(repo: Repo, run, told: str) -> None:
+    texts, key, expected = SCOPED[told]
+    for number, text in enumerate(texts):
+        repo.commit({"base": text, "leaf": '[profile]\nextends = ["base"]\n'}, f"step {number}")
+    done = run("log", "leaf", *([key] if key else []), "--format", "json")
+    steps = [
+        [f"{c['sign']} {'(' + c['scope'] + ') ' if c['scope'] else ''}{c['key']} {c['after']}" for c in step["changes"]]
+        for step in json.loads(done.out)["commits"]
+    ]
+    assert steps[::-1] == expected
+    if not expected:
+        assert "has never set" in run("log", "leaf", key).err
+    said = run("log", "leaf", *([key] if key else [])).out
+    for line in (line for step in expected for line in step if ")" in line):
+        assert f"  {line.partition(') ')[0]}) " in said
+
+
+def test_the_last_change_of_a_value_is_not_that_of_another_product(repo: Repo, run) -> None:
+    repo.commit({"base": OVERRIDDEN.format("fp16", 5)}, "first")
+    repo.commit({"base": OVERRIDDEN.format("fp16", 6)}, "second")
+    assert "first" in run("explain", "base", "hccl_timeout").out
+    assert "second" in run("explain", "base", "hccl_timeout", "--cann", "9.0.0").out
+
+
+def test_no_other_context_is_resolved_where_no_preset_has_an_override(repo: Repo, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.resolve import Resolver
+
+    for number in range(5):
+        repo.commit({"base": PLAIN.format(number), "leaf": '[profile]\nextends = ["base"]\n'})
+    monkeypatch.setattr(Resolver, "for_context", lambda *_: pytest.fail("another context was asked for"))
+    assert len(json.loads(run("log", "leaf", "--format", "json").out)["commits"]) == 5
+    assert len(json.loads(run("log", "leaf", "hccl_timeout", "--format", "json").out)["commits"]) == 5

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from histories import import_versions, list_expected_commits, resolve_setting, walk_history, walk_plainly
 from repositories import Link, Node, import_graph
 
+from npuprof.catalog import products, releases
 from npuprof.model import Context
 from npuprof.resolve import Resolver
 
@@ -116,6 +118,17 @@ def grow_history(dice: random.Random, count: int) -> list[Node]:
     return [*nodes, Node(tips[::-1], nodes[-1].presets)] if len(tips) > 1 else nodes
 
 
+def list_named_contexts(nodes: Sequence[Node]) -> list[Context]:
+    """Return the products, releases and targets that overrides of any commit may match."""
+    found = {match for node in nodes for text in node.presets.values() for match in re.findall(r'(product|cann|target) = "([^"]*)"', text)}
+    makes = {
+        "product": lambda name: Context(product=products.find_product(name) or name),
+        "cann": lambda text: Context((releases.find_releases_in_range(text) or [None])[-1]),
+        "target": lambda name: Context(target=name),
+    }
+    return [makes[word](name) for word, name in sorted(found)]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_setting_has_the_history_that_resolving_every_commit_tells(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("npuprof.store.commits._is_mostly_store", lambda *_: seed % 2 == 0)  # both ways of asking git
@@ -125,10 +138,11 @@ def test_a_setting_has_the_history_that_resolving_every_commit_tells(tmp_path: P
     monkeypatch.chdir(repo.folder)
     graph = {line.split()[0]: line.split()[1:] for line in repo.git("rev-list", "--parents", "HEAD").splitlines()}
     context = dice.choice([Context(), Context(product="atlas-a2-training"), Context("8.0.0", None, "atc")])
+    contexts = [context, *(list_named_contexts(nodes) if context == Context() else [])]
     for key in KEYS:
         found = walk_history(repo.folder, key, context)
         assert found == walk_plainly(repo.folder, key, context), key
-        assert {step[0] for step in found} == list_expected_commits(repo.folder, graph, key, context), key
+        assert {step[0] for step in found} == list_expected_commits(repo.folder, graph, key, contexts), key
 
 
 # -- lines that change in place, and what else that can change ----------------------------------------------------

@@ -114,16 +114,6 @@ def test_releases_travel_through_a_bare_remote(
     assert "INVALID" not in run("diff", "--rev", "leaf/v1.0.0..origin/main").out
 
 
-def test_a_bare_repository_itself_has_no_store(
-    repo: Repo, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repo.git("clone", "-q", "--bare", ".", "../hub.git")
-    monkeypatch.chdir(tmp_path / "hub.git")
-    result = run("log", "leaf")
-    assert (result.code, result.out) == (2, "")
-    assert "NP010" in result.err
-
-
 @pytest.mark.parametrize("count", [3, 700])
 def test_contents_are_read_alike_few_or_many_and_what_is_missing_is_left_out(repo: Repo, count: int) -> None:
     texts = [b"\n" * number + b"x\n0123 blob 5\n" for number in range(count)]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 
 from npuprof import checks, report
 from npuprof.commands.findings import FORMATS, JudgingVerb
+from npuprof.commands.judged import JudgedStore
 from npuprof.commands.parameters import COLOR, OUTPUT, SEVERITY, SPECS, STORE, STRICT, formats
 from npuprof.commands.support import build_support_matrix
-from npuprof.commands.verb import many
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.commands.verb import many, option
+from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.store import build_bad_name_finding, spec
+from npuprof.store import ReadOnceStore, build_bad_name_finding, spec
 
 
 class Check(JudgingVerb):
@@ -24,6 +24,7 @@ class Check(JudgingVerb):
     group = "check"
 
     specs: list[str] = SPECS
+    rev: str | None = option("--rev", metavar="REV", text="The store as it is at a revision, not in the work tree.")
     canns: list[str] = many("--cann", metavar="RELEASE", text="The CANN release; several give a support matrix.")
     products: list[str] = many("--product", metavar="PRODUCT", text="The product; several give a support matrix.")
     format: str = formats(*FORMATS)
@@ -37,24 +38,22 @@ class Check(JudgingVerb):
         """Return what was found. Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise."""
         if len(self.canns) > 1 or len(self.products) > 1:
             return self._answer_matrix()
-        workspace = spec.Workspace(self.store, spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
-        names = self.specs or workspace.store.names()
-        found = list(_find_strays(workspace)) if not self.specs else []
+        judged = self._open_store(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
+        names = self.specs or judged.home.names()
+        found = list(_find_strays(judged.home)) if not self.specs else []
         unresolved = len(found)
         if not self.specs:
-            for name in names:  # all files before all checks: one kind of work at a time is faster by a fifth
-                with suppress(NpuprofError):
-                    workspace.profile(name)
+            judged.load_profiles(names)
         notes = self.least_severity == "info"
         configs: list[Config] = []
         for name in names:
             try:
-                configs.append(workspace.resolve_spec(name))
+                configs.append(judged.resolve_preset(name))
             except NpuprofError as error:
                 unresolved += 1
                 found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
                 with suppress(NpuprofError):  # a file that cannot be read at all
-                    found += checks.check_values(workspace.resolver.resolve_as_far_as_can_be(workspace.profile(name)), notes)
+                    found += checks.check_values(judged.resolve_as_far_as_can_be(name), notes)
         for config in configs:
             found += checks.check_config(config, notes)
         findings = checks.fold_findings(found)
@@ -62,8 +61,11 @@ class Check(JudgingVerb):
         remark = f"{format_count(len(names), 'preset')} checked: {report.format_severity_counts(findings) or 'nothing found'}{more}"
         return self.answer_findings(self.select_told(findings), self.decide_code(findings, unresolved), remark)
 
+    def _open_store(self, context: Context) -> JudgedStore:
+        return JudgedStore(self.store, self.rev, context, self.format in ("github", "sarif"))
+
     def _answer_matrix(self) -> Answer:
-        matrix = build_support_matrix(self.specs, self.store, self.canns, self.products)
+        matrix = build_support_matrix(self.specs, self._open_store, self.canns, self.products)
         told = self.select_told(matrix.findings)
         code = self.decide_code(matrix.findings, matrix.unresolved)
         if self.format == "json":
@@ -77,10 +79,10 @@ class Check(JudgingVerb):
         return Answer(matrix.build_table(listed), (remark,), code)
 
 
-def _find_strays(workspace: spec.Workspace) -> Iterator[Finding]:
+def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each file of the store whose name no preset can have."""
-    for stray in workspace.store.stray_files():
-        yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(os.path.join(workspace.store.label, stray)))
+    for stray in home.stray_files():
+        yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(home.cite_file(stray)))
 
 
 VERB = Check

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
 from npuprof import checks
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.compare import plain, survey
+from npuprof.compare.survey import Survey
+from npuprof.edit.paths import find_at_path
 from npuprof.history import writing
 from npuprof.history.message import write_headline
+from npuprof.history.proposed import load_last_commit, propose_commit
+from npuprof.history.writing import CommitDiffersError, ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.store import revisions, spec
-from npuprof.store.revisions import Revision
+from npuprof.store.repository import Repository
+from npuprof.store.revision import ProposedRevision, Revision
+from npuprof.store.worktree import ChangedPaths, list_changed_paths
+
+_MOST_CHANGES = 3  # so often a hook may change what is committed, each time to something else
+_MOST_TRIES = 100  # so often others may commit meanwhile
+
+
+class Chosen(NamedTuple):
+    """The last commit, and the files that are to be committed after it."""
+
+    head: Revision
+    paths: ChangedPaths
 
 
 class Commit(Verb):
@@ -30,52 +50,118 @@ class Commit(Verb):
     def run(self) -> Answer:
         """Commit the store's profile files, or those of the presets named; return the commit and its first line.
 
-        Exit 1 where there is nothing to commit. Raises NpuprofError where any preset has errors, or git refuses.
+        What is judged and told is the tree that is committed: where a hook changes it, or somebody else commits meanwhile,
+        that is done again. Exit 1 where there is nothing to commit. Raises NpuprofError where that tree has errors that the
+        last commit has not, or git refuses.
         """
         workspace = spec.Workspace(self.store)
         repository = revisions.find_repository(workspace.store)
-        changed, untracked = writing.list_changed_paths(repository)
+        writing.refuse_unfinished_deed(repository)
+        given: ExpectedCommit | None = None
+        changes = 0
+        for _ in range(_MOST_TRIES):
+            chosen = self._choose_files(workspace, repository)
+            if given is not None and given.parent != chosen.head.commit:
+                given, changes = None, 0
+            with _open_proposed_store(repository, chosen, given) as after:
+                if not chosen.paths.changed or _is_same_tree(repository, chosen.head, after):
+                    return Answer(None, ("no profile file differs from the last commit",), 1)
+                message = self._judge_change(workspace, chosen, after)
+                expected = ExpectedCommit(chosen.head.commit, after.commit)
+            if self.dry_run:
+                return Answer(message)
+            try:
+                made = writing.commit_paths(repository, *chosen.paths, message, expected)
+            except CommitDiffersError as error:
+                changes += error.found.parent == expected.parent
+                given = error.found
+                if changes > _MOST_CHANGES:
+                    break
+            else:
+                return Answer(f"{made[:7]} {message.partition(chr(10))[0]}\n")
+        what = "nothing was committed: what would be is another at each try"
+        why = "A hook changes the files that are committed each time it runs, or others commit all the time."
+        raise NpuprofError([Finding("NP025", what, why, "let the hook leave alone what it has put right before")])
+
+    def _choose_files(self, workspace: spec.Workspace, repository: Repository) -> Chosen:
+        """Return the files to commit. Raises NpuprofError for a name that is none, and for presets that git ignores."""
+        head = load_last_commit(repository)
+        changed, untracked = list_changed_paths(repository)
         if self.names:
-            wanted = {repository.source_path(_find_name(workspace, repository, name)) for name in self.names}
+            wanted = {repository.source_path(_find_name(workspace, head, name)) for name in self.names}
+            ignored = writing.find_ignored_paths(repository, sorted(wanted.difference(changed)))
+            if ignored:
+                raise NpuprofError([_build_ignored_finding(path, by) for path, by in ignored.items()])
             changed = [path for path in changed if path in wanted]
             untracked = [path for path in untracked if path in wanted]
-        if not changed:
-            return Answer(None, ("no profile file differs from the last commit",), 1)
-        _refuse_errors(workspace)
-        head = repository.git.read_objects(["HEAD"])[0]
-        before = revisions.load_revision(workspace.store, head.oid) if head else Revision(repository, "", {})
-        found = survey.compare_store_states(before, workspace.store, ("HEAD", "work tree"), Context())
-        if self.names:
-            found = found._replace(pairs=tuple(pair for pair in found.pairs if pair.is_touched))
-        headline = self.message or write_headline(found, changed, repository.prefix)
-        message = f"{headline}\n\n{plain.format_survey_text(found)}"
-        if self.dry_run:
-            return Answer(message)
-        made = writing.commit_paths(repository, changed, untracked, message)
-        return Answer(f"{made[:7]} {message.partition(chr(10))[0]}\n")
+        return Chosen(head, ChangedPaths(changed, untracked))
+
+    def _judge_change(self, workspace: spec.Workspace, chosen: Chosen, after: ProposedRevision) -> str:
+        """Return the message of a commit. Raises NpuprofError with the errors that it would bring."""
+        found = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
+        _refuse_new_errors(workspace, after, found)
+        headline = self.message or write_headline(found, chosen.paths.changed, after.repository.prefix)
+        return f"{headline}\n\n{plain.format_survey_text(found)}"
 
 
-def _find_name(workspace: spec.Workspace, repository: revisions.Repository, name: str) -> str:
+@contextmanager
+def _open_proposed_store(repository: Repository, chosen: Chosen, given: ExpectedCommit | None) -> Iterator[ProposedRevision]:
+    """Hand out the store as it would be committed: as a hook has made it, or as it follows from the files."""
+    if given is not None:
+        yield ProposedRevision(repository, given.tree, revisions.find_pin)
+    else:
+        with propose_commit(repository, chosen.head.commit, chosen.paths.changed) as proposed:
+            yield proposed
+
+
+def _is_same_tree(repository: Repository, head: Revision, after: ProposedRevision) -> bool:
+    """Return whether a commit would change nothing."""
+    if not head.commit:
+        return not after.files
+    found = repository.git.read_objects([f"{head.commit}^{{tree}}"])[0]
+    return found is not None and found.oid == after.commit
+
+
+def _find_name(workspace: spec.Workspace, head: Revision, name: str) -> str:
     """Return the name of a preset that is there, or was at the last commit. Raises NpuprofError."""
     plain_name = workspace.profile(name).name if name.endswith(".toml") else name
-    head = repository.git.read_objects(["HEAD"])[0]
-    if plain_name not in workspace.store.names() and not (head and plain_name in repository.list_profile_files(head.oid)):
+    if plain_name not in workspace.store.names() and plain_name not in head.files:
         workspace.store.profile(plain_name)  # says that there is none, and which are near
     return plain_name
 
 
-def _refuse_errors(workspace: spec.Workspace) -> None:
-    """Raise NpuprofError with every error of the store, if there is any."""
-    found: list[Finding] = []
-    for name in workspace.store.names():
-        try:
-            found += [finding for finding in checks.check_config(workspace.resolve_spec(name)) if finding.severity == "error"]
-        except NpuprofError as error:
-            found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
-    if found:
+def _build_ignored_finding(path: str, by: str) -> Finding:
+    what = f"nothing was committed: git ignores {path}"
+    return Finding("NP025", what, f"{by} says so.", f"take that line out, or let git know the file all the same: git add -f {path}")
+
+
+def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found: Survey) -> None:
+    """Raise NpuprofError with every error that the last commit has not, if there is any."""
+    errors = [
+        _explain_parent_left_out(workspace, after, finding)._replace(profiles=finding.profiles or (pair.name,))
+        for pair in found.pairs
+        for finding in pair.broken
+        if finding.severity == "error"
+    ]
+    if errors:
+        what = "nothing was committed: the commit would have errors that the last one has not"
         why = "What is committed reaches everybody."
-        refused = Finding("NP025", "nothing was committed: the store has errors", why, "mend what is listed above")
-        raise NpuprofError([*checks.fold_findings(found), refused])
+        raise NpuprofError([*checks.fold_findings(errors), Finding("NP025", what, why, "mend what is listed above")])
+
+
+def _explain_parent_left_out(workspace: spec.Workspace, after: ProposedRevision, finding: Finding) -> Finding:
+    """Return a finding of a missing parent with what to do where it is missing in the commit only, not in the work tree."""
+    origin = finding.origin
+    if finding.code != "NP101" or origin is None:
+        return finding
+    parent = find_at_path(origin.document.data, origin.path)
+    if parent not in workspace.store.names() or parent in after.files:
+        return finding
+    ignored = writing.find_ignored_paths(after.repository, [after.repository.source_path(parent)])
+    hint = (
+        f"git ignores it, as {next(iter(ignored.values()))} says" if ignored else f"commit both: npuprof commit {parent} {origin.profile}"
+    )
+    return finding._replace(why="It is in the work tree only.", hint=hint)
 
 
 VERB = Commit

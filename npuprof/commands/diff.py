@@ -52,16 +52,20 @@ class Diff(Verb):
     def _answer_survey(self, found: Survey, single: bool = False) -> Answer:
         from npuprof.compare import html, markdown
 
-        code = 1 if self.exit_code and found.touched_pairs else 0
+        code = 1 if self.exit_code and found.different_pairs else 0
         if self.name_only:
-            return Answer("".join(f"{pair.name}\n" for pair in found.touched_pairs), code=code)
+            return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), code=code)
         forms: Forms = {
             "text": lambda: self._format_text(found, single),
             "markdown": lambda: markdown.format_survey_markdown(found),
             "html": lambda: html.format_survey_html(found),
             "json": lambda: data.format_survey_json(found, self.everything, single),
         }
-        return Answer(forms, code=code)
+        untold = [
+            f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it differs"
+            for path, name in found.untold.items()
+        ]
+        return Answer(forms, tuple(untold), code)
 
     def _format_text(self, found: Survey, single: bool) -> str:
         if self.stat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof import checks
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, argument, flag
-from npuprof.compare import plain, survey
+from npuprof.compare import plain
 from npuprof.history import writing
 from npuprof.history.proposal import Proposal, propose_version
 from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
@@ -14,7 +14,9 @@ from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
 from npuprof.store.repository import Repository
+from npuprof.store.revision import Revision
 from npuprof.store.versions import Version, VersionText, parse_version_text
+from npuprof.store.worktree import list_changed_paths
 
 
 class Release(Verb):
@@ -43,11 +45,10 @@ class Release(Verb):
             what, hint = f"cannot release {self.spec!r}", f"npuprof release {name}"
             raise NpuprofError([Finding("NP026", what, "A release is made of the last commit.", hint)])
         repository = revisions.find_repository(workspace.store)
-        config = workspace.resolve_spec(name)
-        _refuse_errors(config)
         head = repository.resolve_commit("HEAD")
-        _refuse_uncommitted(workspace, config, head)
-        config = workspace.resolver.resolve_profile(revisions.load_revision(workspace.store, head).profile(name))
+        config = _resolve_committed(workspace, name, head)
+        _refuse_errors(config)
+        untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), config, self.dry_run)
         earlier = list_earlier_versions(repository, name, head)
         last = find_last_release(earlier)
         taken = frozenset(version.number for version in repository.load_versions(name) if not version.pre)
@@ -64,7 +65,7 @@ class Release(Verb):
             why = "".join(f"  {reason}\n" for reason in proposal.reasons)
             parents = "".join(f"{parent}\n" for parent in record.parents)
             said = f"{proposal.step}: {VersionText(proposal.number)} is next\n{why}{changes}digest {config.digest}\n{parents}"
-            return Answer(f"{tag} at {head[:7]}\n{said}")
+            return Answer(f"{tag} at {head[:7]}\n{said}", notes=untold)
         body = changes or "".join(f"{reason}\n" for reason in proposal.reasons)
         writing.create_tag(repository, tag, head, f"{name} {number}\n\n{body}\n{record}")
         notes = []
@@ -103,18 +104,37 @@ def _refuse_errors(config: Config) -> None:
         raise NpuprofError([*errors, refused])
 
 
-def _refuse_uncommitted(workspace: spec.Workspace, config: Config, head: str) -> None:
-    """Raise NpuprofError where a file that takes part is not in the last commit as it is in the work tree."""
-    tree = survey.WorkTree(workspace.store)
-    files = revisions.find_repository(workspace.store).list_profile_files(head)
-    dirty = [
-        profile.name
-        for profile in config.lineage
-        if profile.document.revision is None and not (profile.name in files and tree.is_same_blob(profile.name, files[profile.name].oid))
-    ]
-    if dirty:
-        what = f"{config.name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"
-        raise NpuprofError([Finding("NP026", what, "A version must be found again in the repository.", "npuprof commit")])
+def _resolve_committed(workspace: spec.Workspace, name: str, head: str) -> Config:
+    """Return the preset as the last commit holds it. Raises NpuprofError."""
+    committed = revisions.load_revision(workspace.store, head)
+    if name not in committed.files:
+        workspace.profile(name)  # says that there is none, and which are near
+        raise NpuprofError([_build_uncommitted_finding(name, [name])])
+    return workspace.resolver.resolve_profile(committed.profile(name), name)
+
+
+def _refuse_uncommitted(committed: Revision, config: Config, dry_run: bool) -> tuple[str, ...]:
+    """Raise NpuprofError where a file that takes part is not in the work tree as it is in the last commit.
+
+    A dry run starts no filter: return what it therefore cannot tell.
+    """
+    repository = committed.repository
+    members = [profile.name for profile in config.lineage if profile.document.revision == committed.commit]
+    names = {repository.source_path(name): name for member in members for name in committed.trace_links(member)}
+    changed = list_changed_paths(repository, runs_filters=not dry_run).changed
+    dirty = [path for path in names if path in changed]
+    untold = {path: asked for path in dirty if dry_run and (asked := repository.find_filter(path))}
+    if known := [names[path] for path in dirty if path not in untold]:
+        raise NpuprofError([_build_uncommitted_finding(config.name, known)])
+    return tuple(
+        f"{path} has the filter {asked!r}, a program, which is not run here: cannot tell whether it is committed as it is"
+        for path, asked in untold.items()
+    )
+
+
+def _build_uncommitted_finding(name: str, dirty: list[str]) -> Finding:
+    what = f"{name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"
+    return Finding("NP026", what, "A version must be found again in the repository.", f"npuprof commit {' '.join(dirty)}")
 
 
 VERB = Release

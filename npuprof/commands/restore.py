@@ -24,6 +24,7 @@ from npuprof.resolve.digests import compute_digest
 from npuprof.store import revisions, spec
 from npuprof.store.revisions import Revision
 from npuprof.store.spec import Workspace
+from npuprof.store.worktree import find_converted_files
 
 
 class Restore(Verb):
@@ -111,8 +112,8 @@ def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer
         return Answer(remarks=("it cannot be resolved any more, because other files have changed:",), problems=after.findings)
     if now is None:
         return Answer()
-    said = plain.format_pair_text(survey.build_preset_pair(now, after))
-    return Answer(aside=said or "npuprof: it resolves as before\n")
+    pair = survey.build_preset_pair(now, after)
+    return Answer(aside=plain.format_pair_text(pair) + ("" if pair.is_different else "npuprof: it resolves as before\n"))
 
 
 def format_flat_preset(config: Config) -> str:
@@ -143,6 +144,8 @@ def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     repository = revisions.find_repository(home)
     head = revisions.load_revision(home, repository.resolve_commit("HEAD"))
     if name in head.files and _read_checked_out(repository, head.commit, name, head.read_profile_text(name))[0] == raw:
+        return True
+    if name in head.files and find_converted_files(repository, [name], head.files).same:
         return True
     for content in {raw, raw.replace(b"\r\n", b"\n")}:
         oid = compute_blob_id(content, len(head.commit))

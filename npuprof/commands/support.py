@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof import checks, report
@@ -10,6 +10,10 @@ from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
 from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.commands.judged import JudgedStore
 
 #: What a preset says of itself, not of whether it would work: shown apart.
 _MEANT = ("NP406", "NP407")
@@ -67,17 +71,19 @@ class SupportMatrix(Record):
         return {"schema": "npuprof.support/1", "presets": presets, "findings": findings}
 
 
-def build_support_matrix(specs: Sequence[str], store: str | None, canns: Sequence[str], products: Sequence[str]) -> SupportMatrix:
+def build_support_matrix(
+    specs: Sequence[str], open_store: Callable[[Context], JudgedStore], canns: Sequence[str], products: Sequence[str]
+) -> SupportMatrix:
     """Check presets, all of the store if none is named, for every release with every product. Raises NpuprofError."""
     contexts = tuple(dict.fromkeys(_combine_contexts(canns, products)))
-    names = list(specs) or spec.Workspace(store).store.names()
+    names = list(specs) or open_store(Context()).home.names()
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     unresolved = 0
     for context in contexts:
-        workspace = spec.Workspace(store, context)
+        judged = open_store(context)
         for name in names:
             try:
-                cells[name].append(Cell(context, tuple(checks.check_config(workspace.resolve_spec(name)))))
+                cells[name].append(Cell(context, tuple(checks.check_config(judged.resolve_preset(name)))))
             except NpuprofError as error:
                 unresolved += 1
                 cells[name].append(Cell(context, error.findings))

@@ -7,12 +7,16 @@ from typing import Any
 
 from npuprof.compare.changes import Change
 from npuprof.document import keys
-from npuprof.model import Origin, Record
+from npuprof.model import SEVERITIES, Origin, Record
 from npuprof.report.text import escape_controls, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Pair, Survey
+
+
+#: What a preset does that has a finding it had not before.
+_DEEDS = {"error": "breaks", "warning": "warns", "info": "notes"}
 
 
 class Fold(Record):
@@ -77,21 +81,25 @@ def format_pair_headline(pair: Pair, show: Callable[[str], str] = escape_control
         words.append("INVALID NOW" if pair.valid[0] else "invalid")
     elif pair.valid == (False, True):
         words.append("valid again")
-    elif pair.broken:
+    elif any(finding.severity == "error" for finding in pair.broken):
         words.append("more errors")
     return ", ".join(words)
 
 
 def format_pair_verdicts(pair: Pair) -> list[str]:
-    """Return a line for each error that came or went."""
-    came = [f"breaks {finding.code}: {finding.message}" + (f" ({finding.place})" if finding.place else "") for finding in pair.broken]
+    """Return a line for each error and warning that came or went."""
+    came = [
+        f"{_DEEDS[finding.severity]} {finding.code}: {finding.message}" + (f" ({finding.place})" if finding.place else "")
+        for finding in sorted(pair.broken, key=lambda finding: SEVERITIES.index(finding.severity))
+    ]
     return came + [f"no longer {finding.code}: {finding.message}" for finding in pair.mended]
 
 
 def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_controls) -> str:
     """Return the counts: ``12 presets differ, 988 do not; invalid now: leaf``; ``show`` says how a name is written."""
     touched = survey.touched_pairs
-    number, rest = len(touched), len(survey.pairs) - len(touched)
+    number = len(survey.different_pairs)
+    rest = len(survey.pairs) - number
     parts = [f"{format_count(number, 'preset')} differ{'s' if number == 1 else ''}, {rest} {'do' if rest != 1 else 'does'} not"]
     invalid = [pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False]
     mended = [pair.name for pair in touched if pair.valid == (False, True)]

@@ -26,9 +26,10 @@ table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
 td, th { border-bottom: 1px solid #8884; padding: .25rem .5rem; text-align: left; vertical-align: top; }
 code { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
 .added td:first-child { color: #1a7f37; } .removed td:first-child { color: #cf222e; } .changed td:first-child { color: #9a6700; }
-.bad { color: #cf222e; } .good { color: #1a7f37; }
+.bad { color: #cf222e; } .doubtful { color: #9a6700; } .good { color: #1a7f37; }
 @media (prefers-color-scheme: dark) { body { background: #111; color: #ddd; } }
 """
+_CLASSES = {"breaks": "bad", "warns": "doubtful"}
 _HEAD = "<tr><th></th><th>change</th><th>risk</th><th>cause</th><th>presets</th></tr>\n"
 
 
@@ -61,7 +62,8 @@ def format_survey_html(survey: Survey) -> str:
             out += [_format_html_row(change, "") for change in own]
             out.append("</table>\n")
         for line in judged:
-            out.append(f'<p class="{"bad" if line.startswith("breaks") else "good"}">{escape(escape_controls(line))}</p>\n')
+            kind = _CLASSES.get(line.partition(" ")[0], "good")
+            out.append(f'<p class="{kind}">{escape(escape_controls(line))}</p>\n')
     out.append("</body>\n</html>\n")
     return "".join(out)
 

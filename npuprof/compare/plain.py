@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from npuprof.compare.survey import Pair, Survey
 
 _COLOURS = {"+": "32", "-": "31", "~": "33"}
+_VERDICT_COLOURS = {"breaks": "31", "warns": "33"}
 
 
 def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
@@ -79,9 +80,9 @@ def format_survey_stat(survey: Survey) -> str:
 
 
 def format_verdict_lines(pair: Pair, indent: str, coloured: bool) -> list[str]:
-    """Return the lines for the errors that came and went."""
+    """Return the lines for the errors and warnings that came and went."""
     return [
-        f"{indent}{paint_text('! ' + escape_controls(line), '31' if line.startswith('breaks') else '32', coloured)}"
+        f"{indent}{paint_text('! ' + escape_controls(line), _VERDICT_COLOURS.get(line.partition(' ')[0], '32'), coloured)}"
         for line in format_pair_verdicts(pair)
     ]
 

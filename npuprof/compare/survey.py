@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from npuprof import checks
 from npuprof.compare import changes as diff
@@ -16,9 +17,10 @@ from npuprof.compare.scopes import find_scoped_changes
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, has_release_tags, spec
+from npuprof.store import Folder, has_release_tags, has_sparse_checkout, spec
 from npuprof.store.repository import TreeFile
 from npuprof.store.revision import Revision
+from npuprof.store.worktree import find_converted_files, list_absent_files
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
 _NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
@@ -30,8 +32,8 @@ _LIKENESS = 0.5  # from this part of lines in common on, a file is another renam
 class Pair(Record):
     """One preset before and after. ``status`` is ``changed``, ``added``, ``removed`` or ``unchanged``.
 
-    ``was`` is the name it had before, where it was renamed. ``broken`` are the errors it has now and had not
-    before, ``mended`` the other way round; ``valid`` says whether it has errors, before and after (None: not there).
+    ``was`` is the name it had before, where it was renamed. ``broken`` are the errors and warnings it has now and had not
+    before, ``mended`` the other way round; ``valid`` says whether it has no errors, before and after (None: not there).
     """
 
     name: str
@@ -46,35 +48,61 @@ class Pair(Record):
 
     @property
     def is_touched(self) -> bool:
-        """Whether there is anything to say about it."""
-        return bool(self.status != "unchanged" or self.was or self.broken or self.mended)
+        """Whether there is anything to say about it: it differs, or has other warnings."""
+        return bool(self.is_different or self.broken or self.mended)
+
+    @property
+    def is_different(self) -> bool:
+        """Whether it resolves differently, has another name or other errors."""
+        came_and_went = (*self.broken, *self.mended)
+        return bool(self.status != "unchanged" or self.was or any(finding.severity == "error" for finding in came_and_went))
 
 
 class Survey(Record):
-    """All presets of two states of a store that were asked for; ``before`` and ``after`` name the states."""
+    """All presets of two states of a store that were asked for; ``before`` and ``after`` name the states.
+
+    ``untold`` are files of which nobody can tell whether they differ, as a filter is not run, and the names of the filters.
+    """
 
     before: str
     after: str
     pairs: tuple[Pair, ...]
+    untold: Mapping[str, str] = MappingProxyType({})
 
     @property
     def touched_pairs(self) -> list[Pair]:
-        """The presets that differ in any way."""
+        """The presets that there is anything to say about."""
         return [pair for pair in self.pairs if pair.is_touched]
+
+    @property
+    def different_pairs(self) -> list[Pair]:
+        """The presets that differ; those that only have other warnings do not."""
+        return [pair for pair in self.pairs if pair.is_different]
 
 
 class WorkTree:
-    """A store in a folder, with the ids git would give to its files."""
+    """A store in a folder, with the ids git would give to its files; what a sparse checkout keeps out of it is there."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, before: Revision) -> None:
         self.store = folder
+        self.absent: dict[str, TreeFile] = {}
+        self._repository = before.repository
         self._texts: dict[str, bytes] = {}
+        there = set(folder.names())
+        if has_sparse_checkout(folder.root) or before.files.keys() - there:
+            self.absent = {name: file for name, file in list_absent_files(before.repository).items() if name not in there}
+            folder.read_absent = lambda root, name: self.read_profile_text(name) if name in self.absent else None
 
     def load_texts(self, names: set[str]) -> None:
-        """Do nothing: files are read one by one, when they are asked for."""
+        """Read what is not in the folder in one go; files are read one by one, when they are asked for."""
+        wanted = {name: self.absent[name].oid for name in names if name in self.absent and name not in self._texts}
+        found = self._repository.git.read_contents(wanted.values()) if wanted else {}
+        self._texts |= {name: found[oid] for name, oid in wanted.items()}
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
+        if name in self.absent:
+            self.load_texts({name})
         if name not in self._texts:
             try:
                 self._texts[name] = read_plain_file(self.store.profile_path(name))
@@ -82,11 +110,13 @@ class WorkTree:
                 self._texts[name] = b""
         return self._texts[name]
 
-    def is_same_blob(self, name: str, oid: str) -> bool:
-        """Return whether a file is what git has under an id, line endings aside."""
+    def is_same_file(self, name: str, other: TreeFile) -> bool:
+        """Return whether a file is what git has, line endings aside."""
+        if name in self.absent:
+            return self.absent[name] == other
         text = self.read_profile_text(name)
         for content in (text, text.replace(b"\r\n", b"\n")) if b"\r\n" in text else (text,):
-            if compute_blob_id(content, len(oid)) == oid:
+            if compute_blob_id(content, len(other.oid)) == other.oid:
                 return not os.path.islink(self.store.profile_path(name))
         return False
 
@@ -102,9 +132,8 @@ def compute_blob_id(content: bytes, length: int) -> str:
 def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:
     """Return what differs between two configs, and between the errors they have."""
     changes = tuple(_compare_with_scopes(before, after))
-    return _add_error_changes(
-        Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after), before, after, (), ()
-    )
+    made = Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after)
+    return _add_fault_changes(made, _judge_side(before, ""), _judge_side(after, ""))
 
 
 def compare_store_states(
@@ -115,9 +144,13 @@ def compare_store_states(
     Files with equal contents whose ancestors are equal too are not even read. With ``raw`` the files are compared
     as they are written. Raises NpuprofError for a name that is in neither state.
     """
-    old, new = _StoreSide(before, context), _StoreSide(after, context)
+    old, new = _StoreSide(before, context, before), _StoreSide(after, context, before)
     unchanged = {name for name in old.names & new.names if new.is_same_file(name, before.files[name])}
     changed = (old.names | new.names) - unchanged
+    untold: dict[str, str] = {}
+    if isinstance(new.texts, WorkTree) and (differing := changed & old.names & new.names):
+        converted, untold = find_converted_files(before.repository, differing, before.files)
+        changed -= converted
     renamed = _find_renames(old, new)
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
     wanted = _select_named_presets(names, everything, renamed) if names else everything
@@ -138,7 +171,7 @@ def compare_store_states(
             pairs.append(_compare_raw_preset(old, new, name, was))
         else:
             pairs.append(_compare_resolved_preset(old, new, name, was))
-    return Survey(*labels, tuple(pairs))
+    return Survey(*labels, tuple(pairs), untold)
 
 
 def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
@@ -149,10 +182,12 @@ def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
 class _StoreSide:
     """One state: its names, its texts, and its presets resolved."""
 
-    def __init__(self, store: Revision | Folder, context: Context) -> None:
+    def __init__(self, store: Revision | Folder, context: Context, other: Revision) -> None:
         self.store = store
-        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store)
+        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, other)
         self.names = set(store.names())
+        if isinstance(self.texts, WorkTree):
+            self.names |= self.texts.absent.keys()
         self.workspace = spec.Workspace(None, context)
         self.workspace.use_store(store)
 
@@ -160,7 +195,7 @@ class _StoreSide:
         """Return whether a file is what the other state has, certainly: where a link leads may have changed."""
         if other.is_link:
             return False
-        return self.texts.is_same_blob(name, other.oid) if isinstance(self.texts, WorkTree) else self.texts.files[name] == other
+        return self.texts.is_same_file(name, other) if isinstance(self.texts, WorkTree) else self.texts.files[name] == other
 
     def read_parent_names(self, name: str) -> list[str] | None:
         """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""
@@ -227,8 +262,9 @@ def _have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> b
     if before.release or (isinstance(after, Revision) and after.release):
         return True
     repository = before.repository
-    head = None if isinstance(after, Revision) else repository.git.read_objects(["HEAD"])[0]
-    commit = after.commit if isinstance(after, Revision) else head.oid if head else ""
+    seen = after.seen_from if isinstance(after, Revision) else ""
+    head = None if seen else repository.git.read_objects(["HEAD"])[0]
+    commit = seen or (head.oid if head else "")
     return not commit or not repository.sees_same_versions(before.commit, commit)
 
 
@@ -279,7 +315,6 @@ def _count_lines(side: _StoreSide, names: set[str]) -> dict[str, Counter[bytes]]
 
 def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
     before, after = old.resolve_preset(was), new.resolve_preset(name)
-    faults = [tuple(side.findings) if isinstance(side, NpuprofError) else () for side in (before, after)]
     left = None if isinstance(before, NpuprofError) else before
     right = None if isinstance(after, NpuprofError) else after
     changes = tuple(_compare_with_scopes(left, right)) if left and right else ()
@@ -293,7 +328,7 @@ def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: s
         if left is None and right is None:
             status = "unchanged"
     made = Pair(name, status, changes, was if was != name else "", left, right)
-    return _add_error_changes(made, before, after, faults[0], faults[1])
+    return _add_fault_changes(made, _judge_side(before, old.store.label), _judge_side(after, new.store.label))
 
 
 def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
@@ -313,15 +348,33 @@ def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -
     return Pair(name, status, changes, was if was != name else "", None, None, faults[1], faults[0])
 
 
-def _add_error_changes(made: Pair, before: Any, after: Any, old: Sequence[Finding], new: Sequence[Finding]) -> Pair:
-    """Return a pair with the errors that came and went, found or from resolving."""
-    sides = [(before, tuple(old)), (after, tuple(new))]
-    errors = [
-        found or tuple(finding for finding in checks.check_config(side) if finding.severity == "error") if side is not None else ()
-        for side, found in sides
-    ]
-    marks = [{checks.identify_finding(finding) for finding in found} for found in errors]
-    broken = tuple(finding for finding in errors[1] if checks.identify_finding(finding) not in marks[0])
-    mended = tuple(finding for finding in errors[0] if checks.identify_finding(finding) not in marks[1]) if after is not None else ()
-    valid = tuple(None if side is None else not found for (side, _), found in zip(sides, errors, strict=True))
-    return made._replace(broken=broken, mended=mended, valid=valid)
+class _Verdict(NamedTuple):
+    """What is wrong with one side of a pair: errors and warnings; ``label`` is what its store is called in them."""
+
+    is_there: bool
+    faults: tuple[Finding, ...]
+    label: str
+
+    @property
+    def valid(self) -> bool | None:
+        """Whether it has no errors; None where it is not there."""
+        return not any(fault.severity == "error" for fault in self.faults) if self.is_there else None
+
+    def list_marks(self) -> list[tuple[str, str, str]]:
+        """Return what makes each fault the same on the other side, where the store has another name."""
+        marks = map(checks.identify_finding, self.faults)
+        return [(code, key, message.replace(self.label, "the store") if self.label else message) for code, key, message in marks]
+
+
+def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
+    if isinstance(side, NpuprofError):
+        return _Verdict(True, tuple(side.findings), label)
+    return _Verdict(side is not None, tuple(checks.check_config(side, notes=False)) if side is not None else (), label)
+
+
+def _add_fault_changes(made: Pair, before: _Verdict, after: _Verdict) -> Pair:
+    """Return a pair with the errors and warnings that came and went, found or from resolving."""
+    marks = before.list_marks(), after.list_marks()
+    broken = tuple(fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0])
+    mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]) if after.is_there else ()
+    return made._replace(broken=broken, mended=mended, valid=(before.valid, after.valid))

@@ -38,7 +38,8 @@ def find_last_change(asked: str, store: str | None, config: Config, key: str, ta
             (was_set, was), (is_set, now) = (_find_setting(side, key, tail) for side in (committed, config))
             if was_set != is_set or not values.is_same_typed_value(was, now):
                 return build_commit_fields(None)
-        step = next(Timeline(repository, tip, name, config.context, named.version if named else None).walk_steps(key, tail), None)
+        walk = Timeline(repository, tip, name, config.context, named.version if named else None)
+        step = next(walk.walk_steps(key, tail, everywhere=False), None)
     except NpuprofError:
         return None
     return build_commit_fields(step.commit) if step else None

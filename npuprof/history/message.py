@@ -21,8 +21,8 @@ def write_headline(found: survey.Survey, paths: Sequence[str], prefix: str) -> s
         line = "; ".join(words)
         if words and len(line) <= _WIDTH:
             return line
-    if touched:
-        keys = {change.setting or change.key for pair in touched for change in pair.changes}
+    keys = {change.setting or change.key for pair in touched for change in pair.changes}
+    if keys:
         return f"Change {format_count(len(keys), 'setting')} in {format_count(len(touched), 'preset')}"
     names = [path.removeprefix(prefix).removesuffix(".toml") for path in paths]
     line = f"Reword {', '.join(names)}"

@@ -32,7 +32,7 @@ class CommitBatch(NamedTuple):
 
 
 class SnapshotWalk:
-    """The store at one commit after another. ``files`` are those of the ``commit`` that is looked at.
+    """The store at one commit after another. ``files`` are those of the ``commit`` that is looked at, ``prefix`` the store's folder there.
 
     ``members`` names the profiles whose texts are worth reading ahead. ``everything`` has commits walked that do not touch
     the store as well. ``view`` is that of the tip, where that was asked for as a release.
@@ -46,9 +46,10 @@ class SnapshotWalk:
         self.everything = False
         self._release = release
         self.files: dict[str, TreeFile] = {}
+        self.prefix = repository.prefix
         self.members = frozenset([name])
         self._tip = tip
-        self._profiles: dict[tuple[str, str], ProfileOrError] = {}
+        self._profiles: dict[tuple[str, str, str], ProfileOrError] = {}
         self._texts: dict[str, bytes] = {}
         self._ahead: set[str] = set()
 
@@ -114,11 +115,11 @@ class SnapshotWalk:
         oid = self.files[Revision(self.repository, self._tip, self.files).follow_links(name)].oid if file.is_link else file.oid
         if len(self._profiles) > _PROFILES:
             self._profiles.clear()
-        return read_once(self._profiles, (name, oid), lambda: self._read_profile(name, oid))
+        return read_once(self._profiles, (self.prefix, name, oid), lambda: self._read_profile(name, oid))
 
     def _read_profile(self, name: str, oid: str) -> Profile:
-        read = document.parse_document(name, self.repository.source_path(name), self.load_text(oid))
-        return Profile(read, key=f"{name}@{oid}", home=self)
+        path = f"{self.prefix}{name}"
+        return Profile(document.parse_document(name, f"{path}.toml", self.load_text(oid)), key=f"{path}@{oid}", home=self)
 
 
 def _split_into_batches(found: Iterator[Commit]) -> Iterator[list[Commit]]:

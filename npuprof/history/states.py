@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from npuprof.catalog import values
 from npuprof.compare.changes import Change, build_one_sided_changes, build_setting_change, compare_configs
+from npuprof.compare.scopes import find_scoped_changes, identify_unscoped_change, list_override_scopes
 from npuprof.document import keys
-from npuprof.model import Event, NpuprofError, Origin, Path, Record, TomlTable, TomlValue
+from npuprof.model import Context, Event, NpuprofError, Origin, Path, Record, TomlTable, TomlValue
 from npuprof.resolve.config import Config
+from npuprof.resolve.contexts import resolve_elsewhere
 from npuprof.store.versions import parse_version_request
 
 
 class SettingPath(NamedTuple):
-    """What a history is asked for: a setting, or what lies below it; everything where the key is empty."""
+    """What a history is asked for: a setting, or what lies below it; everything where the key is empty.
+
+    ``everywhere`` asks also for what only an override sets, each for the products, releases or targets it names.
+    """
 
     key: str = ""
     tail: Path = ()
+    everywhere: bool = True
 
 
 class SettingPlace(NamedTuple):
@@ -96,6 +103,46 @@ def find_range_references(state: ResolvedState) -> frozenset[str]:
 
 def compare_states(then: ResolvedState, now: ResolvedState, path: SettingPath, trace: bool = True) -> list[Change]:
     """Return the changes between two states: all of them, or those at a place, inside it, or of what it stands in."""
+    found = _compare_asked_states(then, now, path, trace)
+    if not path.everywhere:
+        return found
+    if not path.key:
+        assert isinstance(then, Config), "single settings are known only where one is asked for"
+        assert isinstance(now, Config), "single settings are known only where one is asked for"
+        return [*found, *find_scoped_changes(then, now, found)]
+    seen = {identify_unscoped_change(change) for change in found}
+    scopes = _list_state_scopes((now, then), path)
+    for context, scope in scopes.items():
+        sides = [_resolve_state_elsewhere(state, context, path) for state in (then, now)]
+        if sides[0] is not None and sides[1] is not None:
+            for change in _compare_asked_states(sides[0], sides[1], path, trace):
+                if identify_unscoped_change(change) not in seen:
+                    seen.add(identify_unscoped_change(change))
+                    found.append(change._replace(scope=scope))
+    return found
+
+
+def has_override_of(config: Config, path: SettingPath) -> bool:
+    """Return whether what is asked for may be another for some product, release or target."""
+    mark = f"override of {path.key}"
+    if mark not in config.memo:
+        config.memo[mark] = path.everywhere and bool(list_override_scopes((config,), path.key))
+    return bool(config.memo[mark])
+
+
+def _list_state_scopes(states: Sequence[ResolvedState], path: SettingPath) -> dict[Context, str]:
+    configs = [state if isinstance(state, Config) else state.config for state in states]
+    return list_override_scopes(configs, path.key) if any(has_override_of(config, path) for config in configs) else {}
+
+
+def _resolve_state_elsewhere(state: ResolvedState, context: Context, path: SettingPath) -> ResolvedState | None:
+    """Return a state in another context; what is known of one setting alone is so in every context."""
+    if isinstance(state, KnownSetting) or not has_override_of(state, path):
+        return state
+    return resolve_elsewhere(state, context)
+
+
+def _compare_asked_states(then: ResolvedState, now: ResolvedState, path: SettingPath, trace: bool) -> list[Change]:
     if not path.key:
         assert isinstance(then, Config), "single settings are known only where one is asked for"
         assert isinstance(now, Config), "single settings are known only where one is asked for"
@@ -109,21 +156,44 @@ def compare_states(then: ResolvedState, now: ResolvedState, path: SettingPath, t
 
 
 def build_added_changes(state: ResolvedState, path: SettingPath) -> list[Change]:
-    """Return the settings of a state as what came with it."""
+    """Return the settings of a state as what came with it, and those that only an override sets, with their scope."""
+    found = _build_asked_changes(state, path)
+    seen = {identify_unscoped_change(change) for change in found}
+    for there, scope in _resolve_scopes(state, path):
+        for change in _build_asked_changes(there, path):
+            if identify_unscoped_change(change) not in seen:
+                seen.add(identify_unscoped_change(change))
+                found.append(change._replace(scope=scope))
+    return found
+
+
+def _build_asked_changes(state: ResolvedState, path: SettingPath) -> list[Change]:
     settings = state.ordered_settings() if isinstance(state, Config) else state.settings
     asked = {key: value for key, value in settings.items() if path.key in ("", key)}
     return build_one_sided_changes(asked, "added", state.origin)
 
 
+def _resolve_scopes(state: ResolvedState, path: SettingPath) -> Iterator[tuple[ResolvedState, str]]:
+    """Yield a state as it is in each context that its overrides name, with the words for that."""
+    for context, scope in _list_state_scopes((state,), path).items():
+        there = _resolve_state_elsewhere(state, context, path)
+        if there is not None:
+            yield there, scope
+
+
 def has_setting(state: PresetState, path: SettingPath) -> bool:
-    """Return whether a preset has a value at a place."""
-    if state is None or isinstance(state, NpuprofError) or path.key not in state.settings:
+    """Return whether a preset has a value at a place, in some context."""
+    if state is None or isinstance(state, NpuprofError):
         return False
-    return values.find_value(path.key, state.settings[path.key], path.tail)[0]
+    return _has_value(state, path) or any(_has_value(there, path) for there, _ in _resolve_scopes(state, path))
+
+
+def _has_value(state: ResolvedState, path: SettingPath) -> bool:
+    return path.key in state.settings and values.find_value(path.key, state.settings[path.key], path.tail)[0]
 
 
 def _is_same_setting(then: ResolvedState, now: ResolvedState, path: SettingPath) -> bool:
-    key, tail = path
+    key, tail, _ = path
     if key not in then.settings or key not in now.settings:
         return key not in then.settings and key not in now.settings
     if not tail:

@@ -21,6 +21,7 @@ from npuprof.history.states import (
     compare_states,
     find_member_names,
     find_range_references,
+    has_override_of,
     has_setting,
     is_range_reference,
 )
@@ -76,9 +77,12 @@ class Timeline:
         self._snapshots = SnapshotWalk(repository, tip, name, release)
         self._resolver = Resolver(self._find_extended_profile, context)
 
-    def walk_steps(self, key: str = "", tail: Path = ()) -> Iterator[HistoryStep]:
-        """Yield the commits that changed the resolved preset, or the value at a key or below it."""
-        self._path = SettingPath(key, tail)
+    def walk_steps(self, key: str = "", tail: Path = (), everywhere: bool = True) -> Iterator[HistoryStep]:
+        """Yield the commits that changed the resolved preset, or the value at a key or below it.
+
+        With ``everywhere`` also what they changed only for the products, releases and targets that an override names.
+        """
+        self._path = SettingPath(key, tail, everywhere)
         self._lines = KeyLines(keys.split_section_and_name(key)[1]) if key and not tail else None
         told: set[str] = set()
         try:
@@ -119,20 +123,24 @@ class Timeline:
             known = states.get(parent)
             if known is None:
                 files = state.files if place == len(parents) - 1 else dict(state.files)
-                known = self._find_earlier_state(commit.changes[parent], state, files, parent)
+                known = self._find_earlier_state(commit, state, files, parent)
                 if parent:
                     states[parent] = known
             before.append(known.preset)
         return before
 
-    def _find_earlier_state(self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile], commit: str) -> StoreState:
-        """Return the state before some changes; ``files`` are as they are after them, and become what they were before."""
+    def _find_earlier_state(self, commit: Commit, state: StoreState, files: dict[str, TreeFile], parent: str) -> StoreState:
+        """Return the state at a parent of a commit; ``files`` are as they are after the commit, and become what they were before."""
+        changed = commit.changes[parent]
         name = next((change.was for change in changed if change.now == state.name and change.was), state.name)
         undo_changes(files, changed)
+        if commit.former_prefix is not None:
+            self._snapshots.prefix = commit.former_prefix
+            return StoreState(files, name, self._resolve_preset(files, name, parent), parent)  # from here on its files have other paths
         found = state.preset
         if changed or self._snapshots.everything:
-            found = self._find_earlier_preset(changed, state, files, name, commit)
-        return StoreState(files, name, found, commit)
+            found = self._find_earlier_preset(changed, state, files, name, parent)
+        return StoreState(files, name, found, parent)
 
     def _find_earlier_preset(
         self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile], name: str, commit: str
@@ -160,6 +168,8 @@ class Timeline:
         if self._lines is None or old is None or new is None or not change.is_plain_edit:
             return None
         if isinstance(now, Config):
+            if has_override_of(now, self._path):
+                return None
             now = build_known_setting(now, self._path.key)
         found = self._lines.compare(self._snapshots.load_text(old.oid), self._snapshots.load_text(new.oid), now.reworked)
         if found is None:
@@ -191,7 +201,7 @@ class Timeline:
 
 def _is_beside(commit: Commit, state: StoreState) -> bool:
     """Return whether a commit with one parent only edited files that the preset is not made of."""
-    if len(commit.parents) != 1 or not isinstance(state.preset, KnownSetting):
+    if len(commit.parents) != 1 or commit.former_prefix is not None or not isinstance(state.preset, KnownSetting):
         return False
     if find_range_references(state.preset):
         return False
@@ -248,8 +258,8 @@ def _select_common_changes(before: list[ResolvedState], now: ResolvedState, path
     others = [compare_states(then, now, path, trace=False) for then in before[1:]]
     if not all(others):
         return []
-    common = set.intersection(*({change.key for change in found} for found in (changes, *others)))
-    return [change for change in changes if change.key in common] if common else changes
+    common = set.intersection(*({(change.key, change.scope) for change in found} for found in (changes, *others)))
+    return [change for change in changes if (change.key, change.scope) in common] if common else changes
 
 
 def _was_told(before: list[PresetState], path: SettingPath) -> bool:

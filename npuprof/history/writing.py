@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store import is_profile_name
 from npuprof.store.git import build_git_environment, build_refusal_finding, list_settings
 
 TYPE_CHECKING = False
@@ -25,51 +24,87 @@ _LOCKED = (".lock': File exists", "cannot lock ref", "Unable to create '")
 _WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0)
 
 
-class ChangedPaths(NamedTuple):
-    """The paths of files, from the top, that differ from the last commit, and which of them git does not know yet."""
+class ExpectedCommit(NamedTuple):
+    """What a commit is made of: the commit it comes after, an empty text where it is the first, and its tree."""
 
-    changed: list[str]
-    untracked: list[str]
-
-
-def list_changed_paths(repository: Repository) -> ChangedPaths:
-    """Return which of the store's profile files differ from the last commit."""
-    words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
-    listed = repository.git.run_command(*words, "--", repository.pathspec)
-    changed: list[str] = []
-    untracked: list[str] = []
-    for record in os.fsdecode(listed).split("\0"):
-        path = record[3:]
-        if path.endswith(".toml") and path.startswith(repository.prefix) and is_profile_name(path[len(repository.prefix) : -5]):
-            changed.append(path)
-            if record.startswith("??"):
-                untracked.append(path)
-    return ChangedPaths(sorted(changed), sorted(untracked))
+    parent: str
+    tree: str
 
 
-def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequence[str], message: str) -> str:
+class CommitDiffersError(Exception):
+    """A commit would be another than the one that was asked for: ``found``."""
+
+    def __init__(self, found: ExpectedCommit) -> None:
+        super().__init__()
+        self.found = found
+
+
+def refuse_unfinished_deed(repository: Repository) -> None:
+    """Raise NpuprofError where git would commit everything or nothing: a merge or a cherry-pick is under way."""
+    for name, deed in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
+        if repository.git.read_objects([name])[0] is not None:
+            raise NpuprofError([build_refusal_finding(f"cannot do a partial commit during {deed}.".encode(), repository.folder)])
+
+
+def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
+    """Return which of some paths git ignores, and the line that says so: ``.gitignore:3``."""
+    listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    result = repository.git.try_command("check-ignore", "--verbose", "-z", "--stdin", stdin=listed)
+    words = os.fsdecode(result.output).split("\0")
+    rows = zip(*[iter(words)] * 4, strict=False)
+    return {path: f"{source}:{line}" for source, line, pattern, path in rows if not pattern.startswith("!")}
+
+
+def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequence[str], message: str, expected: ExpectedCommit) -> str:
     """Commit these paths as they are in the work tree, and nothing else, staged or not; return the new commit's id.
 
-    Raises NpuprofError with git's reason (a hook, no identity, a merge under way); nothing is staged then.
+    Raises NpuprofError with git's reason (a hook, no identity, a merge under way), CommitDiffersError where the commit
+    would be another than the expected one; nothing is staged then.
     """
     commands = _open_git_commands(repository)
     with (
         _write_path_list(paths) as every,
         _write_path_list(untracked) as new,
         _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said,
+        _hold_in_temporary_file(b"") as seen,
     ):
+        commands.update_environment(GIT_EDITOR=_write_editor(seen, expected))
         if untracked:
             _run_git_command(repository, commands.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
         try:
-            words = ("--only", "--quiet", "--cleanup=verbatim", f"--file={said}")
+            words = ("--only", "--quiet", "--cleanup=verbatim", "--edit", "--no-status", "--no-verbose", f"--file={said}")
             _run_git_command(repository, commands.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
-        except NpuprofError:
+        except NpuprofError as error:
             if untracked:
                 back = ("--cached", "--quiet", "--force", "--ignore-unmatch", f"--pathspec-from-file={new}", "--pathspec-file-nul")
                 with suppress(NpuprofError):  # the reason of the first failure is the one to tell
                     _run_git_command(repository, commands.rm, *back)
+            found = _read_seen_commit(seen)
+            if found is not None and found != expected:
+                raise CommitDiffersError(found) from error
             raise
     return repository.resolve_commit("HEAD")
+
+
+def _write_editor(seen: str, expected: ExpectedCommit) -> str:
+    """Return a command for git to start as the editor of the message: it agrees only to the expected commit.
+
+    That is after the hook that may change what is committed, and the last that git asks before the message is final. What
+    it finds goes to the file ``seen``.
+    """
+    import shlex
+
+    found = '"$(git rev-parse --quiet --verify HEAD)" "$(git write-tree)"'
+    file = shlex.quote(seen)
+    wanted = shlex.quote(f"{expected.parent} {expected.tree}")
+    return f"judge_commit() {{ printf '%s %s\\n' {found} > {file} && test \"$(cat {file})\" = {wanted}; }}; judge_commit"
+
+
+def _read_seen_commit(seen: str) -> ExpectedCommit | None:
+    """Return what git was about to commit, None where it did not come so far."""
+    with open(seen, encoding="ascii") as file:
+        parent, _, tree = file.read().rstrip("\n").partition(" ")
+    return ExpectedCommit(parent, tree) if tree else None
 
 
 def create_tag(repository: Repository, name: str, target: str, message: str) -> None:

@@ -61,12 +61,15 @@ class Resolver:
         profile whose form is wrong, or an append to something that is no list.
         """
         lineage = self.resolve_lineage(profile)
-        claims = self._resolve_claims(lineage)
+        return self.resolve_members(lineage, name or profile.name, self._resolve_claims(lineage), changes)
+
+    def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: Iterable[Step] = ()) -> Config:
+        """Return a lineage resolved, lowest first; nothing is looked up. Raises NpuprofError as ``resolve_profile`` does."""
         problems = [problem for member in lineage for problem in member.problems]
         problems += [claim.conflict for claim in claims.values() if claim.conflict]
         if problems:
             raise NpuprofError(problems)
-        return self._build_config(name or profile.name, lineage, claims, _build_command_line(tuple(changes)))
+        return self._build_config(name, lineage, claims, _build_command_line(tuple(changes)))
 
     def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
         """Return a profile resolved with what is wrong with its form left out, and alone where its ancestors cannot be ordered.

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
         def for_context(self, context: Context) -> Resolving:
             """Return the resolver of the same profiles for another context."""
 
-        def resolve_profile(self, profile: Profile, name: str | None = None) -> Config:
-            """Return a profile resolved. Raises NpuprofError."""
+        def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims) -> Config:
+            """Return a lineage resolved. Raises NpuprofError."""
 
 
 class Config:
@@ -39,8 +39,9 @@ class Config:
 
     ``settings`` maps full keys (``precision_mode``, ``env.JOB_ID``) to plain values, in the order of
     resolution; ``options``, ``env``, ``estimator`` and ``atc`` show one section each, in the catalogue's
-    order, by plain name. ``lineage`` holds the profiles that took part, lowest first; ``changed`` tells whether
-    changes from the command line came after them. ``memo`` keeps what has been worked out from the settings.
+    order, by plain name. ``claims`` say what it is for. ``lineage`` holds the profiles that took part, lowest first;
+    ``changed`` tells whether changes from the command line came after them. ``memo`` keeps what has been worked out
+    from the settings.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Config:
         self.settings = settings
         self.resolver = resolver
         self.changed = changed
-        self._claims = claims or {}
+        self.claims = claims or {}
         self.memo: dict[str, Any] = {}
         self._tracer = tracer
         self._traced: dict[str, tuple[Any, list[Event]]] = {}
@@ -104,11 +105,11 @@ class Config:
 
     def find_profile_value(self, name: str) -> Any:
         """Return a key of ``[profile]`` that is inherited: the profile's own word, else what all it builds on leave over."""
-        return self._claims[name].value if name in self._claims else None
+        return self.claims[name].value if name in self.claims else None
 
     def find_profile_origin(self, name: str) -> Origin | None:
         """Return where the key of ``[profile]`` stands that decides, None where no profile has it."""
-        return self._claims[name].origin if name in self._claims else None
+        return self.claims[name].origin if name in self.claims else None
 
     @property
     def description(self) -> str:

@@ -59,6 +59,10 @@ class ReadOnceStore:
         """Return the paths below the store of TOML files whose names no profile can have."""
         return sorted(f"{name}.toml" for name in self._list_files() if not is_profile_name(name))
 
+    def cite_file(self, path: str) -> str:
+        """Return the path to cite for a file below the store."""
+        return os.path.join(self.label, path)
+
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return one profile. ``asked`` is the reference that named it, to blame if there is none.
 
@@ -104,6 +108,7 @@ class Folder(ReadOnceStore):
         self.root = root
         self.label = _format_relative_path(root)
         self.repository: object = None  #: the one around it, once somebody asks: kept for ``revisions``
+        self.read_absent: Callable[[str, str], bytes | None] | None = None  #: how to read what git keeps out of the folder
         self._listed: dict[str, bool] | None = None
         self._real = ""
 
@@ -146,7 +151,10 @@ class Folder(ReadOnceStore):
                 raise NpuprofError([_build_outside_finding(source, name, asked)])
             raw = read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
-            raise NpuprofError([self._build_missing_finding(name, asked)]) from None
+            kept = self.read_absent(self.root, name) if self.read_absent else None
+            if kept is None:
+                raise NpuprofError([self._build_missing_finding(name, asked)]) from None
+            raw = kept
         except OSError as error:
             raise NpuprofError([_build_unreadable_finding(source, error)]) from None
         return Profile(document.parse_document(name, source, raw), home=self)
@@ -218,6 +226,13 @@ def has_release_tags(root: str) -> bool:
         return True
     except OSError:
         return False
+
+
+def has_sparse_checkout(root: str) -> bool:
+    """Return whether git may keep files of a store out of the work tree: only then it is asked."""
+    top = find_repository_top(os.path.realpath(root))
+    git = os.path.join(top, ".git")
+    return bool(top) and (os.path.isfile(git) or os.path.exists(os.path.join(git, "info", "sparse-checkout")))
 
 
 def find_repository_top(folder: str) -> str:

@@ -67,14 +67,23 @@ class Commit:
     """One commit: ``changes`` has the files that differ from each parent, in the order of ``parents``.
 
     Parents may be the nearest ancestors that touched the store; a commit without any has its changes below ``""``.
+    ``former_prefix`` is the folder of the store before the commit, where it moved the store.
     """
 
-    __slots__ = ("_headers", "_repository", "changes", "id", "parents")
+    __slots__ = ("_headers", "_repository", "changes", "former_prefix", "id", "parents")
 
-    def __init__(self, repository: Repository, oid: str, parents: tuple[str, ...], changes: dict[str, list[FileChange]]) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        oid: str,
+        parents: tuple[str, ...],
+        changes: dict[str, list[FileChange]],
+        former_prefix: str | None = None,
+    ) -> None:
         self.id = oid
         self.parents = parents
         self.changes = changes
+        self.former_prefix = former_prefix
         self._repository = repository
         self._headers: CommitHeaders | None = None
 
@@ -157,7 +166,7 @@ def walk_commits(repository: Repository, tip: str, everything: bool = False) -> 
                 older = walk_commits(move.repository, move.parent, everything)
                 nearest = next(older, None)
                 parent = nearest.id if nearest else move.parent  # the parent itself may have touched something else
-                yield Commit(repository, oid, (parent,), {parent: move.changes})
+                yield Commit(repository, oid, (parent,), {parent: move.changes}, move.repository.prefix)
                 if nearest:
                     yield nearest
                     yield from older

@@ -7,12 +7,13 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import read_plain_file
 from npuprof.store import find_repository_top
+from npuprof.store.bare import is_own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,11 +57,18 @@ class Git:
 
     It is started in the ``top`` of the repository (an empty text where there is none), where it discovers the
     repository by its own rules, ``safe.directory`` among them: a store that looks like a bare repository is not seen.
+    ``variables`` are set over those of the environment: another index, another place for objects.
+
+    A repository without a work tree, ``bare``, is named to git, which then asks nobody who owns it: that is done here.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, variables: Mapping[str, str] | None = None, bare: str = "") -> None:
         self.folder = folder
-        self.top = find_repository_top(os.path.realpath(folder))
+        self.bare = os.path.realpath(bare) if bare else ""
+        self.top = "" if bare else find_repository_top(os.path.realpath(folder))
+        if bare and not is_own_folder(self.bare):
+            raise NpuprofError([build_refusal_finding(b"dubious ownership", self.bare)])
+        self._variables = dict(variables or {})
         self._reader: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -138,6 +146,17 @@ class Git:
             raise NpuprofError([self.explain_absence(oid for oid in wanted if oid not in found)])
         return found
 
+    def without_filters(self) -> Git:
+        """Return the same git without the programs that the configuration names as filters: contents are taken as they are."""
+        listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
+        found = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
+        off = [(name, "false" if name.endswith(".required") else "") for name in found if name]
+        first = int(os.environ.get("GIT_CONFIG_COUNT") or 0)  # a command line could not hold a name with '=' in it
+        variables = {"GIT_CONFIG_COUNT": str(first + len(off))}
+        for number, (name, value) in enumerate(off, first):
+            variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        return Git(self.folder, {**self._variables, **variables}, self.bare)
+
     def explain_absence(self, oids: Iterable[str]) -> Finding:
         """Return why objects are not there, and how to get them."""
         partial = self.try_command("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0
@@ -174,12 +193,13 @@ class Git:
             process.wait()
 
     def _start_process(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        command = ["git", "--no-pager", *(word for setting in (*_SETTINGS, *_READING) for word in ("-c", setting)), *words]
-        environ = {**build_git_environment(self.top), **_OFFLINE}
+        place = [f"--git-dir={self.bare}"] if self.bare else []
+        command = ["git", *place, "--no-pager", *(word for setting in (*_SETTINGS, *_READING) for word in ("-c", setting)), *words]
+        environ = {**build_git_environment(self.top, self.bare), **_OFFLINE, **self._variables}
         pipe = subprocess.PIPE
         try:
             return subprocess.Popen(  # noqa: S603 - no shell; what users wrote goes through standard input
-                command, cwd=self.top or self.folder, env=environ, stdin=stdin, stdout=pipe, stderr=pipe
+                command, cwd=self.bare or self.top or self.folder, env=environ, stdin=stdin, stdout=pipe, stderr=pipe
             )
         except FileNotFoundError:
             if not os.path.isdir(self.folder):
@@ -223,20 +243,24 @@ def list_settings() -> list[str]:
     return list(_SETTINGS)
 
 
-def build_git_environment(top: str) -> dict[str, str]:
-    """Return the environment for a git that is started in the top of a repository, or anywhere where ``top`` is empty.
+def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
+    """Return the environment for a git that is started in the top of a repository, in a bare one, or anywhere where both are empty.
 
     Its messages are in English. What a hook hands down about another repository is left out, what it says of this one
-    but for its objects too; where there is no top, it names the repository.
+    but for its objects too; where there is neither, it names the repository.
     """
     found = {**os.environ, "LC_ALL": "C"}
     given = found.get("GIT_DIR")
-    if not top:
+    for name in ("GIT_OBJECT_DIRECTORY", "GIT_QUARANTINE_PATH"):
+        if found.get(name):
+            found[name] = os.path.abspath(found[name])
+    if not top and not bare:
         for name in _REPOSITORY_VARIABLES:
             if name in found and name != "GIT_PREFIX":
                 found[name] = os.path.abspath(found[name])
         return found
-    gone = _REPOSITORY_VARIABLES if given is None or _is_git_folder_of(given, top) else (*_REPOSITORY_VARIABLES, *_OBJECT_VARIABLES)
+    is_this = given is None or (os.path.realpath(given) == bare if bare else _is_git_folder_of(given, top))
+    gone = _REPOSITORY_VARIABLES if is_this else (*_REPOSITORY_VARIABLES, *_OBJECT_VARIABLES)
     return {name: value for name, value in found.items() if name not in gone}
 
 
@@ -273,13 +297,17 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         inside = os.path.join(top, ".git")
         why = "It may not be read." if not os.access(inside, os.R_OK | os.X_OK) else "It is not whole, or no repository at all."
         return Finding("NP021", f"git cannot use {inside}", why, f"git -C {top} status tells more")
-    if any(words in text for words in ("not a git repository", "must be run in a work tree", "cannot use bare repository")):
+    if "must be run in a work tree" in text:
+        return Finding("NP021", f"the repository of {folder} has no work tree", "", "do it in a clone")
+    if any(words in text for words in ("not a git repository", "cannot use bare repository")):
         why = "Revisions and versions are those of the git repository that holds the presets."
         hint = "leave out the revision, or put the store under git: git init, git add, git commit"
         return Finding("NP021", f"{folder} is not in a git repository", why, hint)
     if "cannot do a partial commit" in text:
         what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"
         return Finding("NP022", what, "", "conclude it with git add and git commit, or give it up: git status says how")
+    if "resolve your current index first" in text:
+        return Finding("NP022", "git commits nothing while files are not merged", "", "put them right, then git add; git status lists them")
     if match := re.search(r"'([^']+\.lock)': File exists", text):
         why = "Another git works in this repository, or one that was killed has left it."
         return Finding("NP022", f"{match[1]} is there", why, "wait for the other; if there is none, remove it")

@@ -71,12 +71,15 @@ class ResolvedRevision(NamedTuple):
 
 
 class Repository:
-    """The repository around a folder. ``prefix`` is the folder's path below the top, ending in ``/``, or empty."""
+    """The repository around a folder. ``prefix`` is the folder's path below the top, ending in ``/``, or empty.
 
-    def __init__(self, folder: str) -> None:
+    ``bare`` is the folder of a repository without a work tree; the top then is that folder.
+    """
+
+    def __init__(self, folder: str, bare: str = "") -> None:
         self.folder = os.path.realpath(folder)
-        self.git = Git(self.folder)
-        self.top = self.git.top
+        self.git = Git(self.folder, bare=bare)
+        self.top = os.path.realpath(bare) if bare else self.git.top
         if not self.top and "GIT_DIR" not in os.environ:
             raise NpuprofError([build_refusal_finding(b"not a git repository", self.folder)])
         if not self.top:  # one that only git's own variables name
@@ -250,7 +253,7 @@ class Repository:
         return result.output.split()[0].decode()
 
     def list_profile_files(self, commit: str) -> dict[str, TreeFile]:
-        """Return the TOML files below the store at a commit: path below the store without ``.toml`` to file.
+        """Return the TOML files below the store at a commit, or in a tree: path below the store without ``.toml`` to file.
 
         There are none where the store did not exist then.
         """
@@ -282,7 +285,10 @@ class Repository:
             self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2) if root.type == "tree" else []
             return root.oid if root.type == "tree" else ""
         # It was not there, or a tree above it is missing, which only a walk by ids can tell.
-        tree = self.git.read_contents([commit])[commit].partition(b"\n")[0].removeprefix(b"tree ").decode()
+        given = self.git.read_objects([commit])[0]
+        if given is None:
+            raise NpuprofError([self.git.explain_absence([commit])])
+        tree = commit if given.type == "tree" else given.content.partition(b"\n")[0].removeprefix(b"tree ").decode()
         for part in self.prefix.split("/")[:-1]:
             self._load_trees([tree])
             tree = next((entry.oid for entry in self._trees[tree] if entry.name == part and entry.is_folder), "")
@@ -328,6 +334,14 @@ class Repository:
 
         other = copy(self)
         other.prefix, other.revisions = prefix, {}
+        return other
+
+    def with_git(self, git: Git) -> Repository:
+        """Return the same repository read by another git: one that sees more objects."""
+        from copy import copy
+
+        other = copy(self)
+        other.git, other.revisions = git, {}
         return other
 
     @property

@@ -18,6 +18,12 @@ _MAX_LINKS = 8  # one that leads to itself has to end
 _NO_PINS: frozenset[str] = frozenset()
 
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    #: Finds what a reference with an @ names, seen from a store.
+    PinFinder = Callable[["Revision", str, Origin | None], "Pin"]
+
+
 class Pin(NamedTuple):
     """What a reference with an @ names: a preset, its version (an empty text where it names no version), its commit, the store there.
 
@@ -33,7 +39,7 @@ class Pin(NamedTuple):
 
 
 class Revision(ReadOnceStore):
-    """A store as it was at a commit. Nothing but the object database is read, every file once.
+    """A store as it was at a commit (or is in a tree, by its id). Nothing but the object database is read, every file once.
 
     Of a ``release`` it is the store as the tag records it: parents with an @ are what they were then. ``view`` says which of
     the versions that the tag knows is seen, as in the tag. ``find_pin`` finds what a reference with an @ names, seen from
@@ -47,7 +53,7 @@ class Revision(ReadOnceStore):
         files: dict[str, TreeFile] | None = None,
         release: Version | None = None,
         view: str = "",
-        find_pin: Callable[[Revision, str, Origin | None], Pin] | None = None,
+        find_pin: PinFinder | None = None,
     ) -> None:
         super().__init__()
         self.release = release
@@ -59,6 +65,8 @@ class Revision(ReadOnceStore):
         self.repository = repository
         self.root = repository.folder
         self.commit = commit
+        self.seen_from = commit  #: the commit whose tags count for ranges; empty for the last one
+        self.shown: str | None = commit  #: the revision to cite with each file
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
         self._files = files
         self._contents: dict[str, bytes] = {}
@@ -109,6 +117,11 @@ class Revision(ReadOnceStore):
                     parents.append((pin.home, pin.name))
         return pins, [(home, parent) for home, parent in parents if parent in home.files]
 
+    def cite_file(self, path: str) -> str:
+        """Return the path to cite for a file below the store, with the revision."""
+        full = f"{self.repository.prefix}{path}"
+        return f"{shorten_commit(self.shown)}:{full}" if self.shown else full
+
     def load_texts(self, names: Iterable[str]) -> None:
         """Read the texts of profiles in one go. Raises NpuprofError where the repository lacks any."""
         wanted = {self.files[name].oid: name for name in names if name in self.files}
@@ -129,15 +142,22 @@ class Revision(ReadOnceStore):
 
     def follow_links(self, name: str) -> str:
         """Return the name of the file that holds a profile's text: its own, or the one its links lead to. Raises NpuprofError."""
-        for _ in range(_MAX_LINKS):
-            if not self.files[name].is_link:
-                return name
-            link = self._read_content(name).decode(errors="replace")
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), link))
-            name = target.removesuffix(".toml")
-            if target == name or name not in self.files:
+        return self.trace_links(name)[-1]
+
+    def trace_links(self, name: str) -> list[str]:
+        """Return the names of a file, of those its links lead to, one after the other. Raises NpuprofError."""
+        found = [name]
+        while len(found) <= _MAX_LINKS:
+            if not self.files[found[-1]].is_link:
+                return found
+            link = self._read_content(found[-1]).decode(errors="replace")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(found[-1]), link))
+            found.append(target.removesuffix(".toml"))
+            if target == found[-1] or found[-1] not in self.files:
                 break
-        raise NpuprofError([self._build_blob_finding("NP005", name, "a link that leads out of the store", "copy the file into the store")])
+        raise NpuprofError(
+            [self._build_blob_finding("NP005", found[-1], "a link that leads out of the store", "copy the file into the store")]
+        )
 
     def _read_content(self, name: str) -> bytes:
         oid = self.files[name].oid
@@ -150,13 +170,13 @@ class Revision(ReadOnceStore):
             raise NpuprofError([self._build_missing_finding(name, asked)])
         raw = self.read_profile_text(name)
         try:
-            read = document.parse_document(name, self.repository.source_path(name), raw, self.commit)
+            read = document.parse_document(name, self.repository.source_path(name), raw, self.shown)
         except NpuprofError as error:
-            raise NpuprofError([_place_finding_at_revision(finding, self.commit) for finding in error.findings]) from None
+            raise NpuprofError([_place_finding_at_revision(finding, self.shown) for finding in error.findings]) from None
         return Profile(read, key=f"{name}@{self.commit}", home=self)
 
     def _build_blob_finding(self, code: str, name: str, what: str, hint: str) -> Finding:
-        where = Place(f"{shorten_commit(self.commit)}:{self.repository.source_path(name)}")
+        where = Place(self.cite_file(f"{name}.toml"))
         return Finding(code, f"cannot read {name}: {what}", "", hint, where=where)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
@@ -187,7 +207,22 @@ def _collect_pins(home: Revision, name: str) -> None:
             waiting.pop()
 
 
-def _place_finding_at_revision(finding: Finding, commit: str) -> Finding:
-    """Return a finding of a document whose place says at which revision it was."""
+class ProposedRevision(Revision):
+    """A store as it is in a tree that no commit holds yet: its files are cited by their paths alone."""
+
+    def __init__(self, repository: Repository, tree: str, find_pin: PinFinder | None = None) -> None:
+        super().__init__(repository, tree, find_pin=find_pin)
+        self.seen_from = ""
+        self.label = f"{repository.prefix.rstrip('/') or 'the repository'} as it would be committed"
+        self.shown = None
+
+    def __repr__(self) -> str:
+        return f"ProposedRevision({shorten_commit(self.commit)!r})"
+
+
+def _place_finding_at_revision(finding: Finding, commit: str | None) -> Finding:
+    """Return a finding of a document whose place says at which revision it was, if there is one to say."""
+    if commit is None:
+        return finding
     assert finding.where is not None, "a document is at fault somewhere"
     return finding._replace(where=finding.where._replace(file=f"{shorten_commit(commit)}:{finding.where.file}"))

@@ -11,6 +11,7 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.store import Folder
+from npuprof.store.bare import BareStore
 from npuprof.store.repository import Repository, shorten_commit
 from npuprof.store.revision import Pin, Revision
 from npuprof.store.versions import Version
@@ -30,7 +31,7 @@ class PinnedProfile(NamedTuple):
 def find_repository(home: ProfileSource) -> Repository:
     """Return the repository around a store, found once. Raises NpuprofError where there is none."""
     if isinstance(home, Folder) and home.repository is None:
-        home.repository = Repository(home.root)
+        home.repository = Repository(home.root, home.git_folder if isinstance(home, BareStore) else "")
     found = getattr(home, "repository", None)
     if not isinstance(found, Repository):
         what = f"{getattr(home, 'label', 'this store')} has no revisions"
@@ -105,7 +106,7 @@ def find_pin(home: ProfileSource, reference: str, asked: Origin | None = None) -
         label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
         there = _load_view(repository, recorded.commit, release, recorded.own_view)
         return Pin(name, recorded.version, recorded.commit, there, label)
-    found = repository.resolve_revision(name, revision, asked, getattr(home, "commit", ""))
+    found = repository.resolve_revision(name, revision, asked, getattr(home, "seen_from", ""))
     there = _load_view(repository, found.commit, found.version) if found.version else load_repository_revision(repository, found.commit)
     version = found.version
     return Pin(name, version.number_text if version else "", found.commit, there, f"{name}@{found.label}", version)

@@ -15,6 +15,7 @@ from npuprof.report.output import describe_os_error, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
+from npuprof.store.bare import BareStore, find_bare_repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ class Workspace:
     def home(self) -> ProfileSource:
         """Where profiles are looked up: the store, or what is used in its place. Raises NpuprofError where there is none."""
         if self._store is None:
-            self._store = store.find_store(self._given, os.environ)
+            asked = self._given or os.environ.get("NPUPROF_STORE", "")
+            bare = find_bare_repository(asked, os.environ)
+            found = BareStore(bare, asked or "profiles") if bare else store.find_store(self._given, os.environ)
+            found.read_absent = _read_absent_file
+            self._store = found
         return self._store
 
     @property
@@ -95,7 +100,7 @@ class Workspace:
         place = 0
         while place + 1 < len(parts):
             _, at, revision = parts[place].partition("@")
-            if at and parts[place + 1].partition("@")[0] not in self.store.names():
+            if at and parts[place + 1].partition("@")[0] not in self._list_known_names():
                 from npuprof.store import revisions
 
                 for end in range(len(parts), place + 1, -1):
@@ -104,6 +109,10 @@ class Workspace:
                         break
             place += 1
         return parts
+
+    def _list_known_names(self) -> list[str]:
+        """Return the names in the work tree; none where there is no work tree."""
+        return [] if isinstance(self.store, BareStore) else self.store.names()
 
     def _load_revision_profile(self, spec: str) -> Profile:
         """Return the profile that ``NAME@REV`` names, its parents at that revision too."""
@@ -177,6 +186,14 @@ class Workspace:
             if self._given:
                 raise
             return None
+
+
+def _read_absent_file(root: str, name: str) -> bytes | None:
+    if not store.has_sparse_checkout(root):
+        return None
+    from npuprof.store.worktree import read_absent_file
+
+    return read_absent_file(root, name)
 
 
 class _Parts:

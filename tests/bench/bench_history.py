@@ -1,4 +1,4 @@
-"""Ratios of the version commands: ``diff --rev`` over 1,000 presets, ``log SPEC KEY`` over 10,000 commits.
+"""Ratios of the version commands: ``diff --rev`` over 1,000 presets, ``log SPEC`` and ``log SPEC KEY`` over 10,000 commits.
 
 Run ``python tests/bench/bench_history.py``. Whole processes, the median of paired runs; git processes are counted
 through git's own trace. Exits 1 where a ratio is beyond the line that is held.
@@ -7,6 +7,7 @@ through git's own trace. Exits 1 where a ratio is beyond the line that is held.
 from __future__ import annotations
 
 import os
+import pty
 import random
 import statistics
 import subprocess
@@ -52,6 +53,13 @@ def main() -> int:
         for key, title in (("hccl_timeout", "each changes it"), ("deterministic", "none changes it")):
             log = [*NPUPROF, "log", "leaf", key]
             rows.append((f"log SPEC KEY, 10,000 commits to one file, {title} / git log --follow -p", _ratio(long, log, follow, 3), 2.5, 4))
+        log = [*NPUPROF, "log", "leaf"]
+        rows.append(("log SPEC, 10,000 commits to one file / git log --follow -p", _ratio(long, log, follow, 3), 5, 8))
+        rows.append(("the first line of it on a terminal / bare", _measure_first_line(long, log) / _median(long, bare), 20, 40))
+        wide_follow = ["git", "log", "--follow", "-p", "--", "profiles/p7.toml"]
+        log = [*NPUPROF, "log", "p7"]
+        rows.append(("log SPEC, 10,000 commits to 200 presets / git log --follow -p", _ratio(wide, log, wide_follow, 3), 5, 8))
+        rows.append(("the first line of it on a terminal / bare", _measure_first_line(wide, log) / _median(wide, bare), 20, 40))
     bad = False
     for title, ratio, reach, hold in rows:
         bad |= ratio > hold
@@ -73,6 +81,30 @@ def _ratio(repo: Repo, ours: Sequence[str], theirs: Sequence[str], rounds: int =
     left, right = (statistics.median(times) for times in zip(*pairs, strict=True))
     print(f"        {1000 * left:7.1f} ms {' '.join(map(str, ours[-3:]))}; {1000 * right:.1f} ms {' '.join(theirs[:3])}", file=sys.stderr)
     return left / right
+
+
+def _median(repo: Repo, words: Sequence[str]) -> float:
+    return statistics.median(_run(repo, words) for _ in range(ROUNDS))
+
+
+def _measure_first_line(repo: Repo, words: Sequence[str]) -> float:
+    """Return how long a terminal waits for the first line of an answer, the median; the rest is not waited for."""
+    return statistics.median(_wait_for_line(repo, words) for _ in range(ROUNDS))
+
+
+def _wait_for_line(repo: Repo, words: Sequence[str]) -> float:
+    ours, theirs = pty.openpty()
+    start = time.perf_counter()
+    with subprocess.Popen(
+        words, cwd=repo.folder, env={**os.environ, **ENVIRONMENT, "PAGER": "cat"}, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        while b"\n" not in os.read(ours, 4096):
+            pass
+        took = time.perf_counter() - start
+        process.kill()
+    os.close(ours)
+    return took
 
 
 def _processes(repo: Repo, words: Sequence[str]) -> float:

@@ -1,0 +1,63 @@
+"""The store that a verb judges, in one context: as it stands in the work tree, or whole at a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from npuprof.model import Context, Finding, NpuprofError
+from npuprof.resolve.config import Config
+from npuprof.store import ReadOnceStore, spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import Profile
+    from npuprof.store.revision import Revision
+
+
+class JudgedStore:
+    """Presets by name, resolved; ``plainly`` cites those of a revision by their paths alone, as machines want them."""
+
+    def __init__(self, given: str | None, rev: str | None, context: Context, plainly: bool = False) -> None:
+        self._workspace = spec.Workspace(given, context)
+        self.home: ReadOnceStore = self._workspace.store
+        self._prefix = ""
+        self._past: Revision | None = None
+        if rev is not None:
+            self._open_revision(rev, plainly)
+
+    def _open_revision(self, rev: str, plainly: bool) -> None:
+        from npuprof.store import revisions
+
+        repository = revisions.find_repository(self.home)
+        found = revisions.load_revision(self.home, repository.resolve_commit(rev))
+        if not found.files:
+            raise NpuprofError([Finding("NP023", f"there are no profiles in {found.label}", "", "name the store with --store")])
+        if plainly:
+            found.shown = None
+        self.home, self._past, self._prefix = found, found, found.repository.prefix
+
+    def load_profiles(self, names: Sequence[str]) -> None:
+        """Read presets ahead: all files before all checks, as one kind of work at a time is faster by a fifth."""
+        if self._past is not None:
+            self._past.load_texts(names)
+        for name in names:
+            with suppress(NpuprofError):
+                self.home.profile(name)
+
+    def resolve_preset(self, name: str) -> Config:
+        """Return a preset resolved: at a revision one of the store, by its name or the path of its file. Raises NpuprofError."""
+        if self._past is None:
+            return self._workspace.resolve_spec(name)
+        return self._workspace.resolver.resolve_profile(self._find_profile(name))
+
+    def resolve_as_far_as_can_be(self, name: str) -> Config:
+        """Return a preset that has faults of form, without what they concern. Raises NpuprofError where it cannot be read."""
+        return self._workspace.resolver.resolve_as_far_as_can_be(self._find_profile(name))
+
+    def _find_profile(self, name: str) -> Profile:
+        if self._past is None:
+            return self._workspace.profile(name)
+        if name.endswith(".toml"):
+            name = name.removeprefix("./").removeprefix(self._prefix).removesuffix(".toml")
+        return self.home.profile(name)

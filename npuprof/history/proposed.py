@@ -1,0 +1,62 @@
+"""The tree that a commit of some files would have, made by git itself beside the index and the objects of the repository."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+
+from npuprof.store.git import Git
+from npuprof.store.repository import Repository
+from npuprof.store.revision import ProposedRevision, Revision
+from npuprof.store.revisions import find_pin
+
+
+def load_last_commit(repository: Repository) -> Revision:
+    """Return the store at the last commit: one without files where there is none yet."""
+    head = repository.git.read_objects(["HEAD"])[0]
+    return Revision(repository, head.oid, find_pin=find_pin) if head else Revision(repository, "", {})
+
+
+@contextmanager
+def propose_commit(repository: Repository, head: str, paths: Sequence[str]) -> Iterator[ProposedRevision]:
+    """Hand out the store as a commit after ``head`` would hold it that takes these paths from the work tree, and nothing else.
+
+    Filters and line endings are git's: the files are added to a copy of the index, which is as the last commit but for
+    them. The repository is left as it is. Raises NpuprofError with git's reason.
+    """
+    with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
+        index, objects = os.path.join(folder, "index"), os.path.join(folder, "objects")
+        os.mkdir(objects)
+        with suppress(FileNotFoundError):
+            # What git knows of the files' times spares reading them again; it has to know how old that is.
+            shutil.copy2(_find_git_path(repository, "index"), index)
+        beside = Git(
+            repository.git.folder,
+            {
+                "GIT_INDEX_FILE": index,
+                "GIT_OBJECT_DIRECTORY": objects,
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_alternate(_find_git_path(repository, "objects")),
+            },
+        )
+        with closing(beside):
+            beside.run_command("read-tree", *(("-m", head) if head else ("--empty",)))
+            listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+            beside.run_command("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listed)
+            tree = beside.run_command("write-tree").strip().decode()
+            yield ProposedRevision(repository.with_git(beside), tree, find_pin)
+
+
+def _find_git_path(repository: Repository, name: str) -> str:
+    """Return where git keeps something of a repository."""
+    found = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", name).rstrip(b"\n"))
+    return os.path.join(repository.top, found)
+
+
+def _quote_alternate(path: str) -> str:
+    """Return a path as git reads it among others: quoted, as it may hold what stands between them."""
+    shown = path.replace("\\", "\\\\").replace('"', '\\"')
+    more = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "")
+    return f'"{shown}"' + (os.pathsep + more if more else "")
