@@ -374,7 +374,7 @@ def test_a_tag_that_was_tampered_with_is_told(ranged: Repo, run, how: str, code:
     done = run("show", "heir@1.1.0")
     assert done.code == shown, done.err
     assert shown or "hccl_timeout = 1904" in done.out
-    assert run("show", "heir@1.0.0").code == (2 if how == "tag missing" else 0) or "tag missing" == how
+    assert run("show", "heir@1.0.0").code == 0
 
 
 def test_verify_leaves_alone_what_is_no_preset_and_refuses_what_it_cannot_know(ranged: Repo, run) -> None:
