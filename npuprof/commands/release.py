@@ -51,6 +51,8 @@ class Release(Verb):
         untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), config, self.dry_run)
         earlier = list_earlier_versions(repository, name, head)
         last = find_last_release(earlier)
+        if last and wanted is None:
+            _refuse_changed_last(workspace, last)
         taken = frozenset(version.number for version in repository.load_versions(name) if not version.pre)
         pair, proposal = propose_version(workspace, config, last, taken)
         number = wanted or VersionText(proposal.number)
@@ -81,6 +83,13 @@ def _parse_number(version: str) -> VersionText:
             [Finding("NP026", f"{version!r} is not a version", "", "write three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0")]
         )
     return found
+
+
+def _refuse_changed_last(workspace: spec.Workspace, last: Version) -> None:
+    """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
+    if revisions.is_changed_release(revisions.load_release(workspace.store, last), last):
+        found = revisions.build_changed_finding(last)
+        raise NpuprofError([found._replace(hint=f"{found.hint}; to release all the same give the number")])
 
 
 def _refuse_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:

@@ -69,6 +69,11 @@ class SnapshotWalk:
                 batch.contents()  # nobody wants them any more, but git is writing them
 
     @property
+    def seen_from(self) -> str:
+        """The commit whose tags count for ranges."""
+        return self.commit
+
+    @property
     def release(self) -> Version | None:
         """The release that the commit which is looked at was asked for as."""
         return self._release if self.commit == self._tip else None

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.store.git import Git, build_refusal_finding
-from npuprof.store.reachability import Reachability, list_tag_refs
-from npuprof.store.versions import (
-    TagRef,
-    Version,
-    VersionRequest,
-    parse_tag_object,
-    parse_version_request,
-    parse_version_text,
-    select_newest,
-)
+from npuprof.store.tags import ReleaseTags
+from npuprof.store.versions import Version, parse_version_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +62,7 @@ class ResolvedRevision(NamedTuple):
     version: Version | None = None
 
 
-class Repository:
+class Repository(ReleaseTags):
     """The repository around a folder. ``prefix`` is the folder's path below the top, ending in ``/``, or empty.
 
     ``bare`` is the folder of a repository without a work tree; the top then is that folder.
@@ -78,7 +70,7 @@ class Repository:
 
     def __init__(self, folder: str, bare: str = "") -> None:
         self.folder = os.path.realpath(folder)
-        self.git = Git(self.folder, bare=bare)
+        super().__init__(Git(self.folder, bare=bare))
         self.top = os.path.realpath(bare) if bare else self.git.top
         if not self.top and "GIT_DIR" not in os.environ:
             raise NpuprofError([build_refusal_finding(b"not a git repository", self.folder)])
@@ -87,9 +79,6 @@ class Repository:
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[TreeEntry]] = {}
-        self._tags: dict[str, list[TagRef]] = {}
-        self._versions: dict[str, Version | None] = {}
-        self._reachability = Reachability(self.git)
         self.revisions: dict[str, object] = {}  #: what has been read of it, by commit: kept for ``revisions``
 
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
@@ -129,52 +118,6 @@ class Repository:
         """Return whether the clone lacks its older commits."""
         return self.git.run_command("rev-parse", "--is-shallow-repository").strip() == b"true"
 
-    def list_tag_refs(self, name: str = "") -> list[TagRef]:
-        """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
-        if name not in self._tags:
-            found = list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/")
-            self._tags[name] = [ref for ref in found if name in ("", ref.name)]
-        return self._tags[name]
-
-    def load_versions(self, name: str = "") -> tuple[Version, ...]:
-        """Return the released versions of a preset, or of all, oldest number first. Raises NpuprofError where a tag is missing."""
-        return tuple(self._read_versions(self.list_tag_refs(name)))
-
-    def load_reachable_versions(self, name: str, commit: str) -> tuple[Version, ...]:
-        """Return the released versions of a preset that are reachable from a commit, oldest number first. Raises NpuprofError."""
-        return tuple(self._read_versions(self._reachability.list_reachable_refs(name, commit)))
-
-    def list_annotated_refs(self, revision: str) -> list[TagRef]:
-        """Return the annotated tags of versions that are reachable from a revision, oldest number first; none has been read."""
-        return list_tag_refs(self.git, f"--merged={revision}", "refs/tags/", annotated=True)
-
-    def sees_same_versions(self, one: str, other: str) -> bool:
-        """Return whether the same tags are reachable from two commits: every range then means the same. Raises NpuprofError."""
-        return self._reachability.sees_same_tags(one, other)
-
-    def find_newest_version(self, name: str, request: VersionRequest, commit: str) -> Version | None:
-        """Return the newest version that a range takes at a commit, None where none is reachable from there. Raises NpuprofError."""
-        for ref in select_newest(self._reachability.list_reachable_refs(name, commit), request):
-            if found := self._read_versions([ref]):
-                return found[0]
-        return None
-
-    def _read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
-        """Return the versions of tags, those that are annotated. Raises NpuprofError where the repository lacks one."""
-        unread = [ref for ref in refs if ref.tag not in self._versions]
-        for ref, found in zip(unread, self.git.read_objects([ref.oid for ref in unread]), strict=True):
-            if found is None:
-                absent = self.git.explain_absence([ref.oid])
-                raise NpuprofError([absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}")])
-            self._versions[ref.tag] = parse_tag_object(ref, found.content) if found.type == "tag" else None
-        return [version for ref in refs if (version := self._versions[ref.tag])]
-
-    def clear_versions(self) -> None:
-        """Read the released versions anew when they are asked for next."""
-        self._tags.clear()
-        self._versions.clear()
-        self._reachability = Reachability(self.git)
-
     def resolve_revision(self, name: str, revision: str, asked: Origin | None = None, at: str = "") -> ResolvedRevision:
         """Return what a revision of a preset names.
 
@@ -184,9 +127,9 @@ class Repository:
         if len(revision) > 2 and revision[0] == revision[-1] and revision[0] in "\"'":
             revision = revision[1:-1]
         request = parse_version_request(revision)
-        if request and (version := self._find_version(name, request, at)):
+        if request and (version := self.find_version(name, request, at)):
             return ResolvedRevision(self.resolve_commit(version.commit), version.number_text, version)
-        others = self._read_versions([ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]) if request else []
+        others = self.read_versions([ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]) if request else []
         if others:
             raise NpuprofError([self._build_unreachable_finding(name, revision, others, asked, at)])
         try:
@@ -197,25 +140,13 @@ class Repository:
             raise
         return ResolvedRevision(commit, shorten_commit(commit), self.find_version_of_tag(revision, name))
 
-    def _find_version(self, name: str, request: VersionRequest, at: str) -> Version | None:
-        if request.is_range:
-            at = at or (head.oid if (head := self.git.read_objects(["HEAD"])[0]) else "")
-            return self.find_newest_version(name, request, at) if at else None
-        found = self._read_versions(select_newest(self.list_tag_refs(name), request))
-        return found[0] if found else None
-
-    def find_version_of_tag(self, revision: str, name: str = "") -> Version | None:
-        """Return the version whose tag a revision names (``base/v1.2.0``), of a preset or of any; None where it names something else."""
-        preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
-        text = parse_version_text(number) if number.startswith("v") and name in ("", preset) and preset else None
-        found = self._read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text]) if text else []
-        return found[0] if found else None
-
     def _build_unreachable_finding(self, name: str, revision: str, found: list[Version], asked: Origin | None, at: str) -> Finding:
         what = f"no released version {revision} of {name} is in the history of {shorten_commit(at) if at else 'HEAD'}"
         why = "A range takes the newest version that is reachable from the commit that holds the reference."
         others = ", ".join(version.number_text for version in found)
         hint = f"released elsewhere, or later, {'is' if len(found) == 1 else 'are'} {others}: name one in full, or merge it first"
+        if self.is_shallow():
+            hint = "this clone is shallow and may not reach back to the version: git fetch --unshallow"
         where = (asked.profile,) if asked else ()
         return Finding("NP011", what, why, hint, asked, "profile.extends" if asked else "", where)
 

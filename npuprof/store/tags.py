@@ -1,0 +1,81 @@
+"""The released versions of a repository, read from its tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuprof.model import NpuprofError
+from npuprof.store.git import Git
+from npuprof.store.reachability import Reachability, list_tag_refs
+from npuprof.store.versions import TagRef, Version, VersionRequest, parse_tag_object, parse_version_text, select_newest
+
+
+class ReleaseTags:
+    """The tags of released versions: listed, read, each once, and which of them a commit can see."""
+
+    def __init__(self, git: Git) -> None:
+        self.git = git
+        self._tags: dict[str, list[TagRef]] = {}
+        self._versions: dict[str, Version | None] = {}
+        self._reachability = Reachability(git)
+
+    def list_tag_refs(self, name: str = "") -> list[TagRef]:
+        """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
+        if name not in self._tags:
+            found = list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/")
+            self._tags[name] = [ref for ref in found if name in ("", ref.name)]
+        return self._tags[name]
+
+    def load_versions(self, name: str = "") -> tuple[Version, ...]:
+        """Return the released versions of a preset, or of all, oldest number first. Raises NpuprofError where a tag is missing."""
+        return tuple(self.read_versions(self.list_tag_refs(name)))
+
+    def load_reachable_versions(self, name: str, commit: str) -> tuple[Version, ...]:
+        """Return the released versions of a preset that are reachable from a commit, oldest number first. Raises NpuprofError."""
+        return tuple(self.read_versions(self._reachability.list_reachable_refs(name, commit)))
+
+    def list_annotated_refs(self, revision: str) -> list[TagRef]:
+        """Return the annotated tags of versions that are reachable from a revision, oldest number first; none has been read."""
+        return list_tag_refs(self.git, f"--merged={revision}", "refs/tags/", annotated=True)
+
+    def sees_same_versions(self, one: str, other: str) -> bool:
+        """Return whether the same tags are reachable from two commits: every range then means the same. Raises NpuprofError."""
+        return self._reachability.sees_same_tags(one, other)
+
+    def find_newest_version(self, name: str, request: VersionRequest, commit: str) -> Version | None:
+        """Return the newest version that a range takes at a commit, None where none is reachable from there. Raises NpuprofError."""
+        for ref in select_newest(self._reachability.list_reachable_refs(name, commit), request):
+            if found := self.read_versions([ref]):
+                return found[0]
+        return None
+
+    def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
+        """Return the versions of tags, those that are annotated. Raises NpuprofError where the repository lacks one."""
+        unread = [ref for ref in refs if ref.tag not in self._versions]
+        for ref, found in zip(unread, self.git.read_objects([ref.oid for ref in unread]), strict=True):
+            if found is None:
+                absent = self.git.explain_absence([ref.oid])
+                raise NpuprofError([absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}")])
+            self._versions[ref.tag] = parse_tag_object(ref, found.content) if found.type == "tag" else None
+        return [version for ref in refs if (version := self._versions[ref.tag])]
+
+    def clear_versions(self) -> None:
+        """Read the released versions anew when they are asked for next."""
+        self._tags.clear()
+        self._versions.clear()
+        self._reachability = Reachability(self.git)
+
+    def find_version(self, name: str, request: VersionRequest, at: str) -> Version | None:
+        """Return the version of a preset that is asked for, of a range as seen from ``at`` or from HEAD; None where there is none."""
+        if request.is_range:
+            at = at or (head.oid if (head := self.git.read_objects(["HEAD"])[0]) else "")
+            return self.find_newest_version(name, request, at) if at else None
+        found = self.read_versions(select_newest(self.list_tag_refs(name), request))
+        return found[0] if found else None
+
+    def find_version_of_tag(self, revision: str, name: str = "") -> Version | None:
+        """Return the version whose tag a revision names (``base/v1.2.0``), of a preset or of any; None where it names something else."""
+        preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
+        text = parse_version_text(number) if number.startswith("v") and name in ("", preset) and preset else None
+        found = self.read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text]) if text else []
+        return found[0] if found else None
