@@ -20,22 +20,26 @@ class JudgedStore:
 
     def __init__(self, given: str | None, rev: str | None, context: Context, plainly: bool = False) -> None:
         self._workspace = spec.Workspace(given, context)
-        self.home: ReadOnceStore = self._workspace.store
         self._prefix = ""
         self._past: Revision | None = None
         if rev is not None:
             self._open_revision(rev, plainly)
 
+    @property
+    def home(self) -> ReadOnceStore:
+        """The store; a preset outside of one needs none. Raises NpuprofError where there is none."""
+        return self._past if self._past is not None else self._workspace.store
+
     def _open_revision(self, rev: str, plainly: bool) -> None:
         from npuprof.store import revisions
 
-        repository = revisions.find_repository(self.home)
-        found = revisions.load_revision(self.home, repository.resolve_commit(rev))
+        home = self._workspace.store
+        found = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))
         if not found.files:
             raise NpuprofError([Finding("NP023", f"there are no profiles in {found.label}", "", "name the store with --store")])
         if plainly:
             found.shown = None
-        self.home, self._past, self._prefix = found, found, found.repository.prefix
+        self._past, self._prefix = found, found.repository.prefix
 
     def load_profiles(self, names: Sequence[str]) -> None:
         """Read presets ahead: all files before all checks, as one kind of work at a time is faster by a fifth."""
