@@ -82,7 +82,7 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
     for remark in answer.remarks:
         output.tell_remark(remark)
     if answer.problems:
-        from npuprof.report import format_findings
+        from npuprof.report.findings import format_findings
 
         output.write_to_stderr(format_findings(answer.problems, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))
     return answer.code
@@ -91,7 +91,7 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
 def _print_error(error: Exception) -> None:
     from contextlib import suppress
 
-    from npuprof.report import format_findings
+    from npuprof.report.findings import format_findings
     from npuprof.report.output import is_colour_wanted
 
     with suppress(OSError):  # the error may be that it cannot be written to

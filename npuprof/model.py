@@ -177,24 +177,27 @@ class Finding(Record):
         return f"{revision[:7]}:{self.origin.file}" if revision else self.origin.file
 
     @property
+    def position(self) -> tuple[int, int]:
+        """Line and column, from 1; 0 where there is none."""
+        if self.where:
+            return self.where.line, self.where.column
+        return self.origin.document.locate_path(self.origin.path) if self.origin else (0, 0)
+
+    @property
     def line(self) -> int:
         """The line, from 1; 0 where there is none."""
-        if self.where:
-            return self.where.line
-        return self.origin.line if self.origin else 0
+        return self.position[0]
 
     @property
     def column(self) -> int:
         """The column, from 1; 0 where there is none."""
-        if self.where:
-            return self.where.column
-        return self.origin.column if self.origin else 0
+        return self.position[1]
 
     @property
     def place(self) -> str:
         """``path:line:col``, as much of it as there is."""
-        parts = [self.path or "", *(str(n) for n in (self.line, self.column) if n)]
-        return ":".join(parts) if self.path else ""
+        path = self.path
+        return ":".join([path, *(str(number) for number in self.position if number)]) if path else ""
 
     def __str__(self) -> str:
         place = f"{self.place}: " if self.place else ""

@@ -14,6 +14,7 @@ from building import REPOSITORY
 from npuprof import catalog
 from npuprof.catalog import build, condition, products, releases
 from npuprof.catalog.launchers import FACTS
+from npuprof.catalog.sidecars import SIDECARS
 from npuprof.catalog.structures import STRUCTURES
 from npuprof.catalog.versions import parse_release_version
 from npuprof.checks.settings import find_setting_faults
@@ -118,7 +119,7 @@ def test_an_option_is_whole(name: str) -> None:
     assert record.field in (None, "b", "i", "s")
     assert record.level in LEVELS
     assert set(record.scenarios) <= set(SCENARIOS)
-    assert not record.structure or record.structure in STRUCTURES
+    assert not record.structure or record.structure in {**STRUCTURES, **SIDECARS}
     assert record.minimum is None or record.maximum is None or record.minimum <= record.maximum
     for pattern in filter(None, (record.pattern, record.lax_pattern)):
         re.compile(pattern)

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof import catalog
+from npuprof.catalog.sidecars import SIDECARS
 from npuprof.catalog.structures import STRUCTURES
 
+FORMS = {**STRUCTURES, **SIDECARS}
 #: Texts from the manuals and their structured form; each is written back to the byte.
 DOCUMENTED: list[tuple[str, str, Any]] = [
     ("shapes", "data:1,1,40,-1;label:1,-1;mask:-1,-1", {"data": [1, 1, 40, -1], "label": [1, -1], "mask": [-1, -1]}),
@@ -36,14 +38,14 @@ DOCUMENTED: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("kind", "text", "value"), DOCUMENTED)
 def test_a_documented_text_has_its_structured_form_and_back(kind: str, text: str, value: Any) -> None:
-    structure = STRUCTURES[kind]
+    structure = FORMS[kind]
     assert structure.parse(text) == value
     assert structure.faults(value) == []
     assert structure.format(value) == text
 
 
 def test_every_structure_without_a_file_has_a_documented_text() -> None:
-    assert {kind for kind, _, _ in DOCUMENTED} == {name for name, structure in STRUCTURES.items() if not structure.file}
+    assert {kind for kind, _, _ in DOCUMENTED} == {name for name, structure in FORMS.items() if not structure.file}
 
 
 @pytest.mark.parametrize(
@@ -60,23 +62,23 @@ def test_every_structure_without_a_file_has_a_documented_text() -> None:
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_written_is_a_fault(kind: str, value: Any) -> None:
-    assert STRUCTURES[kind].faults(value)
+    assert FORMS[kind].faults(value)
 
 
-@pytest.mark.parametrize("kind", STRUCTURES)
+@pytest.mark.parametrize("kind", FORMS)
 @given(toml_values)
 def test_any_value_is_a_fault_or_comes_back(kind: str, value: Any) -> None:
-    structure = STRUCTURES[kind]
+    structure = FORMS[kind]
     if structure.faults(value):
         return
     text = structure.format(value)
     assert structure.format(structure.parse(text)) == text
 
 
-@pytest.mark.parametrize("kind", STRUCTURES)
+@pytest.mark.parametrize("kind", FORMS)
 @given(st.text(max_size=20) | st.text("0123456789-|;:,~[]'\"{} abon", max_size=16))
 def test_any_text_has_no_structured_form_or_one_without_loss(kind: str, text: str) -> None:
-    structure = STRUCTURES[kind]
+    structure = FORMS[kind]
     value = structure.parse(text)
     if value is None or structure.faults(value):
         return
@@ -87,7 +89,7 @@ def test_any_text_has_no_structured_form_or_one_without_loss(kind: str, text: st
 def test_each_example_in_the_catalogue_fits_its_structure(name: str) -> None:
     option = catalog.find_option(name)
     assert option is not None
-    structure = STRUCTURES[option.structure]
+    structure = FORMS[option.structure]
     example = catalog.find_record_texts("options", name).get("example")
     if structure.file or not isinstance(example, str):
         return

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.catalog.structures import STRUCTURES
+from npuprof.catalog.values import load_form
 from npuprof.store import spec
 
 READ = [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field]
@@ -44,7 +44,7 @@ def wanted(config: npuprof.Config, folder: str = "") -> dict[str, Any]:
         assert option is not None
         stored = value
         if isinstance(value, (dict, list)):
-            structure = STRUCTURES[option.structure]
+            structure = load_form(option.structure)
             stored = os.path.join(folder, structure.file) if structure.file else structure.format(value)
         found[name] = (option.field, stored.encode() if option.field == "s" else stored)
     return found
@@ -136,7 +136,7 @@ def test_each_example_and_choice_comes_back_to_the_byte(runner: Runner, name: st
 def test_the_structured_form_gives_the_documented_text(runner: Runner, name: str) -> None:
     option = catalog.find_option(name)
     assert option is not None
-    structure = STRUCTURES[option.structure]
+    structure = load_form(option.structure)
     if structure.file:
         return
     parsed = structure.parse(EXAMPLES[name])

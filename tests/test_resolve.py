@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.catalog.structures import STRUCTURES
+from npuprof.catalog.values import load_form
 from npuprof.document import keys
 from npuprof.resolve.digests import compute_digest
 from npuprof.store import spec
@@ -334,7 +334,7 @@ def examples() -> list[Any]:
         option = catalog.find_option(name)
         assert option is not None
         example = catalog.find_record_texts("options", name).get("example")
-        if option.structure and not STRUCTURES[option.structure].file and isinstance(example, str):
+        if option.structure and not load_form(option.structure).file and isinstance(example, str):
             found.append(pytest.param(name, example, id=name))
     return found
 

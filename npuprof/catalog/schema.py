@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
-from npuprof.catalog.structures import STRUCTURES
+from npuprof.catalog.values import load_form
 from npuprof.document.profile import MATCH_KEYS, NAMES, PROFILE_KEYS, SWITCH, TEXT
 from npuprof.model import SCENARIOS
 
@@ -102,7 +102,7 @@ def _build_option_schema(option: catalog.Option) -> Schema:
     plain = _build_plain_option_schema(option)
     if not option.structure:
         return found | plain
-    return {**found, "anyOf": [plain, STRUCTURES[option.structure].schema]}
+    return {**found, "anyOf": [plain, load_form(option.structure).schema]}
 
 
 def _build_plain_option_schema(option: catalog.Option) -> Schema:

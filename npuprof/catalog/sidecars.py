@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from npuprof.catalog.shapes import NAME, SWITCH, Fault, Schema, Structure, list_schema, map_schema, table_schema
-from npuprof.document.keys import is_no_number
+from npuprof.catalog.structures import find_json_faults, parse_json
 from npuprof.model import Path
 
 IMPLEMENTATION_MODES = (
@@ -44,37 +44,6 @@ _TUNING = table_schema({
     "tune_optimization_level": {"enum": ["O1", "O2"]},
     "feature": list_schema({"enum": ["deeper_opat", "nonhomo_split"]}),
 })  # fmt: skip
-
-
-def parse_json(text: str) -> Any:
-    """Return the object in a JSON text, or None where the text is not one JSON object."""
-    import json
-
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def format_json_line(value: Any) -> str:
-    """Return a value as JSON on one line, in the order it was written."""
-    import json
-
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def find_json_faults(value: Any, path: Path = ()) -> list[Fault]:
-    """Return what JSON cannot hold: dates, times, infinities."""
-    if isinstance(value, dict):
-        return [fault for name, item in value.items() for fault in find_json_faults(item, (*path, name))]
-    if not path:
-        return [((), "not a table", "write { key = value }")]
-    if isinstance(value, list):
-        return [fault for index, item in enumerate(value) for fault in find_json_faults(item, (*path, index))]
-    if is_no_number(value):
-        return [(path, f"{value!r} has no form in JSON", "write a finite number")]
-    return [] if isinstance(value, (str, int, float)) else [(path, f"{value!s} has no form in JSON", "write text")]
 
 
 def _format_json_file(value: Any) -> str:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.catalog import sidecars
 from npuprof.catalog.shapes import (
     COUNT,
     DIMENSION,
@@ -26,6 +25,8 @@ from npuprof.catalog.shapes import (
     map_schema,
     table_schema,
 )
+from npuprof.document.keys import is_no_number
+from npuprof.model import Path
 
 _IDS = list_schema(WHOLE, 1)
 _SHAPE = list_schema(DIMENSION, 1)
@@ -247,6 +248,37 @@ def _find_switches_faults(value: Any) -> list[Fault]:
     return find_part_faults(value, _SWITCHES, whole, ("{name} = {item} is not a switch", 'write "on" or "off"'), r"[^:;\s]+")
 
 
+def parse_json(text: str) -> Any:
+    """Return the object in a JSON text, or None where the text is not one JSON object."""
+    import json
+
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _format_json_line(value: Any) -> str:
+    """Return a value as JSON on one line, in the order it was written."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def find_json_faults(value: Any, path: Path = ()) -> list[Fault]:
+    """Return what JSON cannot hold: dates, times, infinities."""
+    if isinstance(value, dict):
+        return [fault for name, item in value.items() for fault in find_json_faults(item, (*path, name))]
+    if not path:
+        return [((), "not a table", "write { key = value }")]
+    if isinstance(value, list):
+        return [fault for index, item in enumerate(value) for fault in find_json_faults(item, (*path, index))]
+    if is_no_number(value):
+        return [(path, f"{value!r} has no form in JSON", "write a finite number")]
+    return [] if isinstance(value, (str, int, float)) else [(path, f"{value!s} has no form in JSON", "write text")]
+
+
 def _build_pair_formatter(pair: str, between: str) -> Callable[[Any], str]:
     return lambda value: between.join(f"{name}{pair}{item}" for name, item in value.items())
 
@@ -255,6 +287,7 @@ def _build_list_formatter(between: str) -> Callable[[Any], str]:
     return lambda value: between.join(map(str, value))
 
 
+#: The forms that are written into one text.
 STRUCTURES: dict[str, Structure] = {
     "words": _build_word_list(" ", '["node1", "node2"]'),
     "names": _build_word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
@@ -295,7 +328,6 @@ STRUCTURES: dict[str, Structure] = {
         'a table of passes, as { SomePass = "off" }', _SWITCHES, _parse_switches, _build_pair_formatter(":", ";"), _find_switches_faults
     ),
     "json": Structure(
-        "a table, written as JSON", {"type": "object"}, sidecars.parse_json, sidecars.format_json_line, sidecars.find_json_faults
+        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, find_json_faults
     ),
-    **sidecars.SIDECARS,
 }  # fmt: skip

@@ -40,9 +40,18 @@ def find_structure(key: str) -> Structure | None:
     option = catalog.find_option(key)
     if option is None or not option.structure:
         return None
+    return load_form(option.structure)
+
+
+def load_form(name: str) -> Structure:
+    """Return a structured form by its name: of what is written into one text, or of a file. Raises KeyError."""
     from npuprof.catalog.structures import STRUCTURES
 
-    return STRUCTURES[option.structure]
+    if name in STRUCTURES:
+        return STRUCTURES[name]
+    from npuprof.catalog.sidecars import SIDECARS
+
+    return SIDECARS[name]
 
 
 def parse_structured_value(key: str, value: Any) -> Any:

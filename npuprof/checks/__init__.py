@@ -12,7 +12,6 @@ from typing import Any
 from npuprof.checks import rules, scope, settings, sharing
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.model import Finding
-from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -32,18 +31,36 @@ def check_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     other overrides are looked at as well, each where it matches.
     """
     view = View(config)
+    overridden = any(profile.overrides for profile in config.lineage)
+    found = _check_families(config, notes) if overridden else _check_settings(view, notes)
+    found += [finding for check in _PROFILE_CHECKS for finding in check(view)]
+    if overridden and everywhere:
+        found += [finding for finding in _check_inactive_overrides(config, notes) if finding not in found]
+    return found if notes else [finding for finding in found if finding.severity != "info"]
+
+
+def _check_families(config: Config, notes: bool) -> list[Finding]:
+    """Return what is wrong with the settings, a product family that an override treats apart judged with that override."""
+    from npuprof.resolve import contexts
+
     apart = contexts.find_overridden_families(config)
-    found = _check_settings(View(config, apart) if apart else view, notes)
+    found = _check_settings(View(config, apart), notes)
     for family in apart:
         there = contexts.resolve_elsewhere(config, config.context._replace(product=family))
         if there is not None:
             found += [finding for finding in _check_settings(View(there), notes) if finding not in found]
-    found += [finding for check in _PROFILE_CHECKS for finding in check(view)]
-    if everywhere:
-        for there, index in contexts.resolve_inactive_overrides(config):
-            more = [finding for finding in _check_settings(View(there), notes) if _is_in_override(finding, there, index)]
-            found += [finding for finding in more if finding not in found]
-    return found if notes else [finding for finding in found if finding.severity != "info"]
+    return found
+
+
+def _check_inactive_overrides(config: Config, notes: bool) -> list[Finding]:
+    """Return what is wrong with the profile's own overrides, each where it matches."""
+    from npuprof.resolve import contexts
+
+    found: list[Finding] = []
+    for there, index in contexts.resolve_inactive_overrides(config):
+        more = [finding for finding in _check_settings(View(there), notes) if _is_in_override(finding, there, index)]
+        found += [finding for finding in more if finding not in found]
+    return found
 
 
 def check_values(config: Config, notes: bool = True) -> list[Finding]:
@@ -118,4 +135,4 @@ def _put_author_first(finding: Finding, names: set[str]) -> Finding:
 
 
 def _finding_sort_key(finding: Finding) -> tuple[object, ...]:
-    return finding.path or "", finding.line, finding.column, finding.code, finding.message
+    return finding.path or "", *finding.position, finding.code, finding.message

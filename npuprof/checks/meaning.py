@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from npuprof.document.keys import format_short_value
 from npuprof.model import find_nearest_names
 
 #: Stands for no value.
@@ -97,3 +98,29 @@ def _are_opposite(left: str, right: str) -> bool:
     if None not in truths:
         return truths[0] is not truths[1]
     return (_NEGATION.match(left.lower()) is None) != (_NEGATION.match(right.lower()) is None)
+
+
+def suggest_choice(name: str, value: Any, choices: Sequence[Any]) -> str:
+    """Return what to write instead of a value that is no choice: the choice that was meant, those that look like it, or all."""
+    guess = guess_choice(value, choices)
+    if guess is not UNKNOWN:
+        return f"write {name} = {format_short_value(guess)}"
+    near = find_near_choices(value, [str(choice) for choice in choices]) if isinstance(value, str) else []
+    if near:
+        return f"did you mean {' or '.join(map(format_short_value, near))}?"
+    return f"write one of {', '.join(map(format_short_value, choices))}"
+
+
+def describe_value_kind(value: Any) -> str:
+    """Return a value in a few words, a table or a list by its kind."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    return format_short_value(value)
+
+
+def format_range(low: float | None, high: float | None, unit: str) -> str:
+    """Return bounds, of which there is at least one, in words."""
+    span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
+    return f"{span} {unit}".rstrip()

@@ -6,11 +6,10 @@ from typing import Any
 
 from npuprof.commands.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb
-from npuprof.compare.data import build_origin_dict
 from npuprof.document import keys
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
-from npuprof.store import revisions, spec
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ class Blame(Verb):
     def run(self) -> Answer:
         """Return each value with the commit, author and date that wrote it, and its place. Raises NpuprofError."""
         from npuprof.history.blame import blame_config_values
+        from npuprof.store import revisions
         from npuprof.store.commits import load_commit_headers
 
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
@@ -56,6 +56,7 @@ def _build_row(one: BlamedValue) -> tuple[str, ...]:
 
 
 def _build_fields(one: BlamedValue) -> dict[str, Any]:
+    from npuprof.compare.data import build_origin_dict
     from npuprof.history.last import build_commit_fields
 
     return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from npuprof import checks, report
 from npuprof.commands.findings import FORMATS, JudgingVerb
 from npuprof.commands.judged import JudgedStore
 from npuprof.commands.parameters import COLOR, OUTPUT, SEVERITY, SPECS, STORE, STRICT, formats
@@ -13,6 +12,7 @@ from npuprof.commands.support import build_support_matrix
 from npuprof.commands.verb import many, option
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
+from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import ReadOnceStore, build_bad_name_finding, spec
@@ -36,6 +36,8 @@ class Check(JudgingVerb):
 
     def run(self) -> Answer:
         """Return what was found. Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise."""
+        from npuprof import checks
+
         if len(self.canns) > 1 or len(self.products) > 1:
             return self._answer_matrix()
         judged = self._open_store(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
@@ -58,7 +60,7 @@ class Check(JudgingVerb):
             found += checks.check_config(config, notes)
         findings = checks.fold_findings(found)
         more = "" if notes else " (--severity info shows notes as well)"
-        remark = f"{format_count(len(names), 'preset')} checked: {report.format_severity_counts(findings) or 'nothing found'}{more}"
+        remark = f"{format_count(len(names), 'preset')} checked: {format_severity_counts(findings) or 'nothing found'}{more}"
         return self.answer_findings(self.select_told(findings), self.decide_code(findings, unresolved), remark)
 
     def _open_store(self, context: Context) -> JudgedStore:
@@ -72,10 +74,10 @@ class Check(JudgingVerb):
             return Answer({"json": matrix.build_fields}, code=code)
         if self.format != "text":
             return self.answer_findings(told, code, "")
-        listed = report.format_findings(told, self.coloured) if self.severity else ""
+        listed = format_findings(told, self.coloured) if self.severity else ""
         hint = "" if self.severity else "; --severity warning lists the findings"
         where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
-        remark = f"{where}: {report.format_severity_counts(matrix.findings) or 'nothing found'}{hint}"
+        remark = f"{where}: {format_severity_counts(matrix.findings) or 'nothing found'}{hint}"
         return Answer(matrix.build_table(listed), (remark,), code)
 
 

@@ -6,22 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from npuprof import checks
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, arguments, flag, option
-from npuprof.compare import plain, survey
-from npuprof.compare.survey import Survey
-from npuprof.edit.paths import find_at_path
-from npuprof.history import writing
-from npuprof.history.message import write_headline
-from npuprof.history.proposed import load_last_commit, propose_commit
-from npuprof.history.writing import CommitDiffersError, ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.store import revisions, spec
-from npuprof.store.repository import Repository
-from npuprof.store.revision import ProposedRevision, Revision
-from npuprof.store.worktree import ChangedPaths, list_changed_paths
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.compare.survey import Survey
+    from npuprof.history.writing import ExpectedCommit
+    from npuprof.store.repository import Repository
+    from npuprof.store.revision import ProposedRevision, Revision
+    from npuprof.store.worktree import ChangedPaths
 
 _MOST_CHANGES = 3  # so often a hook may change what is committed, each time to something else
 _MOST_TRIES = 100  # so often others may commit meanwhile
@@ -54,6 +51,10 @@ class Commit(Verb):
         that is done again. Exit 1 where there is nothing to commit. Raises NpuprofError where that tree has errors that the
         last commit has not, or git refuses.
         """
+        from npuprof.history import writing
+        from npuprof.history.writing import CommitDiffersError, ExpectedCommit
+        from npuprof.store import revisions
+
         workspace = spec.Workspace(self.store)
         repository = revisions.find_repository(workspace.store)
         writing.refuse_unfinished_deed(repository)
@@ -85,6 +86,10 @@ class Commit(Verb):
 
     def _choose_files(self, workspace: spec.Workspace, repository: Repository) -> Chosen:
         """Return the files to commit. Raises NpuprofError for a name that is none, and for presets that git ignores."""
+        from npuprof.history import writing
+        from npuprof.history.proposed import load_last_commit
+        from npuprof.store.worktree import ChangedPaths, list_changed_paths
+
         head = load_last_commit(repository)
         changed, untracked = list_changed_paths(repository)
         if self.names:
@@ -98,6 +103,9 @@ class Commit(Verb):
 
     def _judge_change(self, workspace: spec.Workspace, chosen: Chosen, after: ProposedRevision) -> str:
         """Return the message of a commit. Raises NpuprofError with the errors that it would bring."""
+        from npuprof.compare import plain, survey
+        from npuprof.history.message import write_headline
+
         found = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
         _refuse_new_errors(workspace, after, found)
         headline = self.message or write_headline(found, chosen.paths.changed, after.repository.prefix)
@@ -107,6 +115,10 @@ class Commit(Verb):
 @contextmanager
 def _open_proposed_store(repository: Repository, chosen: Chosen, given: ExpectedCommit | None) -> Iterator[ProposedRevision]:
     """Hand out the store as it would be committed: as a hook has made it, or as it follows from the files."""
+    from npuprof.history.proposed import propose_commit
+    from npuprof.store import revisions
+    from npuprof.store.revision import ProposedRevision
+
     if given is not None:
         yield ProposedRevision(repository, given.tree, revisions.find_pin)
     else:
@@ -137,6 +149,8 @@ def _build_ignored_finding(path: str, by: str) -> Finding:
 
 def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found: Survey) -> None:
     """Raise NpuprofError with every error that the last commit has not, if there is any."""
+    from npuprof import checks
+
     errors = [
         _explain_parent_left_out(workspace, after, finding)._replace(profiles=finding.profiles or (pair.name,))
         for pair in found.pairs
@@ -151,6 +165,9 @@ def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found
 
 def _explain_parent_left_out(workspace: spec.Workspace, after: ProposedRevision, finding: Finding) -> Finding:
     """Return a finding of a missing parent with what to do where it is missing in the commit only, not in the work tree."""
+    from npuprof.edit.paths import find_at_path
+    from npuprof.history import writing
+
     origin = finding.origin
     if finding.code != "NP101" or origin is None:
         return finding

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
-from npuprof.compare import data, plain, survey
-from npuprof.compare.changes import compare_documents
-from npuprof.compare.survey import Survey
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.store import Folder, revisions, spec
-from npuprof.store.revisions import Revision
+from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.compare.survey import Survey
     from npuprof.report.answer import Forms
+    from npuprof.store.revisions import Revision
 
 
 class Diff(Verb):
@@ -50,7 +48,7 @@ class Diff(Verb):
         return self._answer_survey(self._compare_two(workspace), single=True)
 
     def _answer_survey(self, found: Survey, single: bool = False) -> Answer:
-        from npuprof.compare import html, markdown
+        from npuprof.compare import data, html, markdown
 
         code = 1 if self.exit_code and found.different_pairs else 0
         if self.name_only:
@@ -68,6 +66,8 @@ class Diff(Verb):
         return Answer(forms, tuple(untold), code)
 
     def _format_text(self, found: Survey, single: bool) -> str:
+        from npuprof.compare import plain
+
         if self.stat:
             return plain.format_survey_stat(found)
         if single:
@@ -91,6 +91,9 @@ class Diff(Verb):
         return Answer(forms, code=code)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
+        from npuprof.compare import survey
+        from npuprof.compare.changes import compare_documents
+
         left, right = self.specs if len(self.specs) == 2 else _choose_sides(workspace, self.specs[0])
         if self.raw:
             before, after = workspace.profile(left), workspace.profile(right)
@@ -100,6 +103,9 @@ class Diff(Verb):
         return survey.Survey(old.name, new.name, (survey.build_preset_pair(old, new),))
 
     def _compare_revisions(self, workspace: spec.Workspace, rev: str) -> Survey:
+        from npuprof.compare import survey
+        from npuprof.store import revisions
+
         store = workspace.store
         repository = revisions.find_repository(store)
         left, dots, right = _split_range(rev)

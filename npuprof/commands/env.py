@@ -10,8 +10,6 @@ from npuprof.commands.resolving import resolve_checked
 from npuprof.commands.verb import Verb, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import shell as shells
-from npuprof.renderers.environment import build_export_finding, collect_env_variables
-from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 
@@ -50,6 +48,9 @@ class Env(Verb):
 
     def run(self) -> Answer:
         """Return assignments for the shell's eval, the file, or what would change. Raises NpuprofError."""
+        from npuprof.renderers.environment import collect_env_variables
+        from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()
         config = resolve_checked(self, "env", self.no_check, untold=("NP605",))  # refused below, or trusted
@@ -77,6 +78,8 @@ class Env(Verb):
 
 def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
     """Raise NpuprofError where a value cannot be written, with all reasons."""
+    from npuprof.renderers.environment import build_export_finding
+
     problems = [build_export_finding(config, name, reason) for name, reason in reasons if reason]
     if problems:
         raise NpuprofError(problems)
@@ -85,6 +88,8 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
 def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     from npuprof.renderers import files
     from npuprof.renderers.common import collect_sidecars
+    from npuprof.renderers.environment import collect_env_variables
+    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
     kind: Format = files.FORMATS[name]
     folder = sidecar_cache_folder(config)
@@ -108,7 +113,9 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
 
 def _compare_environment(config: Config, file_format: str | None) -> Answer:
     from npuprof.document.keys import quote_basic_string
+    from npuprof.renderers.environment import collect_env_variables
     from npuprof.renderers.files import compare_environment
+    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
     from npuprof.report.json_text import format_json_answer
     from npuprof.report.text import escape_controls
 

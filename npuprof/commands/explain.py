@@ -6,8 +6,6 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Rule, products, values
-from npuprof.catalog.sidecars import SIDECARS, describe_mixlist_outcome, resolve_mixlist_outcomes
-from npuprof.checks.view import View
 from npuprof.commands.parameters import CANN, MIXINS, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
 from npuprof.commands.resolving import resolve_asked
 from npuprof.commands.verb import Verb, argument
@@ -17,7 +15,6 @@ from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, di
 from npuprof.report.answer import Answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import escape_controls
-from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 
 
@@ -89,6 +86,8 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
 
 
 def _explain_place(config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> Explanation:
+    from npuprof.resolve import origins
+
     section, name = keys.split_section_and_name(key)
     found, value = values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
     history = config.history(key)
@@ -108,6 +107,8 @@ def _explain_place(config: Config, key: str, tail: Path, last: dict[str, Any] | 
 
 
 def _build_fields(config: Config, found: Explanation) -> dict[str, Any]:
+    from npuprof.resolve import origins
+
     return {
         "schema": "npuprof.explain/1",
         "preset": config.name,
@@ -126,6 +127,8 @@ def _build_fields(config: Config, found: Explanation) -> dict[str, Any]:
 
 
 def _format_explanation(config: Config, found: Explanation) -> str:
+    from npuprof.catalog.sidecars import describe_mixlist_outcome
+
     state = f"= {keys.format_toml_value(found.value)}" if found.is_set else "is not set"
     rows = [("set by", winner) for winner in _describe_winners(config, found)]
     rows += [("overruled", f"{format_short_value(lost)} of {_describe_author(origin)}") for lost, origin in found.overruled]
@@ -161,6 +164,8 @@ def _describe_author(origin: Origin) -> str:
 
 
 def _describe_winners(config: Config, found: Explanation) -> list[str]:
+    from npuprof.resolve import origins
+
     key, tail = found.key, found.tail
     there, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
     if not there:
@@ -184,6 +189,8 @@ def _list_leaves(value: Any, path: Path) -> list[tuple[Path, values.Leaf]]:
 
 def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
     """Return where the operators of a mixed-precision list end, by the list they are in by default."""
+    from npuprof.catalog.sidecars import SIDECARS, resolve_mixlist_outcomes
+
     if key != "modify_mixlist":
         return {}
     side = SIDECARS["mixlist"]
@@ -196,6 +203,8 @@ def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
 
 
 def _find_default(config: Config, section: str, name: str) -> Any:
+    from npuprof.checks.view import View
+
     if section != "options":
         record = catalog.find_record(section, name)
         return record.default if record else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof import report
 from npuprof.commands.verb import Verb
 from npuprof.model import SEVERITIES, Finding
+from npuprof.report import findings as written
 from npuprof.report.answer import Answer
 
 #: What ``--format`` may say for findings.
-FORMATS = ("text", *report.FORMATS)
+FORMATS = ("text", *written.FORMATS)
 
 
 class JudgingVerb(Verb):
@@ -36,5 +36,5 @@ class JudgingVerb(Verb):
     def answer_findings(self, told: Sequence[Finding], code: int, remark: str) -> Answer:
         """Return findings as an answer; people are told the remark too."""
         if self.format == "text":
-            return Answer(report.format_findings(told, self.coloured), (remark,), code)
-        return Answer(report.FORMATS[self.format](told), code=code)
+            return Answer(written.format_findings(told, self.coloured), (remark,), code)
+        return Answer(written.FORMATS[self.format](told), code=code)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof import report
 from npuprof.commands.parameters import COLOR, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
-from npuprof.report import output, writing
+from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count, paint_text
-from npuprof.report.writing import ANYTHING, Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class Import(Verb):
         if self.format == "text":
             return Answer(_format_text(read_files, made, problems, self.coloured), code=code)
         for problem in problems:
-            output.write_to_stderr(report.format_findings([problem]).rstrip("\n"))
+            output.write_to_stderr(format_findings([problem]).rstrip("\n"))
         text, remarks = _write_presets(made, self.base, self.output, self.force)
         if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
@@ -128,6 +127,8 @@ def _make_names_unique(made: list[Draft]) -> None:
 
 def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
     """Write presets below a folder and return what there is to say. Raises NpuprofError where one is there already."""
+    from npuprof.report import writing
+
     paths = {os.path.join(folder, f"{name}.toml"): text for name, text in files.items()}
     output.make_folder(folder)
     for path in paths:
@@ -138,6 +139,9 @@ def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
 
 def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
     """Write files that are not there yet, or any where that is forced. Raises NpuprofError, and writes nothing then."""
+    from npuprof.report import writing
+    from npuprof.report.writing import ANYTHING, Wanted
+
     there = [path for path in files if os.path.lexists(path)]
     if there and not force:
         more = f" and {len(there) - 5} more" if len(there) > 5 else ""
@@ -191,7 +195,7 @@ def _build_fields(read_files: list[ImportedFile], made: list[Draft], problems: l
             }
             for draft in made
         ],
-        "problems": [report.build_finding_dict(problem) for problem in problems],
+        "problems": [build_finding_dict(problem) for problem in problems],
     }  # fmt: skip
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 
 from npuprof import store
-from npuprof.catalog.schema import build_profile_schema
 from npuprof.commands.parameters import DRY_RUN
 from npuprof.commands.verb import Verb, argument, option
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output, writing
+from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.report.json_text import format_json_answer
-from npuprof.report.writing import Wanted
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"
@@ -56,6 +54,9 @@ class Init(Verb):
 
 def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
     """Write all files of a store, or none; ``old`` is what its attributes were. Raises NpuprofError."""
+    from npuprof.report import writing
+    from npuprof.report.writing import Wanted
+
     made = output.make_folder(folder)
     try:
         for name in files:
@@ -81,6 +82,8 @@ def _refuse_existing(folder: str, files: dict[str, str]) -> None:
 
 def _collect_files(ci: str) -> dict[str, str]:
     """Return what a new store is made of, by path below its folder."""
+    from npuprof.catalog.schema import build_profile_schema
+
     files = {f"profiles/{name}.toml": text for name, text in _collect_samples(_SAMPLE).items()}
     files["profiles/.schema.json"] = format_json_answer(build_profile_schema())
     return files | {name: _read_template(template) for name, template in _CI[ci].items()}
@@ -101,6 +104,8 @@ def _collect_samples(name: str) -> dict[str, str]:
 
 def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:
     """Add the attributes to those that are there; return what they were, None where there is no file. Raises NpuprofError."""
+    from npuprof.report import writing
+
     raw = writing.read_known_file(os.path.join(folder, _ATTRIBUTES_FILE))
     old = (raw or b"").decode(errors="surrogateescape")
     if _ATTRIBUTES[1] not in old.splitlines():

@@ -5,24 +5,20 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from npuprof import checks, report
 from npuprof.commands.parameters import COLOR, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, argument, flag, required_option
-from npuprof.compare import plain
-from npuprof.compare.changes import compare_configs
-from npuprof.compare.data import build_change_dict
 from npuprof.document.profile import Profile
-from npuprof.edit import migration
-from npuprof.edit.migration import Migration
-from npuprof.edit.preset_file import PresetFile, open_for_edit
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
+from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.edit.migration import Migration
+    from npuprof.edit.preset_file import PresetFile
     from npuprof.report.answer import Forms
 
 
@@ -44,6 +40,8 @@ class Migrate(Verb):
 
     def run(self) -> Answer:
         """Return the changes and what is left to decide; the file is written unless it is a dry run. Raises NpuprofError."""
+        from npuprof.edit.preset_file import open_for_edit
+
         context = spec.build_context(self.cann, self.product)
         with open_for_edit(self.spec, self.store) as file:
             outcome = _migrate_profile(file, self.store, context)
@@ -69,13 +67,19 @@ class Outcome(Record):
 
     def format_text(self, coloured: bool) -> str:
         """Return the changes, the steps and the findings as people read them."""
+        from npuprof.compare import plain
+        from npuprof.compare.changes import compare_configs
+
         lines = [line for change in compare_configs(self.before, self.after) for line in plain.format_change_lines(change, "", coloured)]
         whys = [(made, made.step.why) for made in self.moved.made]
         lines += [f"{escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
-        return "".join(f"{line}\n" for line in lines) + report.format_findings(self.left, coloured)
+        return "".join(f"{line}\n" for line in lines) + format_findings(self.left, coloured)
 
     def build_fields(self, release: str) -> dict[str, Any]:
         """Return the fields of the JSON form."""
+        from npuprof.compare.changes import compare_configs
+        from npuprof.compare.data import build_change_dict
+
         return {
             "schema": "npuprof.migrate/1",
             "preset": self.after.name,
@@ -86,11 +90,13 @@ class Outcome(Record):
                  "after": made.after, "why": made.step.why}
                 for made in self.moved.made
             ],
-            "findings": [report.build_finding_dict(finding) for finding in self.left],
+            "findings": [build_finding_dict(finding) for finding in self.left],
         }  # fmt: skip
 
 
 def _migrate_profile(file: PresetFile, store: str | None, context: Context) -> Outcome:
+    from npuprof.edit import migration
+
     profile = file.profile
     before = _resolve_profile(profile, store, context)
     moved = migration.migrate_profile(profile, before, str(context.cann))
@@ -124,6 +130,8 @@ def _find_heirs(profile: Profile, store: str | None, context: Context) -> list[P
 
 def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
     """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
+    from npuprof import checks
+
     told = {finding.key for finding in moved.findings}
     known = {(finding.code, finding.key) for finding in checks.check_config(before)}
     brought = [

@@ -5,18 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof import document, edit
+from npuprof import document
 from npuprof.commands.parameters import DRY_RUN, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, argument, flag, many, option
 from npuprof.document.profile import Profile
-from npuprof.edit import PathChange
-from npuprof.edit.assignments import parse_assignment
-from npuprof.edit.preset_file import choose_cited_path, format_difference, judge_change, refuse_builtin
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import writing
 from npuprof.report.answer import Answer
-from npuprof.report.locks import lock_folders
-from npuprof.report.writing import Wanted
 from npuprof.store import is_profile_name, spec
 
 
@@ -37,6 +31,11 @@ class New(Verb):
 
     def run(self) -> Answer:
         """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        from npuprof.edit.preset_file import choose_cited_path, format_difference, judge_change, refuse_builtin
+        from npuprof.report import writing
+        from npuprof.report.locks import lock_folders
+        from npuprof.report.writing import Wanted
+
         home = spec.Workspace(self.store).store
         refuse_builtin(home)
         if not is_profile_name(self.name):
@@ -57,6 +56,10 @@ class New(Verb):
         return Answer(format_difference(source, None, text), (f"{'would write' if self.dry_run else 'wrote'} {source}",))
 
     def _write_text(self) -> str:
+        from npuprof import edit
+        from npuprof.edit import PathChange
+        from npuprof.edit.assignments import parse_assignment
+
         table: dict[str, Any] = {"description": self.description, "scenario": self.scenario, "abstract": self.abstract or None}
         table = {key: value for key, value in {**table, "extends": self.extends or None}.items() if value is not None}
         data: dict[str, Any] = {"profile": table}

@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases
-from npuprof.catalog.structures import STRUCTURES
+from npuprof.catalog.values import load_form
 from npuprof.commands.parameters import OUTPUT, formats
 from npuprof.commands.verb import Verb, argument
 from npuprof.document.keys import format_short_value
@@ -138,7 +138,7 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
 
 def _add_option_facts(fact: Callable[[str, str], None], option: catalog.Option, text: dict[str, Any]) -> None:
     if option.structure:
-        fact("also written", STRUCTURES[option.structure].shape)
+        fact("also written", load_form(option.structure).shape)
     fact("pattern", option.pattern)
     fact("example", format_short_value(text["example"]) if "example" in text else "")
     fact("scenarios", ", ".join(option.scenarios))

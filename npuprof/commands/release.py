@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from npuprof import checks
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, argument, flag
-from npuprof.compare import plain
-from npuprof.history import writing
-from npuprof.history.proposal import Proposal, propose_version
-from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
-from npuprof.store import revisions, spec
-from npuprof.store.repository import Repository
-from npuprof.store.revision import Revision
-from npuprof.store.versions import Version, VersionText, parse_version_text
-from npuprof.store.worktree import list_changed_paths
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.history.proposal import Proposal
+    from npuprof.store.repository import Repository
+    from npuprof.store.revision import Revision
+    from npuprof.store.versions import Version, VersionText
 
 
 class Release(Verb):
@@ -38,6 +36,13 @@ class Release(Verb):
 
         Raises NpuprofError: the preset has errors or is not committed, nothing changed, the tag exists, the number goes back.
         """
+        from npuprof.compare import plain
+        from npuprof.history import writing
+        from npuprof.history.proposal import propose_version
+        from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
+        from npuprof.store import revisions
+        from npuprof.store.versions import VersionText
+
         wanted = _parse_number(self.version) if self.version is not None else None
         workspace = spec.Workspace(self.store)
         name, revision = workspace.split_single_spec(self.spec, "release")
@@ -77,6 +82,8 @@ class Release(Verb):
 
 
 def _parse_number(version: str) -> VersionText:
+    from npuprof.store.versions import parse_version_text
+
     found = parse_version_text(version)
     if found is None:
         raise NpuprofError(
@@ -87,6 +94,8 @@ def _parse_number(version: str) -> VersionText:
 
 def _refuse_changed_last(workspace: spec.Workspace, last: Version) -> None:
     """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
+    from npuprof.store import revisions
+
     if revisions.is_changed_release(revisions.load_release(workspace.store, last), last):
         found = revisions.build_changed_finding(last)
         raise NpuprofError([found._replace(hint=f"{found.hint}; to release all the same give the number")])
@@ -94,6 +103,9 @@ def _refuse_changed_last(workspace: spec.Workspace, last: Version) -> None:
 
 def _refuse_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
     """Raise NpuprofError where a number is taken anywhere, or does not rise on this line of releases."""
+    from npuprof.history.releasing import find_last_release
+    from npuprof.store.versions import VersionText
+
     last = find_last_release(earlier)
     same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
     below = max((version for version in (last, *same) if version), key=lambda version: version.text.order, default=None)
@@ -107,6 +119,8 @@ def _refuse_number(repository: Repository, name: str, number: VersionText, propo
 
 
 def _refuse_errors(config: Config) -> None:
+    from npuprof import checks
+
     errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
     if errors:
         refused = Finding("NP026", f"{config.name} is not released: it has errors", "", "mend what is listed above")
@@ -115,6 +129,8 @@ def _refuse_errors(config: Config) -> None:
 
 def _resolve_committed(workspace: spec.Workspace, name: str, head: str) -> Config:
     """Return the preset as the last commit holds it. Raises NpuprofError."""
+    from npuprof.store import revisions
+
     committed = revisions.load_revision(workspace.store, head)
     if name not in committed.files:
         workspace.profile(name)  # says that there is none, and which are near
@@ -127,6 +143,8 @@ def _refuse_uncommitted(committed: Revision, config: Config, dry_run: bool) -> t
 
     A dry run starts no filter: return what it therefore cannot tell.
     """
+    from npuprof.store.worktree import list_changed_paths
+
     repository = committed.repository
     members = [profile.name for profile in config.lineage if profile.document.revision == committed.commit]
     names = {repository.source_path(name): name for member in members for name in committed.trace_links(member)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import format_findings, output
+from npuprof.report import output
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 
@@ -61,4 +61,6 @@ def _refuse_errors(config: Config, untold: Sequence[str]) -> None:
 def tell_findings(findings: Sequence[Finding]) -> None:
     """Say findings beside the answer."""
     if findings:
+        from npuprof.report.findings import format_findings
+
         output.write_to_stderr(format_findings(findings, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))

@@ -11,8 +11,6 @@ from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, S
 from npuprof.commands.resolving import resolve_checked
 from npuprof.commands.verb import Verb, arguments
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 from npuprof.report import output
 from npuprof.report.answer import Answer
 
@@ -45,6 +43,9 @@ class Run(Verb):
         Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
         Raises NpuprofError.
         """
+        from npuprof.renderers.environment import collect_env_variables
+        from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])

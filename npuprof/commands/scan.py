@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Iterator
 
-from npuprof import report
 from npuprof.commands.findings import FORMATS, JudgingVerb
 from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, SEVERITY, STORE, STRICT, formats
 from npuprof.commands.verb import arguments
 from npuprof.model import Finding, Place
 from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.store import spec
 
@@ -58,7 +58,7 @@ class Scan(JudgingVerb):
         told = self.select_told(findings)
         hidden = len(findings) - len(told)
         more = f" ({hidden} more with --severity info)" if hidden else ""
-        remark = f"{format_count(count, 'file')} scanned: {report.format_severity_counts(told) or 'nothing found'}{more}"
+        remark = f"{format_count(count, 'file')} scanned: {format_severity_counts(told) or 'nothing found'}{more}"
         return self.answer_findings(told, self.decide_code(findings, unread), remark)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from npuprof.catalog.schema import build_profile_schema
 from npuprof.commands.parameters import OUTPUT
 from npuprof.commands.verb import Verb
 from npuprof.report.answer import Answer
@@ -17,6 +16,8 @@ class Schema(Verb):
 
     def run(self) -> Answer:
         """Return the schema."""
+        from npuprof.catalog.schema import build_profile_schema
+
         return Answer({"": build_profile_schema})
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from npuprof import edit
 from npuprof.commands.parameters import DRY_RUN, EDITED, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, arguments
-from npuprof.edit.assignments import parse_assignment
-from npuprof.edit.preset_file import PresetFile, answer_edit
 from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.edit.preset_file import PresetFile
 
 
 class Set(Verb):
@@ -25,9 +26,14 @@ class Set(Verb):
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        from npuprof.edit.preset_file import answer_edit
+
         return answer_edit(self.spec, self.store, self._change_text, self.dry_run, self.no_check)
 
     def _change_text(self, file: PresetFile) -> str:
+        from npuprof import edit
+        from npuprof.edit.assignments import parse_assignment
+
         data = deepcopy(file.profile.document.data)
         found = [parse_assignment(data, text) for text in self.assignments]
         return edit.apply_changes(file.text, [change for change in found if change is not None])

@@ -10,10 +10,8 @@ from npuprof.commands.resolving import resolve_asked
 from npuprof.commands.verb import Verb, flag
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
-from npuprof.renderers.plain import build_config_fields, collect_profile_head
 from npuprof.report.answer import Answer
 from npuprof.report.text import escape_controls, paint_text
-from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 
 
@@ -40,6 +38,9 @@ class Show(Verb):
         return Answer({"toml": lambda: self._format_toml(config), "json": lambda: self._build_fields(config)})
 
     def _build_fields(self, config: Config) -> dict[str, Any]:
+        from npuprof.renderers.plain import build_config_fields
+        from npuprof.resolve import origins
+
         found = build_config_fields(config)
         if self.origin:
             by_key = {key: config.origins(key) for key in config.ordered_settings()}
@@ -47,6 +48,8 @@ class Show(Verb):
         return found
 
     def _format_toml(self, config: Config) -> str:
+        from npuprof.renderers.plain import collect_profile_head
+
         lines = ["[profile]"]
         lines += [f"{name} = {keys.format_toml_value(value)}" for name, value in collect_profile_head(config).items()]
         for section in SECTIONS:
@@ -64,6 +67,8 @@ class Show(Verb):
 
 def _format_value_lines(config: Config, key: str, name: str, value: Any, tail: Path, coloured: bool) -> list[str]:
     """Return the lines of one value with the origin of each leaf and list element as a comment."""
+    from npuprof.resolve import origins
+
     if isinstance(value, dict):
         named = [(f"{name}.{keys.format_key_segment(part)}", part, item) for part, item in value.items()]
         inner = [_format_value_lines(config, key, below, item, (*tail, part), coloured) for below, part, item in named]
@@ -93,6 +98,8 @@ def _strip_origins(value: Any) -> Any:
 
 
 def _format_overruled(config: Config, key: str, tail: Path) -> str:
+    from npuprof.resolve import origins
+
     lost = origins.find_overruled(config, key, tail)
     return "over " + ", ".join(f"{keys.format_short_value(value)} ({origin})" for value, origin in lost) if lost else ""
 

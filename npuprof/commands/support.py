@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from npuprof import checks, report
 from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.report.findings import build_finding_dict
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
 from npuprof.store import spec
@@ -67,7 +67,7 @@ class SupportMatrix(Record):
     def build_fields(self) -> dict[str, Any]:
         """Return the matrix as the fields of its JSON form."""
         presets = [{"name": name, "platforms": [_build_cell_fields(cell) for cell in row]} for name, row in self.cells.items()]
-        findings = [report.build_finding_dict(finding) for finding in self.findings]
+        findings = [build_finding_dict(finding) for finding in self.findings]
         return {"schema": "npuprof.support/1", "presets": presets, "findings": findings}
 
 
@@ -75,6 +75,8 @@ def build_support_matrix(
     specs: Sequence[str], open_store: Callable[[Context], JudgedStore], canns: Sequence[str], products: Sequence[str]
 ) -> SupportMatrix:
     """Check presets, all of the store if none is named, for every release with every product. Raises NpuprofError."""
+    from npuprof import checks
+
     contexts = tuple(dict.fromkeys(_combine_contexts(canns, products)))
     names = list(specs) or open_store(Context()).home.names()
     cells: dict[str, list[Cell]] = {name: [] for name in names}

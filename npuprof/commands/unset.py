@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from npuprof import edit
 from npuprof.commands.parameters import DRY_RUN, EDITED, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, arguments
 from npuprof.document import keys
-from npuprof.edit.assignments import build_nothing_finding, find_inherited_keys, find_removals, format_written_key
-from npuprof.edit.paths import MISSING, PathChange, find_at_path
-from npuprof.edit.preset_file import PresetFile, answer_edit
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.edit.preset_file import PresetFile
 
 
 class Unset(Verb):
@@ -28,10 +28,16 @@ class Unset(Verb):
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        from npuprof.edit.preset_file import answer_edit
+
         remarks: list[str] = []
         return answer_edit(self.spec, self.store, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
 
     def _change_text(self, file: PresetFile, remarks: list[str]) -> str:
+        from npuprof import edit
+        from npuprof.edit.assignments import build_nothing_finding, find_inherited_keys, find_removals, format_written_key
+        from npuprof.edit.paths import MISSING, PathChange, find_at_path
+
         data = deepcopy(file.profile.document.data)
         found = [change for text in self.keys for change in find_removals(file.profile, data, text, remarks)]
         left = find_inherited_keys(file.profile, data, self.keys)

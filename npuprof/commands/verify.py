@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof import report
 from npuprof.commands.parameters import COLOR, OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag
-from npuprof.history.verification import VerifiedVersion, Verifier
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
+from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
-from npuprof.store import revisions, spec
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.history.verification import VerifiedVersion
     from npuprof.report.answer import Forms
 
 _SAID = {"holds": "holds", "fails": "does not hold", "unknown": "cannot tell"}
@@ -38,6 +38,8 @@ class Verify(Verb):
 
     def run(self) -> Answer:
         """Return each version and whether it holds. Exit 1 where one does not, 2 where that cannot be told, 0 where all hold."""
+        from npuprof.history.verification import Verifier
+
         if not self.tags:
             raise NpuprofError([Finding("NP902", "verify has nothing to verify", "", "released versions are verified with --tags")])
         workspace = spec.Workspace(self.store)
@@ -62,12 +64,14 @@ class Verify(Verb):
 
     def _build_table(self, found: list[VerifiedVersion]) -> Table:
         findings = [finding for one in found for finding in one.findings]
-        told = report.format_findings(findings, self.coloured) if findings else ""
+        told = format_findings(findings, self.coloured) if findings else ""
         return Table([(one.name, one.version, one.commit[:7] or "-", _SAID[one.status]) for one in found], after=told)
 
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
     """Raise NpuprofError where a name is neither a preset's nor that of any version."""
+    from npuprof.store import revisions
+
     if not names:
         return
     known = {ref.name for ref in revisions.find_repository(workspace.store).list_tag_refs()} | set(workspace.store.names())
@@ -90,7 +94,7 @@ def _count_states(states: list[str]) -> str:
 def _build_fields(one: VerifiedVersion) -> dict[str, Any]:
     return {
         "name": one.name, "version": one.version, "tag": one.tag, "commit": one.commit or None, "status": one.status,
-        "findings": [report.build_finding_dict(finding) for finding in one.findings],
+        "findings": [build_finding_dict(finding) for finding in one.findings],
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import fold_changes
 from npuprof.model import Origin
-from npuprof.report import build_finding_dict as finding_dict
+from npuprof.report.findings import build_finding_dict as finding_dict
 from npuprof.report.json_text import format_json_answer
 
 TYPE_CHECKING = False

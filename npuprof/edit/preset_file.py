@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from npuprof import checks, document, report, store
+from npuprof import checks, document, store
 from npuprof.document.profile import Profile
 from npuprof.edit.statements import split_lines
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.findings import format_findings
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
 from npuprof.report.writing import Wanted
@@ -121,7 +122,7 @@ def judge_change(store_: str | None, old: Profile | None, new: Profile) -> None:
         raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))
     told = checks.fold_findings(finding for finding in brought if finding.severity == "warning")
     if told:
-        output.write_to_stderr(report.format_findings(told).rstrip("\n"))
+        output.write_to_stderr(format_findings(told).rstrip("\n"))
 
 
 def _collect_marks(store_: str | None, profile: Profile) -> set[tuple[str, str, str]]:

@@ -6,11 +6,11 @@ import ast
 import os
 import re
 
-from npuprof import report
 from npuprof.document.keys import is_visible
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
 from npuprof.scripts import blocks
@@ -69,8 +69,8 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
     """Say whether blocks are up to date, those of one preset where it is named: exit 1 if not, or if it has none."""
     _, told, count = _refresh_files(paths, injector, only)
-    remark = f"{format_count(count, 'block')} looked at: {report.format_severity_counts(told) or 'all up to date'}"
-    return Answer(report.format_findings(told), (remark,), 1 if told or (only is not None and not count) else 0)
+    remark = f"{format_count(count, 'block')} looked at: {format_severity_counts(told) or 'all up to date'}"
+    return Answer(format_findings(told), (remark,), 1 if told or (only is not None and not count) else 0)
 
 
 def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: str) -> Answer:

@@ -103,6 +103,8 @@ def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Pro
 class Folder(ReadOnceStore):
     """A store in a folder. Reads nothing before it is asked, and every file once."""
 
+    in_work_tree = True
+
     def __init__(self, root: str) -> None:
         super().__init__()
         self.root = root

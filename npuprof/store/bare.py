@@ -12,6 +12,8 @@ from npuprof.store import Folder
 class BareStore(Folder):
     """The store of a bare repository, by its folder in the tree: revisions are read, a work tree there is not."""
 
+    in_work_tree = False
+
     def __init__(self, git_folder: str, path: str) -> None:
         super().__init__(os.path.join(git_folder, path))
         self.git_folder = git_folder

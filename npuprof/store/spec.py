@@ -15,7 +15,6 @@ from npuprof.report.output import describe_os_error, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
-from npuprof.store.bare import BareStore, find_bare_repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,11 +39,19 @@ class Workspace:
         """Where profiles are looked up: the store, or what is used in its place. Raises NpuprofError where there is none."""
         if self._store is None:
             asked = self._given or os.environ.get("NPUPROF_STORE", "")
-            bare = find_bare_repository(asked, os.environ)
-            found = BareStore(bare, asked or "profiles") if bare else store.find_store(self._given, os.environ)
+            found = self._find_bare_store(asked) or store.find_store(self._given, os.environ)
             found.read_absent = _read_absent_file
             self._store = found
         return self._store
+
+    def _find_bare_store(self, asked: str) -> Folder | None:
+        """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
+        if not asked and os.path.isdir("profiles"):
+            return None
+        from npuprof.store.bare import BareStore, find_bare_repository
+
+        repository = find_bare_repository(asked, os.environ)
+        return BareStore(repository, asked or "profiles") if repository else None
 
     @property
     def store(self) -> Folder:
@@ -112,7 +119,7 @@ class Workspace:
 
     def _list_known_names(self) -> list[str]:
         """Return the names in the work tree; none where there is no work tree."""
-        return [] if isinstance(self.store, BareStore) else self.store.names()
+        return self.store.names() if self.store.in_work_tree else []
 
     def _load_revision_profile(self, spec: str) -> Profile:
         """Return the profile that ``NAME@REV`` names, its parents at that revision too."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import sys
 
-from npuprof import checks, report
 from npuprof.commands.verb import Verb, argument, arguments
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.report.findings import format_severity_counts
 from npuprof.store import Folder, ReadOnceStore, find_store
-from npuprof.store.git import Git
-from npuprof.store.revisions import find_repository, load_revision
 from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.store.git import Git
+
     #: What makes a finding the same on both sides: its code, its key, its preset and its message.
     Mark = tuple[str, str, str, str]
 
@@ -32,6 +32,10 @@ class After(Verb):
 
     def run(self) -> Answer:
         """Return nothing where all is well; else what neither side had. Raises NpuprofError."""
+        from npuprof import checks
+        from npuprof.store.git import Git
+        from npuprof.store.revisions import find_repository, load_revision
+
         rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
         if self.deed == "rewrite" and self.words[:1] != ["rebase"]:
             return Answer(None)
@@ -52,7 +56,7 @@ class After(Verb):
             return Answer(None)
         found = checks.fold_findings(now.values())
         done = "rebase" if self.deed == "rewrite" else "merge"
-        remark = f"the {done} is made, and breaks what neither side had broken: {report.format_severity_counts(found)}"
+        remark = f"the {done} is made, and breaks what neither side had broken: {format_severity_counts(found)}"
         hint = "mend it and commit, or give it up: git reset --keep ORIG_HEAD"
         return Answer(None, (remark, hint), 1, problems=found)
 
@@ -72,6 +76,8 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
 
 def _find_faults(home: ReadOnceStore) -> dict[Mark, Finding]:
     """Return the errors and warnings of all presets of a store, by what makes them the same at another time."""
+    from npuprof import checks
+
     workspace = Workspace()
     workspace.use_store(home)
     found: dict[Mark, Finding] = {}

@@ -9,7 +9,10 @@ import sys
 
 from npuprof import store
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import Git, build_refusal_finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.git import Git
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
 USE = "diff=npuprof merge=npuprof"
@@ -56,6 +59,8 @@ def name_scope(everywhere: bool) -> str:
 
 def open_git(everywhere: bool) -> Git:
     """Return git in the top of this repository, or wherever we are. Raises NpuprofError where there is no repository."""
+    from npuprof.store.git import Git
+
     here = os.getcwd()
     if everywhere:
         return Git(here)
@@ -70,6 +75,8 @@ def read_setting(git: Git, scope: str, name: str) -> str | None:
 
 def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
     """Write a setting, or take it away. Raises NpuprofError; a lock that a killed git left behind is named."""
+    from npuprof.store.git import build_refusal_finding
+
     words = ("--unset-all", name) if value is None else ("--replace-all", name, value)
     result = git.try_command("config", scope, *words)
     if result.code:

@@ -6,10 +6,11 @@ import os
 
 from npuprof.commands.git.configuration import find_command
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output, writing
-from npuprof.report.locks import lock_folders
-from npuprof.report.writing import Wanted
-from npuprof.store.git import Git
+from npuprof.report import output
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.git import Git
 
 #: Each hook, with the words that its verb gets.
 HOOKS = {"post-merge": "merge", "post-rewrite": "rewrite"}
@@ -39,6 +40,8 @@ def judge_hook(path: str, name: str) -> str:
 
 def write_hook(path: str, name: str) -> None:
     """Write a hook where none is, or renew ours; what others wrote into it stays. Raises NpuprofError."""
+    from npuprof.report.locks import lock_folders
+
     output.make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         _write_locked_hook(path, name)
@@ -48,6 +51,9 @@ def write_hook(path: str, name: str) -> None:
 
 
 def _write_locked_hook(path: str, name: str) -> None:
+    from npuprof.report import writing
+    from npuprof.report.writing import Wanted
+
     known, old = writing.read_known_file(path), _read_hook(path)
     ours = [_MARK, format_call(name)]
     if old is None:
@@ -63,6 +69,10 @@ def _write_locked_hook(path: str, name: str) -> None:
 
 def remove_hook(path: str) -> bool:
     """Take out of a hook what ``write_hook`` wrote, and the hook with it where nothing else is in it; return whether it was there."""
+    from npuprof.report import writing
+    from npuprof.report.locks import lock_folders
+    from npuprof.report.writing import Wanted
+
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         lines = (_read_hook(path) or "").splitlines()

@@ -19,11 +19,12 @@ from npuprof.commands.git.hooks import HOOKS, build_foreign_hook_finding, find_h
 from npuprof.commands.parameters import EVERYWHERE, STORE
 from npuprof.commands.verb import Verb, flag
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output, writing
+from npuprof.report import output
 from npuprof.report.answer import Answer
-from npuprof.report.locks import lock_folders
-from npuprof.report.writing import Wanted
-from npuprof.store.git import Git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.git import Git
 
 _PATCHES = "patches made with these diffs cannot be applied: git diff --no-textconv --no-ext-diff and git format-patch make ones that can"
 _PLAIN = "git diff is git's own again, and its patches apply; npuprof git install --diff lets it speak of settings"
@@ -92,6 +93,10 @@ def _write_hooks(git: Git, done: list[str]) -> list[Finding]:
 
 def _add_attributes(path: str, line: str, below: str) -> bool:
     """Add a line to a file of attributes, and return whether it was not there yet. Raises NpuprofError."""
+    from npuprof.report import writing
+    from npuprof.report.locks import lock_folders
+    from npuprof.report.writing import Wanted
+
     output.make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)

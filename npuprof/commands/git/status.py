@@ -8,11 +8,11 @@ from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
-from npuprof.store.git import Git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report.answer import Forms
+    from npuprof.store.git import Git
 
 
 class Status(Verb):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from npuprof.commands.verb import Verb, argument
 from npuprof.document import parse_document
-from npuprof.edit.mergetext import format_conflicts, split_conflicts
-from npuprof.edit.normal import format_normal_form
 from npuprof.model import NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -34,6 +32,9 @@ class Textconv(Verb):
 
 def _format_normal(path: str, raw: bytes) -> bytes:
     """Return the normal form of a file; of one with conflicts, that of both sides with the conflicts marked."""
+    from npuprof.edit.mergetext import format_conflicts, split_conflicts
+    from npuprof.edit.normal import format_normal_form
+
     pair = split_conflicts(raw.decode())
     if pair is None:
         return format_normal_form(parse_document(path, path, raw).data).encode()

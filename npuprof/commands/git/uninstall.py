@@ -18,10 +18,7 @@ from npuprof.commands.git.configuration import (
 from npuprof.commands.git.hooks import HOOKS, find_hook, remove_hook
 from npuprof.commands.parameters import EVERYWHERE, STORE
 from npuprof.commands.verb import Verb
-from npuprof.report import writing
 from npuprof.report.answer import Answer
-from npuprof.report.locks import lock_folders
-from npuprof.report.writing import Wanted
 
 
 class Uninstall(Verb):
@@ -54,6 +51,10 @@ class Uninstall(Verb):
 
 def _remove_attributes(path: str, pattern: str, below: str) -> bool:
     """Take our lines out of a file of attributes, and return whether there were any; a file of no others goes. Raises NpuprofError."""
+    from npuprof.report import writing
+    from npuprof.report.locks import lock_folders
+    from npuprof.report.writing import Wanted
+
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         lines = (known or b"").decode(errors="surrogateescape").splitlines(keepends=True)

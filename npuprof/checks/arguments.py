@@ -1,0 +1,81 @@
+"""What is wrong with an argument of the estimator, or a flag of the ATC compiler."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from npuprof import catalog
+from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, guess_plain_value, suggest_choice
+from npuprof.checks.view import Fault
+from npuprof.document.keys import format_short_value
+from npuprof.model import did_you_mean
+
+
+def find_argument_faults(name: str, value: Any) -> list[Fault]:
+    """Return what is wrong with an argument of ``NPURunConfig`` and its value."""
+    argument = catalog.find_argument(name)
+    if argument is None:
+        if catalog.find_option(name):
+            return [
+                Fault(
+                    "NP208",
+                    f"{name} is a session option, not only an estimator argument",
+                    "It would be lost on every other target.",
+                    f"write {name} below [options]",
+                )
+            ]
+        hint = did_you_mean(name, catalog.record_names("estimator"), f"known are {', '.join(catalog.record_names('estimator'))}")
+        return [Fault("NP208", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint)]
+    if argument.kind == "object":
+        return [
+            Fault(
+                "NP208",
+                f"estimator.{name} is an object of the script",
+                "A preset holds plain values.",
+                "pass it in the script, to the rendered function",
+            )
+        ]
+    return _find_plain_value_faults(f"estimator.{name}", argument.kind, argument.choices, argument.minimum, argument.maximum, value)
+
+
+def find_flag_faults(name: str, value: Any) -> list[Fault]:
+    """Return what is wrong with a flag of ``atc``, its name without dashes, and its value."""
+    flag = catalog.find_flag(name)
+    if flag is None:
+        hint = did_you_mean(name, catalog.record_names("atc"), "npuprof options lists all")
+        hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
+        return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint)]
+    return _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value, flag.pattern)
+
+
+def _find_plain_value_faults(
+    key: str, kind: str, choices: tuple[Any, ...], low: float | None, high: float | None, value: Any, pattern: str = ""
+) -> list[Fault]:
+    types: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
+    wanted = types.get(kind, (str,))
+    by_choice = {type(choice) for choice in choices}
+    if by_choice:
+        wanted = tuple(by_choice)
+    if type(value) not in wanted:
+        words = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
+        expected = " or ".join(dict.fromkeys(words.get(t, t.__name__) for t in wanted))
+        guess = guess_choice(value, choices) if choices else guess_plain_value(value, kind)
+        if guess is not UNKNOWN and not _find_plain_value_faults(key, kind, choices, low, high, guess, pattern):
+            hint = f"write {key.partition('.')[2]} = {format_short_value(guess)}"
+        else:
+            hint = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
+        return [Fault("NP202", f"{key} takes {expected}, not {describe_value_kind(value)}", "", hint)]
+    if choices and value not in choices:
+        listed = ", ".join(map(format_short_value, choices))
+        hint = suggest_choice(key.partition(".")[2], value, choices)
+        return [Fault("NP203", f"{key} = {format_short_value(value)} is none of {listed}", "", hint)]
+    if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
+        bounds = " and ".join(
+            text for text in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "") if text
+        )
+        return [Fault("NP203", f"{key} = {value} is out of range", "", f"write {bounds}")]
+    if pattern and isinstance(value, str) and not re.fullmatch(pattern, value):
+        hint = f"see npuprof option --{key.partition('.')[2]}"
+        return [Fault("NP203", f"{key} = {format_short_value(value)} is not in its format", "atc stops at it.", hint)]
+    return []

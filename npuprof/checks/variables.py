@@ -1,0 +1,129 @@
+"""What is wrong with a variable of the environment."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from npuprof import catalog
+from npuprof.checks.meaning import UNKNOWN, describe_value_kind, format_range, guess_choice, guess_plain_value, suggest_choice
+from npuprof.checks.view import Fault
+from npuprof.document.keys import format_short_value
+from npuprof.model import did_you_mean, find_nearest_names
+
+
+@cache
+def _reserved_variable_names() -> dict[str, str]:
+    """Return what stands behind ``NPUPROF_`` in an export, with the option it carries."""
+    return dict.fromkeys(catalog.SAID_VARIABLES, "") | {name.upper(): name for name in catalog.record_names()}
+
+
+def find_variable_faults(name: str, value: Any) -> list[Fault]:
+    """Return what is wrong with a variable and its value."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        return [
+            Fault(
+                "NP207", f"{name!r} cannot be the name of an environment variable", "No shell could set it.", "use letters, digits and '_'"
+            )
+        ]
+    if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _reserved_variable_names():
+        why = "An export holds the preset's name, its digest and every option under such names; the value would be lost."
+        option = _reserved_variable_names()[name.removeprefix("NPUPROF_")]
+        hint = f"write {option} below [options]" if option else "choose another name"
+        return [Fault("NP210", f"env.{name} is a name that npuprof fills in", why, hint)]
+    variable = catalog.find_variable(name)
+    if isinstance(value, dict):
+        return _find_launcher_faults(name, value, variable)
+    if isinstance(value, list) or not isinstance(value, (str, int, float, bool)):
+        return [
+            Fault(
+                "NP202",
+                f"env.{name} takes text or a number, not {describe_value_kind(value)}",
+                "An environment holds text only.",
+                _describe_wanted_text(variable),
+            )
+        ]
+    if isinstance(value, str) and "\0" in value:
+        return [Fault("NP203", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
+    if isinstance(value, bool):
+        word = guess_choice(value, variable.choices) if variable and variable.choices else str(int(value))
+        known = word is not UNKNOWN and not find_variable_faults(name, word)
+        return [
+            Fault(
+                "NP202",
+                f"env.{name} takes text or a number, not {format_short_value(value)}",
+                "An environment holds text, and programs spell yes and no differently.",
+                f"write {name} = {format_short_value(word)}" if known else _describe_wanted_text(variable),
+            )
+        ]
+    if variable is None:
+        near = _find_near_variables(name)
+        if near and near[0] != name:
+            return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", f"did you mean {near[0]!r}?")]
+        return []
+    text = str(value)
+    parts = text.split(variable.separator) if variable.separator else [text]
+    if variable.kind == "bool" and "true" in variable.choices:  # read in any case
+        parts = [part.lower() for part in parts]
+    if variable.choices and not set(parts) <= {*variable.choices, *variable.tolerated}:
+        listed = ", ".join(map(format_short_value, variable.choices))
+        hint = suggest_choice(name, text, variable.choices) if not variable.separator else f"write one of {listed}"
+        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint)]
+    if variable.pattern and not re.fullmatch(variable.pattern, text):
+        example = catalog.find_record_texts("env", name).get("format", variable.pattern)
+        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", "", f"write text like {example}")]
+    if variable.kind in ("int", "float"):
+        return _find_number_faults(name, text, variable)
+    return []
+
+
+def _describe_wanted_text(variable: catalog.Variable | None) -> str:
+    """Return the hint that says what a variable takes."""
+    if variable is not None and variable.choices:
+        return f"write one of {', '.join(map(format_short_value, variable.choices))}"
+    if variable is None or variable.kind not in ("int", "float"):
+        return "write text"
+    bounded = variable.minimum is not None or variable.maximum is not None
+    more = f", {format_range(variable.minimum, variable.maximum, variable.unit)}" if bounded else ""
+    return f"write {'a whole number' if variable.kind == 'int' else 'a number'}{more}"
+
+
+@cache
+def _find_near_variables(name: str) -> list[str]:
+    return find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
+
+
+def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
+    try:
+        number = int(text) if variable.kind == "int" else float(text)
+    except ValueError:
+        wanted = "a whole number" if variable.kind == "int" else "a number"
+        guess = guess_plain_value(text, variable.kind, variable.unit)
+        good = guess is not UNKNOWN and not _find_number_faults(name, str(guess), variable)
+        hint = f"write {name} = {guess}" if good else _describe_wanted_text(variable)
+        return [Fault("NP202", f"env.{name} takes {wanted}, not {format_short_value(text)}", "", hint)]
+    low, high = variable.minimum, variable.maximum
+    if (low is not None and number < low) or (high is not None and number > high):
+        hint = f"write {format_range(low, high, variable.unit)}"
+        return [Fault("NP203", f"env.{name} = {text} is out of range", "", hint)]
+    return []
+
+
+def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
+    from npuprof.catalog.launchers import FACTS
+
+    if set(value) != {"launcher"}:
+        return [Fault("NP204", f"env.{name} takes text, a number or {{ launcher = ... }}", "", f'write {name} = {{ launcher = "rank" }}')]
+    fact = value["launcher"]
+    if not isinstance(fact, str) or fact not in FACTS:
+        return [
+            Fault(
+                "NP203",
+                f"env.{name}: unknown launcher fact {format_short_value(fact)}",
+                "",
+                did_you_mean(str(fact), FACTS, f"known are {', '.join(FACTS)}"),
+                ("launcher",),
+            )
+        ]
+    return []
