@@ -38,8 +38,9 @@ def walk_history(folder: Path, key: str, context: Context, name: str = "leaf") -
 
 
 def walk_plainly(folder: Path, key: str, context: Context, name: str = "leaf") -> list[tuple[Any, ...]]:
-    """Walk the same history with every preset resolved whose files changed."""
+    """Walk the same history with every preset resolved whose files changed, and each of its texts parsed."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("npuprof.history.snapshots.derive_document", lambda *_: None)
         patch.setattr(KeyLines, "compare", lambda *_: None)
         return walk_history(folder, key, context, name)
 

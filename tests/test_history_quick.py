@@ -6,7 +6,7 @@ import os
 import random
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from histories import import_versions, list_expected_commits, resolve_setting, w
 from repositories import Link, Node, import_graph
 
 from npuprof.catalog import products, releases
-from npuprof.model import Context
+from npuprof.document import parse_document
+from npuprof.history.quick import derive_document
+from npuprof.model import Context, NpuprofError
 from npuprof.resolve import Resolver
 
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "6")))
@@ -139,10 +141,68 @@ def test_a_setting_has_the_history_that_resolving_every_commit_tells(tmp_path: P
     graph = {line.split()[0]: line.split()[1:] for line in repo.git("rev-list", "--parents", "HEAD").splitlines()}
     context = dice.choice([Context(), Context(product="atlas-a2-training"), Context("8.0.0", None, "atc")])
     contexts = [context, *(list_named_contexts(nodes) if context == Context() else [])]
+    assert walk_history(repo.folder, "", context) == walk_plainly(repo.folder, "", context)
     for key in KEYS:
         found = walk_history(repo.folder, key, context)
         assert found == walk_plainly(repo.folder, key, context), key
         assert {step[0] for step in found} == list_expected_commits(repo.folder, graph, key, contexts), key
+
+
+def list_paths(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield path
+    for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from list_paths(item, (*path, name))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_text_told_from_the_next_one_says_what_parsing_it_says(seed: int) -> None:
+    dice, derived = random.Random(seed), 0
+    for _ in range(20):
+        text = write_preset(dice, "mid")
+        try:
+            known = parse_document("mid", "mid.toml", text)
+        except NpuprofError:
+            continue
+        for _ in range(5):
+            earlier = edit_preset(dice, text)
+            found = derive_document(known, text.encode(), earlier.encode())
+            if found is None:
+                continue
+            parsed = parse_document("mid", "mid.toml", earlier)
+            assert repr(found.data) == repr(parsed.data)
+            assert found.text == parsed.text
+            assert [found.locate_path(path) for path in list_paths(found.data)] == [
+                parsed.locate_path(path) for path in list_paths(found.data)
+            ]
+            known, text, derived = found, earlier, derived + (earlier != text)
+    assert derived > 10
+
+
+LINES = '# a remark\n[profile]\nowner = "team"\n[options]\nhccl_timeout = 1 # s\nenable_data_pre_proc = true\n'
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("hccl_timeout = 1 # s", "hccl_timeout = 1.0"),
+        ("hccl_timeout = 1 # s", " hccl_timeout = 2"),
+        ("hccl_timeout = 1 # s", "graph_run_mode = 1"),
+        ("hccl_timeout = 1 # s", "hccl_timeout = 1_000"),
+        ("hccl_timeout = 1 # s", 'hccl_timeout = "1"'),
+        ("hccl_timeout = 1 # s", "hccl_timeout = 01"),
+        ("hccl_timeout = 1 # s", "hccl_timeout = 1 # \u00e9"),
+        ("hccl_timeout = 1 # s", "# hccl_timeout = 1"),
+        ('owner = "team"', 'owner = "te\\u0061m"'),
+        ('owner = "team"', 'owner = """team"""'),
+        ("[options]", "[env]"),
+        ("# a remark\n", ""),
+    ],
+)
+def test_what_only_a_parser_can_tell_is_left_to_it(was: str, now: str) -> None:
+    assert was in LINES
+    known = parse_document("mid", "mid.toml", LINES)
+    assert derive_document(known, LINES.encode(), LINES.replace("= 1 #", "= 12 #").encode()) is not None
+    assert derive_document(known, LINES.encode(), LINES.replace(was, now).encode()) is None
 
 
 # -- lines that change in place, and what else that can change ----------------------------------------------------

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 from npuprof.commands.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, argument, number
-from npuprof.compare import plain
-from npuprof.compare.data import build_change_dict
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Path, did_you_mean
-from npuprof.report import build_finding_dict
 from npuprof.report.answer import Answer
+from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
-from npuprof.store import revisions, spec
-from npuprof.store.repository import Repository
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.timeline import HistoryStep
     from npuprof.report.answer import Forms
+    from npuprof.store.repository import Repository
 
 _SAID = {"created": "created", "removed": "removed", "broken": "could not be resolved any more", "mended": "resolves again"}
 #: How many commits are read at a time, at most: the first are printed at once, the rest in few rounds.
@@ -49,6 +48,7 @@ class Log(Verb):
     def run(self) -> Answer:
         """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""
         from npuprof.history.timeline import Timeline
+        from npuprof.store import revisions
 
         key, tail = _parse_key(self.key)
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
@@ -64,7 +64,7 @@ class Log(Verb):
         steps = _load_headers(repository, islice(chain([first], walk), self.number) if first else ())
         shallow = repository.is_shallow() if first and self.number is None else False
         forms: Forms = {
-            "text": lambda: (_format_step(step, name, self.coloured) for step in steps),
+            "text": lambda: map(partial(_format_step, name, self.coloured), steps),
             "json": lambda: {
                 "schema": "npuprof.log/1", "preset": name, "key": self.key, "shallow": shallow,
                 "commits": [_build_step_fields(step) for step in steps],
@@ -103,7 +103,9 @@ def _build_missing_finding(repository: Repository, name: str, tip: str) -> Findi
     return Finding("NP023", f"no commit has a profile {name!r}", "", hint)
 
 
-def _format_step(step: HistoryStep, name: str, coloured: bool) -> str:
+def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
+    from npuprof.compare import plain
+
     commit = step.commit
     who = f"{commit.date[:10]} {escape_controls(commit.author)}"
     lines = [f"{paint_text(commit.id[:7], '33', coloured)} {who}  {escape_controls(commit.subject)}"]
@@ -116,6 +118,7 @@ def _format_step(step: HistoryStep, name: str, coloured: bool) -> str:
 
 
 def _build_step_fields(step: HistoryStep) -> dict[str, Any]:
+    from npuprof.compare.data import build_change_dict
     from npuprof.history.last import build_commit_fields
 
     return {

@@ -64,8 +64,8 @@ def format_change_cause(change: Change) -> str:
     if now is None:
         return f"was set by {was}" if was else ""
     verb = "unset by" if change.kind == "removed" and now.layer == "unset" else "via"
-    before = f", before {was}" if was and str(was) != str(now) else ""
-    return f"{verb} {now}{before}"
+    then, place = str(was or ""), str(now)
+    return f"{verb} {place}, before {then}" if then and then != place else f"{verb} {place}"
 
 
 def format_pair_headline(pair: Pair, show: Callable[[str], str] = escape_controls) -> str:

@@ -20,7 +20,7 @@ _SHOW_NOTHING = frozenset(
 
 def is_visible(text: str) -> bool:
     """Return whether every character of a text shows where it stands: no control, no bidirectional mark, no filler."""
-    return text.isprintable() and (text.isascii() or not any(char in _SHOW_NOTHING or char >= "\U000e0000" for char in text))
+    return text.isprintable() and (text.isascii() or (_SHOW_NOTHING.isdisjoint(text) and max(text) < "\U000e0000"))
 
 
 def quote_basic_string(text: str) -> str:

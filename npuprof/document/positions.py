@@ -41,6 +41,7 @@ class Positions:
         self._text = text
         self._at: dict[Path, int] = {}
         self._spans: list[tuple[Path, bool, int, int, int]] = []
+        self._lines: dict[int, Path] | None = None
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._scan_text()
 
@@ -51,6 +52,12 @@ class Positions:
         offset = self._at.get(path, 0)
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
+
+    def find_statement(self, line: int) -> Path:
+        """Return the path of the ``key = value`` that begins on a line, an empty one where none does."""
+        if self._lines is None:
+            self._lines = {bisect_right(self._starts, key): path for path, header, key, *_ in self._spans if not header}
+        return self._lines.get(line, ())
 
     @property
     def statements(self) -> list[StatementSpan]:

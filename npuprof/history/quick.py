@@ -1,22 +1,27 @@
-"""Whether going from one text of a profile to another can change one setting, told from the lines that differ.
+"""What going from one text of a profile to another changes, told from the lines that differ.
 
-A long history holds thousands of versions of a file, and most of them have nothing to do with the value that is
-looked for. Only the plainest differences are judged here: the same keys on the same lines, other scalars of the
-same kind. Everything else is for the real parser.
+A long history holds thousands of versions of a file, and most of them differ from the next one in a value or two.
+Only the plainest differences are judged here: the same keys on the same lines, other scalars of the same kind.
+Everything else is for the real parser.
 """
 
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Collection
 from itertools import compress, count
 from operator import ne
 from typing import NamedTuple
 
+from npuprof.document import Document
 from npuprof.document.profile import MATCH_KEYS
+from npuprof.model import Path
 
 #: A value that stands plainly on one line.
 PlainScalar = bool | int | str
+#: A line, from 1, that holds another scalar of the same kind in the new text than in the old one, under a key that did not move.
+PlainEdit = tuple[int, re.Match[bytes], re.Match[bytes]]
 
 _PLAIN = re.compile(
     rb"""[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*(?:(true|false)|([+-]?(?:0|[1-9][0-9]{0,17}))|"([ !#-\[\]-~]*)")[ \t]*(?:#[\t -~]*)?\r?"""
@@ -51,27 +56,50 @@ class KeyLines:
         ``new`` must be a valid profile. ``reworked`` are the names of settings whose values some step adds to or
         takes from, so that a change may have consequences elsewhere.
         """
-        left, right = old.split(b"\n"), new.split(b"\n")
-        if len(left) != len(right) or b"\\" in new or b'"""' in new or b"'''" in new:
-            return None
-        if self._name in new and self._header.search(new):
-            return None  # the key is a table of its own: its lines have other names
+        edits = find_plain_edits(old, new)
+        if edits is None or (self._name in new and self._header.search(new)):
+            return None  # (where the key is a table of its own, its lines have other names)
         found = UNCHANGED
-        for number in compress(count(1), map(ne, left, right)):
-            was, now = left[number - 1], right[number - 1]
-            if _REMARK.fullmatch(was) and _REMARK.fullmatch(now):
-                continue
-            before, after = _PLAIN.fullmatch(was), _PLAIN.fullmatch(now)
-            if before is None or after is None or before.lastindex != after.lastindex:
-                return None
-            key = before[1]
-            if key != after[1] or key in _DECIDING or key in reworked:
+        for line, was, now in edits:
+            key = was[1]
+            if key in _DECIDING or key in reworked or (key == self._name and found is not UNCHANGED):
                 return None
             if key == self._name:
-                if found is not UNCHANGED or before.start(1) != after.start(1):
-                    return None
-                found = LineChange(number, _parse_plain_scalar(before), _parse_plain_scalar(after))
+                found = LineChange(line, _parse_plain_scalar(was), _parse_plain_scalar(now))
         return found
+
+
+def find_plain_edits(old: bytes, new: bytes) -> list[PlainEdit] | None:
+    """Return the statements that differ between two texts, of which one is valid TOML; None where only a parser can tell."""
+    left, right = old.split(b"\n"), new.split(b"\n")
+    if len(left) != len(right) or b"\\" in new or b'"""' in new or b"'''" in new:
+        return None
+    found = []
+    for number in compress(count(1), map(ne, left, right)):
+        was, now = left[number - 1], right[number - 1]
+        before, after = _PLAIN.fullmatch(was), _PLAIN.fullmatch(now)
+        if before is None or after is None:
+            if _REMARK.fullmatch(was) and _REMARK.fullmatch(now):
+                continue
+            return None
+        if before.lastindex != after.lastindex or before[1] != after[1] or before.start(1) != after.start(1):
+            return None
+        found.append((number, before, after))
+    return found
+
+
+def derive_document(known: Document, now: bytes, then: bytes) -> Document | None:
+    """Return the document of an earlier text of a file from that of a later one, None where only a parser can tell."""
+    edits = find_plain_edits(then, now)
+    if edits is None:
+        return None
+    values: dict[Path, PlainScalar] = {}
+    for line, was, _ in edits:
+        path = known.find_statement(line)
+        if not path or path[-1] != was[1].decode():
+            return None
+        values[path] = _parse_plain_scalar(was)
+    return known.derive(then.removeprefix(BOM_UTF8).decode(), values)
 
 
 def _parse_plain_scalar(match: re.Match[bytes]) -> PlainScalar:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from npuprof import document
 from npuprof.document.profile import Profile
+from npuprof.history.quick import derive_document
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store import read_once
 from npuprof.store.commits import Commit, walk_commits
@@ -52,6 +53,7 @@ class SnapshotWalk:
         self._profiles: dict[tuple[str, str, str], ProfileOrError] = {}
         self._texts: dict[str, bytes] = {}
         self._ahead: set[str] = set()
+        self._read: dict[str, tuple[bytes, document.Document]] = {}
 
     def walk_commits(self) -> Iterator[Commit]:
         """Yield the commits; the texts that the next ones need are read in one go, while these are looked at."""
@@ -123,8 +125,12 @@ class SnapshotWalk:
         return read_once(self._profiles, (self.prefix, name, oid), lambda: self._read_profile(name, oid))
 
     def _read_profile(self, name: str, oid: str) -> Profile:
-        path = f"{self.prefix}{name}"
-        return Profile(document.parse_document(name, f"{path}.toml", self.load_text(oid)), key=f"{path}@{oid}", home=self)
+        path, text = f"{self.prefix}{name}", self.load_text(oid)
+        later, known = self._read.get(path, (b"", None))
+        found = derive_document(known, later, text) if known is not None else None
+        found = found or document.parse_document(name, f"{path}.toml", text)
+        self._read[path] = text, found
+        return Profile(found, key=f"{path}@{oid}", home=self)
 
 
 def _split_into_batches(found: Iterator[Commit]) -> Iterator[list[Commit]]:
