@@ -11,6 +11,10 @@ from npuprof.document import keys
 from npuprof.model import Finding, Origin, Path, Record, severity_of_page
 from npuprof.resolve.config import Config
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.resolve.points import Region
+
 
 class Fault(Record):
     """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting."""
@@ -36,28 +40,38 @@ def _build_scope(
     scenario: str | None, asked_cann: str | None, asked_product: str | None, cann: str | None, meant: tuple[str, ...]
 ) -> Scope:
     covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
-    named = (asked_product,) if asked_product else meant
-    families = tuple(dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in named))
-    return Scope(scenario, covered, families)
+    return Scope(scenario, covered, _list_families((asked_product,) if asked_product else meant))
+
+
+@cache
+def _build_region_scope(scenario: str | None, covered: tuple[str, ...], named: tuple[str, ...]) -> Scope:
+    return Scope(scenario, covered, _list_families(named))
+
+
+def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in names))
 
 
 class View:
     """A config with the questions checks ask of it.
 
     ``releases`` are those asked for, else those of the profile's range, else none; ``families`` likewise the
-    product families, but for those ``without`` which the config is judged. ``memory`` keeps what has been found for
-    this scope; a store's configs share it.
+    product families; or all three are those of a ``region``. ``memory`` keeps what has been found for this scope; a
+    store's configs share it.
     """
 
-    def __init__(self, config: Config, without: tuple[str, ...] = ()) -> None:
+    region: Region | None = None
+
+    def __init__(self, config: Config, region: Region | None = None) -> None:
         self.config = config
         self.resolver = config.resolver
         self.settings = config.settings
         self.asked = config.context
-        meant = config.products
-        if without:
-            meant = tuple(name for name in meant if products.find_product_family(products.find_product(name) or name) not in without)
-        self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, meant)
+        self.region = region
+        if region is None:
+            self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, config.products)
+        else:
+            self.scope = _build_region_scope(region.scenario, region.releases, region.products)
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families

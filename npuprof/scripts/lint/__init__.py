@@ -75,7 +75,7 @@ def _is_setting_unread(one: FoundSetting) -> bool:
 def _check_script_rules(world: ScriptView) -> list[Finding]:
     if not world.settings:
         return []
-    found = [finding for finding in rules.check_rules(world) if finding.severity != "info"]
+    found = [finding for finding, _ in rules.check_rules(world) if finding.severity != "info"]
     devices = [world.found.get(f"env.{name}") for name in ("DEVICE_ID", "ASCEND_DEVICE_ID")]
     if all(devices) and len({(str(one.value), one.reason) for one in devices if one}) == 1:
         found = [finding for finding in found if finding.code != "NP393"]  # the same device, said to old and new readers
