@@ -9,3 +9,6 @@ MODULES: dict[str, str] = load_built_part("targets")
 
 #: What ``match = { target = ... }`` may name: the exports of the environment are one target.
 NAMES = (*MODULES, "env")
+
+#: The surface that a target writes for, which is what a ``spelling`` names; empty where it is the session's, or none.
+SURFACES: dict[str, str] = load_built_part("surfaces")

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import products, releases, values
+from npuprof.catalog import products, releases, targets, values
 from npuprof.document import keys
 from npuprof.model import Finding, Origin, Path, Record, severity_of_page
 from npuprof.resolve.config import Config
@@ -24,21 +24,27 @@ class Fault(Record):
 
 
 class Scope(Record):
-    """What a config is checked for: its scenario, CANN releases and product families; shared by many configs."""
+    """What a config is checked for: its scenario, CANN releases, product families and surface; shared by many configs."""
 
     scenario: str | None
     releases: tuple[str, ...]
     families: tuple[str, ...]
+    surface: str = ""
 
 
 @cache
 def _build_scope(
-    scenario: str | None, asked_cann: str | None, asked_product: str | None, cann: str | None, meant: tuple[str, ...]
+    scenario: str | None,
+    asked_cann: str | None,
+    asked_product: str | None,
+    cann: str | None,
+    meant: tuple[str, ...],
+    target: str | None,
 ) -> Scope:
     covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
     named = (asked_product,) if asked_product else meant
     families = tuple(dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in named))
-    return Scope(scenario, covered, families)
+    return Scope(scenario, covered, families, targets.SURFACES.get(target, "") if target else "")
 
 
 class View:
@@ -57,7 +63,7 @@ class View:
         meant = config.products
         if without:
             meant = tuple(name for name in meant if products.find_product_family(products.find_product(name) or name) not in without)
-        self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, meant)
+        self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, meant, self.asked.target)
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families
