@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import products, releases, values
+from npuprof.catalog import products, releases, targets, values
 from npuprof.document import keys
 from npuprof.model import Finding, Origin, Path, Record, severity_of_page
 from npuprof.resolve.config import Config
@@ -28,24 +28,31 @@ class Fault(Record):
 
 
 class Scope(Record):
-    """What a config is checked for: its scenario, CANN releases and product families; shared by many configs."""
+    """What a config is checked for: its scenario, CANN releases, product families and surface; shared by many configs."""
 
     scenario: str | None
     releases: tuple[str, ...]
     families: tuple[str, ...]
+    surface: str = ""
 
 
 @cache
 def _build_scope(
-    scenario: str | None, asked_cann: str | None, asked_product: str | None, cann: str | None, meant: tuple[str, ...]
+    scenario: str | None,
+    asked_cann: str | None,
+    asked_product: str | None,
+    cann: str | None,
+    meant: tuple[str, ...],
+    target: str | None,
 ) -> Scope:
     covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
-    return Scope(scenario, covered, _list_families((asked_product,) if asked_product else meant))
+    families = _list_families((asked_product,) if asked_product else meant)
+    return Scope(scenario, covered, families, targets.SURFACES.get(target, "") if target else "")
 
 
 @cache
-def _build_region_scope(scenario: str | None, covered: tuple[str, ...], named: tuple[str, ...]) -> Scope:
-    return Scope(scenario, covered, _list_families(named))
+def _build_region_scope(scenario: str | None, covered: tuple[str, ...], named: tuple[str, ...], surface: str) -> Scope:
+    return Scope(scenario, covered, _list_families(named), surface)
 
 
 def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -69,9 +76,9 @@ class View:
         self.asked = config.context
         self.region = region
         if region is None:
-            self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, config.products)
+            self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, config.products, self.asked.target)
         else:
-            self.scope = _build_region_scope(region.scenario, region.releases, region.products)
+            self.scope = _build_region_scope(region.scenario, region.releases, region.products, region.surface)
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families

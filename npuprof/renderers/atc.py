@@ -18,7 +18,6 @@ from npuprof.renderers.common import (
     describe_left_out_sections,
     encode_field_value,
     fits_proto_field,
-    translate_surface_value,
 )
 from npuprof.renderers.environment import LONGEST_ARGUMENT, build_unstartable_finding
 from npuprof.renderers.quirks import build_render_finding
@@ -78,7 +77,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         wired = encode_field_value(name, value)
         if not fits_proto_field(option, wired):
             raise NpuprofError([build_unfit_finding(config, name, "atc")])
-        carried, written = translate_surface_value(option, wired, "atc")
+        carried, written = option.write_on("atc", wired)
         flag = option.spelling["atc"].removeprefix("--")
         if not carried:
             lost[name] = f"--{flag} takes {' or '.join(option.surface_values['atc'].values())} there."

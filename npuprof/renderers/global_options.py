@@ -18,7 +18,6 @@ from npuprof.renderers.common import (
     describe_left_out_sections,
     encode_field_value,
     fits_proto_field,
-    translate_surface_value,
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_assignment, format_literal, format_statement
 from npuprof.renderers.quirks import build_render_finding
@@ -66,7 +65,7 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
         wired = encode_field_value(name, value)
         if not fits_proto_field(option, wired):
             raise NpuprofError([build_unfit_finding(config, name, "global-options")])
-        carried, written = translate_surface_value(option, wired, "global_options")
+        carried, written = option.write_on("global_options", wired)
         if not carried:
             taken = option.surface_values["global_options"].values()
             lost[name] = f"There the adapter of TF 2 takes {' or '.join(map(format_literal, taken))} only."

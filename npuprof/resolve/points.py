@@ -24,11 +24,11 @@ Stretch = tuple[str | None, ...]
 
 
 class Point(NamedTuple):
-    """A stretch of each axis; ``active`` has a bit for each override that takes part there."""
+    """Products and releases, a target and a scenario; ``active`` has a bit for each override that takes part there."""
 
     product: Stretch
     cann: Stretch
-    target: Stretch
+    target: str | None
     scenario: str | None
     active: int
 
@@ -36,7 +36,8 @@ class Point(NamedTuple):
 class Region(NamedTuple):
     """Points of one kind with the preset as it is there.
 
-    ``products`` and ``releases`` are those that count there, empty where they are not known. ``apart`` tells that the
+    ``products`` and ``releases`` are those that count there, empty where they are not known, and so the ``surface`` that
+    the targets there write. ``apart`` tells that the
     products have to be asked for, ``words`` what else has to be, piece by piece; ``plain`` that nothing has to be.
     """
 
@@ -44,6 +45,7 @@ class Region(NamedTuple):
     scenario: str | None
     products: tuple[str, ...]
     releases: tuple[str, ...]
+    surface: str
     apart: bool
     words: tuple[str, ...]
     plain: bool
@@ -93,12 +95,12 @@ class ContextMap:
 
     def _list_points(self) -> list[Point]:
         product, cann, target, scenario = self._list_axis_values()
-        axes = [self._find_stretches("product", product), self._find_stretches("cann", cann), self._find_stretches("target", target)]
+        axes = [self._find_stretches("product", product).items(), self._find_stretches("cann", cann).items()]
         found = []
-        for (on, families), (by, span), (to, places) in combinations(*(axis.items() for axis in axes)):
-            for name in scenario:  # each for itself: rules ask for it
-                active = on & by & to & self._find_active("scenario", name)
-                found.append(Point(tuple(families), tuple(span), tuple(places), name, active))
+        for (on, families), (by, span) in combinations(*axes):
+            for place, name in combinations(target, scenario):  # each for itself: checks ask for them
+                active = on & by & self._find_active("target", place) & self._find_active("scenario", name)
+                found.append(Point(tuple(families), tuple(span), place, name, active))
         return found
 
     def _list_axis_values(self) -> list[Sequence[str | None]]:
@@ -142,10 +144,11 @@ class ContextMap:
         plain = any(self._is_plain(point) for point in points)
         if not plain and self._config.changed:
             return []
-        if any(point.scenario is _OPEN for point in points):
-            points = [point for point in points if point.scenario is _OPEN]  # no other one decides
+        for axis in ("target", "scenario"):
+            if any(getattr(point, axis) is _OPEN for point in points):  # then no other decides: all are here
+                points = [point for point in points if getattr(point, axis) is _OPEN]
         nearest = min(points, key=lambda point: point.active.bit_count())
-        pieces: dict[tuple[str | None, Stretch, Stretch], list[str | None]] = {}
+        pieces: dict[tuple[str | None, str, Stretch, Stretch], list[str | None]] = {}
         for scenario, target in dict.fromkeys((point.scenario, point.target) for point in points):
             spans: dict[Stretch, list[str | None]] = {}
             for product in dict.fromkeys(point.product for point in points):
@@ -153,15 +156,15 @@ class ContextMap:
                 spans.setdefault(_join(here), []).extend(product)
             for span, families in spans.items():
                 if span:
-                    pieces.setdefault((scenario, tuple(families), span), []).extend(target)
+                    pieces.setdefault((scenario, targets.SURFACES.get(target or "", ""), tuple(families), span), []).append(target)
         config = self._config if plain else self._resolve_at(nearest)
         if config is None:
             return []
-        return [
-            self._build_region(config, scenario, families, span, tuple(places)) for (scenario, families, span), places in pieces.items()
-        ]
+        return [self._build_region(config, *piece, tuple(places)) for piece, places in pieces.items()]
 
-    def _build_region(self, config: Config, scenario: str | None, families: Stretch, span: Stretch, places: Stretch) -> Region:
+    def _build_region(
+        self, config: Config, scenario: str | None, surface: str, families: Stretch, span: Stretch, places: Stretch
+    ) -> Region:
         asked_product, asked_cann, asked_target, claimed = self._base
         apart = asked_product not in families
         words = (
@@ -173,11 +176,11 @@ class ContextMap:
         meant = families if apart or asked_product or self._config.products else ()
         read = span if asked_cann not in span or asked_cann or self._config.cann else ()
         plain = not apart and not words
-        return Region(config, scenario, _drop_open(meant), _drop_open(read), apart, words, plain)
+        return Region(config, scenario, _drop_open(meant), _drop_open(read), surface, apart, words, plain)
 
     def _is_plain(self, point: Point) -> bool:
         product, cann, target, scenario = self._base
-        return product in point.product and cann in point.cann and target in point.target and scenario == point.scenario
+        return product in point.product and cann in point.cann and (target, scenario) == (point.target, point.scenario)
 
     def _resolve_at(self, point: Point) -> Config | None:
         """Return the preset as it is at a point, None where it cannot be resolved there."""
@@ -191,7 +194,7 @@ class ContextMap:
         claims = {**config.claims}
         if scenario and scenario != config.scenario:
             claims["scenario"] = Claim(scenario, config.lineage[-1].origin("profile"))
-        resolver = config.resolver.for_context(Context(point.cann[-1], point.product[-1], point.target[-1]))
+        resolver = config.resolver.for_context(Context(point.cann[-1], point.product[-1], point.target))
         try:
             return resolver.resolve_members(config.lineage, config.name, claims)
         except NpuprofError as error:
