@@ -101,7 +101,7 @@ def test_a_clean_preset_renders_to_every_target_that_has_a_place_for_its_options
             scenario = document["profile"].get("scenario")
             if scenario and (scenario == "offline-inference") != (target.surface == "atc") and name not in ("toml", "json"):
                 continue
-            for product in (None, *PRODUCTS):
+            for product in (None, *document["profile"].get("products", PRODUCTS)):
                 there = resolve_for(text, Context(product=product, target=name))
                 if not scenario and target.surface == "atc" and checks.check_config(there, notes=False):
                     continue  # for ATC it is asked for here only, and said there
