@@ -86,9 +86,10 @@ def _find_unwritable_faults(option: Option, surface: str, value: Any, where: str
         return
     carried, _ = option.write_on(surface, value)
     if not carried:
-        taken = ", ".join(format_short_value(_read_choice(option, text)) for text in option.surface_values[surface])
+        choices = [format_short_value(_read_choice(option, text)) for text in option.surface_values[surface]]
+        taken = ", ".join(choices)
         what = f"{option.name} = {format_short_value(value)} cannot be written for {where}"
-        yield Fault("NP203", what, f"There {option.spelling[surface]} takes {taken} only.", f"write one of {taken}")
+        yield Fault("NP203", what, f"There {option.spelling[surface]} takes {taken} only.", f"write {'one of ' if choices[1:] else ''}{taken}")
     if surface in option.surface_range:
         low, high = option.surface_range[surface]
         for path, number in list_leaves(option, value):
