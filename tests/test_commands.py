@@ -462,3 +462,11 @@ def test_what_is_no_question_is_said_with_what_to_write(run: Any, where: str, wh
     assert (done.code, done.out) == (2, "")
     assert what in done.err
     assert hint in done.err.partition("try:")[2]
+
+
+@pytest.mark.parametrize("words", [("render", "x"), ("env", "x"), ("run", "x", "--", "true")])
+def test_exports_say_which_overrides_wait_to_be_asked_for(words: tuple[str, ...], store: Any) -> None:
+    store({"x": '[options]\nhccl_timeout = 600\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1836 }\n'})
+    for product, said in ((), True), (("--product", "atlas-a3"), False), (("--product", "atlas-a2"), False):
+        done = subprocess.run([sys.executable, "-m", "npuprof", words[0], *product, *words[1:]], capture_output=True, text=True, check=True)
+        assert ("npuprof: an override takes part only with --product: profiles/x.toml:3" in done.stderr) is said

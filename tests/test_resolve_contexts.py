@@ -102,3 +102,32 @@ def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_oth
     assert there.judged is resolver.judged
     resolver.forget_lineages(0)
     assert there is not resolver.for_context(Context(None, A3, None))
+
+
+@pytest.mark.parametrize(
+    ("profile", "match", "asked", "expected"),
+    [
+        ("", f'product = "{A3}"', {}, {"--product": [4]}),
+        ("", f'product = "{A3}"', {"product": A2}, {}),
+        ("", f'product = "{A3}"', {"product": A3}, {}),
+        ("", 'cann = ">=9.0"', {"product": A3}, {"--cann": [4]}),
+        ("", f'product = "{A3}", cann = ">=9.0"', {}, {"--product and --cann": [4]}),
+        ("", f'product = "{A3}", cann = ">=9.0"', {"cann": "9.0.0"}, {"--product": [4]}),
+        ("", f'product = "{A3}", cann = ">=9.0"', {"cann": "8.0.0"}, {}),
+        ("", f'product = "{A3}", target = "session"', {}, {}),
+        ("", f'product = "{A3}", scenario = "training"', {}, {}),
+        ('scenario = "training"', f'product = "{A3}", scenario = "training"', {}, {"--product": [4]}),
+        ("", 'scenario = "training"', {}, {}),
+        (f'products = ["{A2}"]', f'product = "{A3}"', {}, {}),
+        (f'products = ["{A3}"]', 'product = "Atlas-A3"', {}, {}),
+        ('products = ["atlas-a3-training"]', f'product = "{A3}"', {}, {"--product": [4]}),
+        ('cann = ">=9.0"', 'cann = "<9.0"', {}, {}),
+        ('cann = ">=9.0"', 'cann = ">=8.5"', {}, {"--cann": [4]}),
+    ],
+)
+def test_overrides_that_only_wait_to_be_asked_for_are_known(
+    profile: str, match: str, asked: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    text = f"[profile]\n{profile}\n[options]\n{BLOCK.format(match, 1)}"
+    found = contexts.find_unasked_overrides(npuprof.loads(text, **asked))
+    assert {flags: [origin.line for origin in origins] for flags, origins in found.items()} == expected

@@ -89,7 +89,9 @@ def _find_unwritable_faults(option: Option, surface: str, value: Any, where: str
         choices = [format_short_value(_read_choice(option, text)) for text in option.surface_values[surface]]
         taken = ", ".join(choices)
         what = f"{option.name} = {format_short_value(value)} cannot be written for {where}"
-        yield Fault("NP203", what, f"There {option.spelling[surface]} takes {taken} only.", f"write {'one of ' if choices[1:] else ''}{taken}")
+        yield Fault(
+            "NP203", what, f"There {option.spelling[surface]} takes {taken} only.", f"write {'one of ' if choices[1:] else ''}{taken}"
+        )
     if surface in option.surface_range:
         low, high = option.surface_range[surface]
         for path, number in list_leaves(option, value):

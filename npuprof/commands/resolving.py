@@ -40,7 +40,18 @@ def resolve_checked(asked: ResolvingVerb, target: str, no_check: bool, untold: S
     config = resolve_asked(asked, target)
     if not no_check:
         _refuse_errors(config, untold)
+    if any(profile.overrides for profile in config.lineage):
+        _tell_unasked_overrides(config)
     return config
+
+
+def _tell_unasked_overrides(config: Config) -> None:
+    """Say which overrides were left out because nobody said for which product or release this is."""
+    from npuprof.resolve.contexts import find_unasked_overrides
+
+    for flags, origins in find_unasked_overrides(config).items():
+        count = "an override takes" if len(origins) == 1 else f"{len(origins)} overrides take"
+        output.tell_remark(f"{count} part only with {flags}: {', '.join(map(str, origins))}")
 
 
 def _refuse_errors(config: Config, untold: Sequence[str]) -> None:

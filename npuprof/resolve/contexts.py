@@ -7,7 +7,8 @@ from itertools import product as combinations
 
 from npuprof.catalog import products, releases
 from npuprof.document.profile import Override
-from npuprof.model import Context, NpuprofError
+from npuprof.model import Context, NpuprofError, Origin
+from npuprof.resolve import is_match_met
 from npuprof.resolve.config import Config
 
 #: A context, and the words of an override's match that it was made from: ``("product", "atlas-a3")``.
@@ -42,3 +43,28 @@ def list_override_points(override: Override, asked: Context, claimed: tuple[str,
             target or asked.target,
         )
         yield found, tuple((word, text) for word, text in (("product", product), ("cann", cann), ("target", target)) if text)
+
+
+def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
+    """Return where the overrides stand that were left out only because no product, or no release, was asked for, by which of the two."""
+    asked = {**config.context._asdict(), "scenario": config.scenario}
+    claimed = set(releases.find_releases_in_range(config.cann) or ()) if config.cann else None
+    found: dict[str, list[Origin]] = {}
+    for profile in config.lineage:
+        for index, override in enumerate(profile.overrides):
+            open_ = [axis for axis in ("product", "cann") if axis in override.match and not asked[axis]]
+            met = all(is_match_met(axis, wanted, asked[axis]) for axis, wanted in override.match.items() if axis not in open_)
+            if open_ and met and _may_be_asked(config, override, claimed):
+                found.setdefault(" and ".join(f"--{axis}" for axis in open_), []).append(profile.origin("override", index))
+    return found
+
+
+def _may_be_asked(config: Config, override: Override, claimed: set[str] | None) -> bool:
+    """Return whether an override is for products and releases that the preset is for."""
+    wanted = [products.find_product(name) or name for name in override.match.get("product", ())]
+    if wanted and config.products:
+        meant = [products.find_product(name) or name for name in config.products]
+        if not any(products.is_product_covered(one, other) or products.is_product_covered(other, one) for one in wanted for other in meant):
+            return False
+    spans = [set(releases.find_releases_in_range(spec) or ()) for spec in override.match.get("cann", ())]
+    return not spans or claimed is None or any(span & claimed for span in spans)
