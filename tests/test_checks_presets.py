@@ -42,7 +42,7 @@ def find_codes(spec: str, severities: tuple[str, ...], target: str | None = None
 @pytest.mark.parametrize("name", NAMES)
 def test_a_preset_says_when_to_use_it_and_when_not(name: str) -> None:
     description = STORE.store.profile(name).table["description"]
-    assert description.startswith(("Use it ", "Add it ", "Extend "))
+    assert description.startswith(("Use it ", "Add it ", "Extend it "))
     if not name.startswith("base/"):
         assert any(word in description for word in (" not ", "Not ", "never ", "Never ", ";", "If ")), description
 

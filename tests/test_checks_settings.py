@@ -60,6 +60,13 @@ def test_what_only_a_shell_expands_is_an_error_in_every_path(preset: str, path: 
     assert bool(told(preset % path) & {"NP211", "NP204"}) is expanded
 
 
+@pytest.mark.parametrize(
+    ("value", "code"), [("$LD_LIBRARY_PATH:/opt/lib", "NP211"), ("/opt/lib:~/lib", "NP211"), ("$ORIGIN/../lib:/opt", None), ("/opt", None)]
+)
+def test_no_export_expands_the_paths_of_other_programs(value: str, code: str | None) -> None:
+    assert told(f"[env]\nMY_LIBRARY_PATH = '{value}'\n") == ({code} if code else set())
+
+
 @pytest.mark.parametrize("path", ["$HOME/x.pb", "~/x.pb"])
 def test_no_shell_expands_the_path_of_a_flag(path: str) -> None:
     assert told(f"{OFFLINE}[atc]\nmodel = '{path}'\n") == {"NP211"}

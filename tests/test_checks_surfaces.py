@@ -104,3 +104,8 @@ def test_each_surface_takes_its_own_values(line: str, session: str | None, tf2: 
 )  # fmt: skip
 def test_offline_the_products_are_those_of_the_flag(product: str, line: str, code: str | None) -> None:
     assert told(f'{OFFLINE}products = ["{product}"]\n[options]\n{line}\n') == ({code} if code else set())
+
+
+def test_a_preset_for_any_scenario_is_judged_by_the_flags_where_atc_is_asked_for() -> None:
+    assert told('[options]\noo_level = "O2"\n', target="atc") == {"NP203", "NP205"}
+    assert told('[options]\nbuffer_optimize = "l1_optimize"\n', target="atc") == set()

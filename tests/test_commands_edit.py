@@ -65,7 +65,7 @@ def test_a_value_is_set_and_the_change_shown(folder: Path, run: Run) -> None:
 def test_the_diff_is_a_patch_that_git_applies(folder: Path, run: Run) -> None:
     (folder / "base.toml").write_bytes(BASE.replace("\n", "\r\n").rstrip("\r\n").encode())
     before = (folder / "base.toml").read_bytes()
-    said = run("set", "base", "hccl_timeout=1904", "env.HCCL_ALGO=mesh", "env.X=1")
+    said = run("set", "base", "hccl_timeout=1904", "env.HCCL_ALGO=level0:NA;level1:NHR", "env.X=1")
     after = (folder / "base.toml").read_bytes()
     (folder / "base.toml").write_bytes(before)
     subprocess.run(["git", "apply", "-"], input=said.out.encode(), check=True)

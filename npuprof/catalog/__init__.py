@@ -111,6 +111,13 @@ class Option(Record):
         known = str(value).lower() if isinstance(value, bool) else str(value)
         return known in table, table.get(known)
 
+    def read_from(self, surface: str, value: Any) -> Any:
+        """Return the value that a surface writes as this one; what it writes no other way stays as it is."""
+        for known, written in self.surface_values.get(surface, {}).items():
+            if type(written) is type(value) and written == value:
+                return int(known) if self.field == "i" else known == "true" if self.field == "b" else known
+        return value
+
     def is_always(self, surface: str, value: Any) -> bool:
         """Return whether a surface has this very value whatever is said."""
         return surface in self.always and type(value) is type(self.always[surface]) and value == self.always[surface]

@@ -22,7 +22,8 @@ OFFLINE = "offline-inference"
 
 def find_twin_flag(scope: Scope, option: Option) -> Flag | None:
     """Return the flag that an option is where the ATC compiler reads the preset, None where a session does."""
-    if scope.scenario != OFFLINE or "atc" not in option.spelling:
+    converted = scope.scenario == OFFLINE or scope.surface == "atc"
+    if not converted or "atc" not in option.spelling:
         return None
     return catalog.find_flag(option.spelling["atc"].removeprefix("--"))
 

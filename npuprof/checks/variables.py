@@ -61,7 +61,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         near = _find_near_variables(name)
         if near and near[0] != name:
             return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", f"did you mean {near[0]!r}?")]
-        return []
+        return _find_unexpanded_paths(name, str(value)) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
     text = str(value)
     parts = text.split(variable.separator) if variable.separator else [text]
     if variable.any_case:
@@ -81,6 +81,18 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         paths = text.split(":") if variable.kind == "pathlist" else [text]
         return [fault for path in paths for fault in find_path_faults(f"env.{name}", path, variable.path_characters)]
     return _find_form_faults(name, text, variable.structure) if variable.structure else []
+
+
+def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
+    """Return what nothing expands in the paths of a variable that others read; the linker knows three words of its own."""
+    from npuprof.checks.paths import find_path_faults
+
+    return [
+        fault
+        for path in text.split(":")
+        if not path.startswith(("$ORIGIN", "${ORIGIN}", "$LIB", "$PLATFORM"))
+        for fault in find_path_faults(f"env.{name}", path)
+    ]
 
 
 def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:

@@ -59,7 +59,8 @@ def _report_option_assignment(walk: Walk, target: ast.expr, path: str, value: as
     if not reason and got is None:
         reason = UNSET
     if not reason:
-        got, reason = convert_option_value(option, got)
+        record = catalog.find_option(option) if option else None
+        got, reason = convert_option_value(option, record.read_from("global_options", got) if record else got)
     walk.add_setting(
         target, "global_options", option or path, path, value=got if not reason else None, reason=reason, kind=kind,
         branches=branches, scope=owner, default=convert_option_value(option, default)[0] if default is not None else None,
