@@ -8,7 +8,6 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag, values
-from npuprof.checks.surfaces import OFFLINE
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
-    """Yield flags that exclude each other, and those that are given twice, where ATC reads the preset."""
-    if view.scenario != OFFLINE and view.scope.surface != "atc":
-        return
+    """Yield flags that exclude each other, and those that are given twice; for presets that ATC reads."""
     given: dict[str, list[str]] = {}
     for key in view.settings:
         if flag := find_flag_name(key):

@@ -30,6 +30,8 @@ WRONG_FIELD = {
     "zero": "Stored in another protobuf field it silently reads as 0, False or an empty text.",
 }
 _FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
+#: What any path may be made of, by every manual.
+_PLAIN_PATH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
 _FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 
 
@@ -192,6 +194,8 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
     if "\0" in value:
         return [Fault("NP203", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
     if option.kind.startswith("path"):
+        if value and _PLAIN_PATH.issuperset(value):
+            return []
         if value:
             from npuprof.checks.paths import find_path_faults
 
