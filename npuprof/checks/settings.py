@@ -111,6 +111,8 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
             else f"{wanted}, one of {', '.join(map(format_short_value, option.choices))}"
         )
     guess = guess_choice(value, option.choices) if option.choices else guess_plain_value(value, _FIELD_KINDS[field], option.unit)
+    if option.default_count:  # one value by itself is none of several
+        guess = UNKNOWN
     if guess is not UNKNOWN and not _find_option_faults(option, guess):
         hint = f"write {option.name} = {format_short_value(guess)}"
     elif option.choices:

@@ -6,6 +6,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag
+from npuprof.catalog.surfaces import translate_surface_value
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
@@ -18,7 +19,6 @@ from npuprof.renderers.common import (
     describe_left_out_sections,
     encode_field_value,
     fits_proto_field,
-    translate_surface_value,
 )
 from npuprof.renderers.environment import LONGEST_ARGUMENT, build_unstartable_finding
 from npuprof.renderers.quirks import build_render_finding

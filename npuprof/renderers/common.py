@@ -101,15 +101,6 @@ def fits_proto_field(option: catalog.Option, value: Any) -> bool:
     return isinstance(value, str) or (structure is not None and bool(structure.file))
 
 
-def translate_surface_value(option: catalog.Option, value: Any, surface: str) -> tuple[bool, Any]:
-    """Return whether a surface can write a value, and the value as it is written there."""
-    table = option.surface_values.get(surface)
-    if table is None:
-        return True, value
-    known = str(value).lower() if isinstance(value, bool) else str(value)
-    return known in table, table.get(known)
-
-
 def build_not_carried_error(config: Config, names: list[str], target: str, reasons: dict[str, str] | None = None) -> NpuprofError:
     """Return the error for options that a target has no place for; ``reasons`` says why, name by name."""
     return NpuprofError(_build_not_carried_finding(config, name, target, (reasons or {}).get(name)) for name in names)

@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option
+from npuprof.catalog.surfaces import translate_surface_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import (
@@ -18,7 +19,6 @@ from npuprof.renderers.common import (
     describe_left_out_sections,
     encode_field_value,
     fits_proto_field,
-    translate_surface_value,
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_assignment, format_literal, format_statement
 from npuprof.renderers.quirks import build_render_finding

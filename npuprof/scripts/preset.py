@@ -173,10 +173,15 @@ def _find_obstacle(one: FoundSetting) -> tuple[str, str]:
             hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
             return "a fact of one process or job, not of a preset", hint
         return "", ""
+    if one.key in catalog.load_attributes():
+        return "an attribute of global_options() that is no option", ""
     if section == "options" and catalog.find_option(one.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
-    if section == "estimator" and (argument := catalog.find_argument(name)) and argument.kind == "object":
-        return "an object of the script", ""
+    if section == "estimator":
+        argument = catalog.find_argument(name)
+        if argument is None:
+            return "NPURunConfig takes no such argument", "see npuprof scan"
+        return ("an object of the script", "") if argument.kind == "object" else ("", "")
     return "", ""
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cache
 
 from npuprof import catalog
+from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
 from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.run_config import convert_option_value
 from npuprof.scripts.reading.scopes import Scope
@@ -27,16 +27,13 @@ def find_options_names(text: str) -> list[str]:
     return sorted(found)
 
 
-@cache
-def list_option_groups() -> frozenset[str]:
-    """Return the dotted paths that hold options, and are none."""
-    parts = [path.split(".") for path in catalog.options_by_spelling("global_options")]
-    return frozenset(".".join(part[:n]) for part in parts for n in range(1, len(part)))
-
-
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read one statement."""
-    if not isinstance(statement, ast.Assign) or "global_options" not in walk.script.text:
+    if "global_options" not in walk.script.text:
+        return
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        _handle_setattr(walk, statement.value, scope, branches)
+    if not isinstance(statement, ast.Assign):
         return
     for target in statement.targets:
         if _resolve_option_path(walk, statement.value, scope) is not None and isinstance(target, (ast.Name, ast.Attribute)):
@@ -48,20 +45,30 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
             _report_option_assignment(walk, target, path, statement.value, scope, branches)
 
 
+def _handle_setattr(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """``setattr(npu.global_options(), name, value)``."""
+    if not isinstance(call.func, ast.Name) or call.func.id != "setattr" or len(call.args) != 3 or call.keywords:
+        return
+    group = _resolve_option_path(walk, call.args[0], scope)
+    name, reason, _ = walk.evaluate_expression(call.args[1], scope) if group is not None else (None, "none of ours", None)
+    if not reason and isinstance(name, str):
+        _report_option_assignment(walk, call, ".".join(filter(None, (group, name))), call.args[2], scope, branches)
+
+
 def _report_option_assignment(walk: Walk, target: ast.expr, path: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     owner = "<process>:global_options"
-    if path in list_option_groups():
+    if path in list_attribute_groups():
         walk.add_fact("groups", (target.lineno, walk.script.column(target.lineno, target.col_offset), path))
         return
     option = catalog.options_by_spelling("global_options").get(path)
     got, reason, default = walk.evaluate_expression(value, scope)
-    kind = "" if reason else type(got).__name__
+    kind, written = ("", None) if reason else (type(got).__name__, got)
     if not reason and got is None:
         reason = UNSET
     if not reason:
-        got, reason = convert_option_value(option, got)
+        got, reason = convert_option_value(None, read_attribute_value(path, got))
     walk.add_setting(
-        target, "global_options", option or path, path, value=got if not reason else None, reason=reason, kind=kind,
+        target, "global_options", option or path, path, value=got if not reason else None, reason=reason, kind=kind, written=written,
         branches=branches, scope=owner, default=convert_option_value(option, default)[0] if default is not None else None,
     )  # fmt: skip
 
