@@ -141,6 +141,23 @@ def test_what_scan_says_to_write_is_taken_and_means_the_same() -> None:
 
 
 @pytest.mark.parametrize(
+    "value", ["True", "False", "0", "1", '"on"', '"off"', '"600"', '"no"', '"true"', "1.5", "None", "[]", 'b"0"', 'b"off"']
+)
+def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str) -> None:
+    for name, (field, *_) in SESSION.items():
+        for given in ("b", "i", "s"):
+            line = f'custom_op.parameter_map["{name}"].{given} = {value}'
+            for found in findings(f"{HEAD}{line}\n{TAIL}"):
+                match = re.fullmatch(r"write (?:parameter_map\[.*\]\.\w = )?(True|False|-?\d+|tf\.compat\.as_bytes\((.+)\))", found.hint)
+                if match is None or found.code not in ("NP802", "NP803") or match[2] in ("...", '"..."'):
+                    continue
+                told = ast.literal_eval(match[2]).encode() if match[2] else ast.literal_eval(match[1])
+                texts = [one.decode() if isinstance(one, bytes) else one for one in (ast.literal_eval(value), told)]
+                assert takes_parameter(name, field, told) or texts[0] == texts[1], (line, found.hint)  # a text is kept as it is
+                assert read_truth(texts[0]) in (None, read_truth(texts[1])), (line, found.hint)
+
+
+@pytest.mark.parametrize(
     ("lines", "least"),
     [(list_attribute_lines, 1000), (list_argument_lines, 1500), (list_object_lines, 80), (list_parameter_lines, 1500)],
     ids=["global_options", "NPURunConfig", "objects and counts", "parameter_map"],

@@ -10,10 +10,12 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Option, releases
 from npuprof.checks import settings
+from npuprof.checks.meaning import UNKNOWN
 from npuprof.checks.view import Fault
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, did_you_mean, find_nearest_names
+from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.arguments import find_argument_faults
 from npuprof.scripts.lint.attributes import find_attribute_faults
 from npuprof.scripts.reading.env import is_ascend_variable
@@ -62,7 +64,7 @@ def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: 
     if found.kind and found.kind not in _TYPES.get(found.field, (found.kind,)):
         if found.field == "s" and python2:
             return []
-        hint = "write tf.compat.as_bytes(...)" if found.field == "s" else f"write {_SAMPLE[option.field]}"
+        hint = "write tf.compat.as_bytes(...)" if found.kind == "str" else f"write {_suggest_field_value(found, option)}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
         return [Fault("NP803", f"{found.name}: .{found.field} takes no {'None' if found.kind == 'NoneType' else found.kind}", why, hint)]
     return _find_script_value_faults(found) if not found.reason else []
@@ -93,17 +95,18 @@ def _build_wrong_field_fault(found: FoundSetting, option: Option) -> Fault:
 
 
 def _suggest_field_value(found: FoundSetting, option: Option) -> str:
+    """Return what to store in the right field: the same value, where it can be told, and one that the checks accept."""
+    field = option.field or "s"
     value = found.value
-    if found.reason or value is None:
-        return _SAMPLE[option.field or "s"]
-    if option.field == "s":
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if option.choices and text not in option.choices:
-            return f'tf.compat.as_bytes("..."), one of {", ".join(map(format_short_value, option.choices[:8]))}'
-        return f'tf.compat.as_bytes("{text}")'
-    if option.field == "b":
-        return str(str(value).lower() in ("1", "true"))
-    return str(int(value)) if isinstance(value, (bool, int)) or str(value).lstrip("-").isdigit() else "1"
+    if (found.reason or value is None) and field == "s":
+        return _SAMPLE[field]
+    guess = value if not settings.find_setting_faults(option.name, value) else settings.guess_option_value(option, value)
+    if guess is not UNKNOWN:
+        return f"tf.compat.as_bytes({format_literal(guess)})" if field == "s" else str(guess)
+    if option.choices:
+        listed = ", ".join(map(format_short_value, option.choices[:8]))
+        return f'tf.compat.as_bytes("..."), one of {listed}' if field == "s" else f"one of {listed}"
+    return {"b": "True or False", "i": "a whole number", "s": _SAMPLE["s"]}[field]
 
 
 def _was_field_right(found: FoundSetting, option: Option, asked: Context) -> bool:
