@@ -206,9 +206,8 @@ NUMBERS = {
     "save_summary_steps": 0, "save_checkpoints_steps": 0, "save_checkpoints_secs": 0, "keep_checkpoint_max": 0,
     "keep_checkpoint_every_n_hours": 1, "log_step_count_steps": 1,
 }  # fmt: skip
-#: Attributes of TF 2 whose class takes None beside its choices, or looks at a format.
+#: Attributes of TF 2 whose class takes None beside its choices.
 NONE_TOO = ("topo_sorting_mode",)
-FORMATS = ("auto_multistream_parallel_mode",)
 #: What the C++ lets pass beyond the documented values: a negative graph_run_mode is not rejected, 1 counts as 2.
 LET_PASS: dict[str, tuple[Any, ...]] = {"graph_run_mode": (-1,), "static_memory_policy": (1,), "aicore_num": ("1",)}
 #: The adapter aborts, because the estimator always writes enable_compress_weight beside it.
@@ -279,7 +278,5 @@ def takes_attribute(path: str, value: Any) -> bool:
     """Return whether ``global_options()`` takes a value: what Python calls equal to one of the choices, or anything without choices."""
     if path not in ADAPTERS_OWN[1]:
         return False
-    if path in FORMATS:
-        return value is None or (isinstance(value, str) and re.fullmatch(SESSION[path][4], value) is not None)
     choices = LEAVES[path][0]
     return choices is None or value in choices or (value is None and path in NONE_TOO)

@@ -231,12 +231,41 @@ def test_what_the_class_of_tf2_lets_pass_is_no_error(line: str, severities: list
 
 
 @pytest.mark.parametrize(
+    ("line", "release", "codes"),
+    [
+        ("jit_compile = True", "6.0.1", []),
+        ("jit_compile = True", "6.3.RC1", ["NP812"]),
+        ("jit_compile = 'auto'", "6.0.1", ["NP203", "NP202"]),
+        ("auto_tune_mode = 'RL,GA'", "6.0.RC1", []),
+        ("auto_tune_mode = 'RL,GA'", "9.0.0", ["NP812"]),
+        ("oo_level = 'O1'", "7.0.0", ["NP812"]),
+        ("oo_level = 'O1'", "8.0.0", []),
+        ("oo_level = 'O1'", "9.0.0", []),
+        ("memory_config.static_memory_policy = 4", "6.0.1", ["NP203"]),
+        ("memory_config.static_memory_policy = 4", "8.0.0", []),
+        ("auto_multistream_parallel_mode = 'LoadBalance:4'", "9.0.0", ["NP203"]),
+        ("auto_multistream_parallel_mode = 'LoadBalance:4'", "9.1.0", []),
+        ("experimental.graph_parallel_config.enable_graph_parallel = True", "6.0.1", []),
+        ("experimental.graph_parallel_config.enable_graph_parallel = True", "9.0.0", ["NP812"]),
+    ],
+)
+def test_an_attribute_of_tf2_is_judged_by_the_release_asked_for(line: str, release: str, codes: list[str]) -> None:
+    found = findings(f"import npu_device as npu\nnpu.global_options().{line}\n", cann=release)
+    assert {one.code for one in found if one.severity == "error"} <= set(codes)
+    assert bool(codes) == any(one.severity == "error" for one in found)
+
+
+@pytest.mark.parametrize(
     ("call", "release", "told"),
     [
         ("NPURunConfig(auto_tune_mode='RL,GA')", "6.0.RC1", []),
         ("NPURunConfig(auto_tune_mode='RL,GA')", "9.0.0", [("NP812", "error")]),
         ("NPURunConfig(auto_tune_mode='RL,GA')", None, [("NP812", "warning")]),
-        ("DynamicInputConfig('a:1,-1', '2;3', 1)", "8.0.0", []),
+        ("DynamicInputConfig('a:1,-1', '2;3', 1)", "7.0.0", []),
+        ("NPURunConfig(oo_level='O1')", "7.0.0", [("NP812", "error")]),
+        ("NPURunConfig(oo_level='O1')", "8.0.0", []),
+        ("NPURunConfig(jit_compile=True)", "6.0.1", []),
+        ("ProfilingConfig(enable_options=['task_trace'])", None, [("NP812", "warning")]),
         ("DynamicInputConfig('a:1,-1', '2;3', 1)", "9.0.0", [("NP819", "error")]),
         ("GraphParallelConfig(enable_graph_parallel=True)", "6.0.1", []),
         ("GraphParallelConfig(enable_graph_parallel=True)", "9.0.0", [("NP819", "error")]),

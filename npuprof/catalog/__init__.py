@@ -33,7 +33,7 @@ class Option(Record):
     read, ``.`` not read, ``?`` unknown. ``level`` says which part of the engine receives the option (``init``: once per process).
     ``spelling`` is the name on each other surface, ``surface_values`` how values are written on one that
     writes them differently (a value missing there cannot be written there); ``class_checks`` what the class of one looks at where
-    that is not the choices: ``nothing``, the ``pattern``, or ``choices or None``. Sources are in ``Texts``.
+    that is not the choices: ``nothing``, or ``choices or None``. Sources are in ``Texts``.
 
     What surfaces do with it: ``not_carried`` says why one has no place for it, ``always`` the value one has whatever is
     said, ``closed_by`` what has to close a text there, ``engine_choices`` the values the engine knows of those the surface
@@ -185,6 +185,7 @@ class ConfigClass(Record):
     exact: dict[str, str] = {}
     as_text: tuple[str, ...] = ()
     choices: dict[str, tuple[Any, ...]] = {}
+    since: dict[str, str] = {}
     formerly: dict[str, str] = {}
     given_as: str = ""
     until: str = ""
@@ -311,9 +312,9 @@ def load_config_classes() -> dict[str, ConfigClass]:
     return {name: ConfigClass(name, **record) for name, record in load_built_part("classes").items()}
 
 
-def load_attributes() -> dict[str, tuple[Any, ...]]:
-    """Return the attributes of ``global_options()`` that are no option, by path, with the values the class takes; none: any."""
-    found: dict[str, tuple[Any, ...]] = load_built_part("attributes")
+def load_attributes() -> dict[str, dict[str, Any]]:
+    """Return what is known of the attributes of ``global_options()`` apart from options, by table of ``attributes.toml`` and path."""
+    found: dict[str, dict[str, Any]] = load_built_part("attributes")
     return found
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Option
+from npuprof.catalog import Option, releases
 
 #: An attribute that takes whatever it is given.
 ANYTHING: tuple[Any, ...] = ()
@@ -25,7 +25,7 @@ def translate_surface_value(option: Option, value: Any, surface: str) -> tuple[b
 @cache
 def list_attribute_paths() -> tuple[str, ...]:
     """Return every path below ``global_options()`` that can be assigned: those of options, and the few that are none."""
-    return (*catalog.options_by_spelling("global_options"), *catalog.load_attributes())
+    return (*catalog.options_by_spelling("global_options"), *catalog.load_attributes()["choices"])
 
 
 @cache
@@ -35,10 +35,41 @@ def list_attribute_groups() -> frozenset[str]:
     return frozenset(".".join(part[:n]) for part in parts for n in range(1, len(part)))
 
 
-def list_attribute_values(path: str) -> tuple[Any, ...]:
-    """Return the values the class takes for an attribute, ``ANYTHING`` where it does not look. Raises KeyError for no attribute."""
-    if path in catalog.load_attributes():
-        return catalog.load_attributes()[path]
+def find_attribute_release(path: str, release: str) -> str:
+    """Return whether the class has an attribute in a release: ``Y``, ``?`` unknown, or ``.`` for not."""
+    history = catalog.load_attributes()
+    now = releases.release_index(release)
+    if gone := history["until"].get(path):
+        return "Y" if now < releases.release_index(gone) else "."
+    if path not in list_attribute_paths() or release in history["missing"].get(path, ()):
+        return "."
+    since = history["since"].get(path, ())
+    known = (since, since) if isinstance(since, str) else since
+    if not known or now >= releases.release_index(known[1]):
+        return "Y"
+    absent = now <= releases.release_index(known[0]) if known[0] != known[1] else True
+    return "." if absent else "?"
+
+
+def list_attribute_values(path: str, release: str | None = None) -> tuple[Any, ...]:
+    """Return the values the class takes for an attribute, today or in a release; ``ANYTHING`` where it does not look.
+
+    Raises KeyError for no attribute.
+    """
+    before = catalog.load_attributes()["before"].get(path)
+    if before and release and releases.release_index(release) < releases.release_index(before["until"]):
+        sure = before.get("sure")
+        known: tuple[Any, ...] = before["values"]
+        unsure = sure is not None and releases.release_index(release) > releases.release_index(sure)
+        return (*known, *(value for value in _list_values_today(path) if value not in known)) if unsure else known
+    return _list_values_today(path)
+
+
+@cache
+def _list_values_today(path: str) -> tuple[Any, ...]:
+    plain: dict[str, tuple[Any, ...]] = catalog.load_attributes()["choices"]
+    if path in plain:
+        return plain[path]
     option = catalog.find_option(catalog.options_by_spelling("global_options")[path])
     assert option is not None
     if option.class_checks.get("global_options") == "nothing":
@@ -48,14 +79,12 @@ def list_attribute_values(path: str) -> tuple[Any, ...]:
     return (True, False) if option.field == "b" else option.choices
 
 
-def is_attribute_value(path: str, value: Any) -> bool:
+def is_attribute_value(path: str, value: Any, release: str | None = None) -> bool:
     """Return whether the class takes a value, which Python compares: 1 and 1.0 are as good as True. Raises KeyError for no attribute."""
+    known = list_attribute_values(path, release)
     option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
-    checks = option.class_checks.get("global_options", "") if option else ""
-    if checks == "pattern" and option is not None:
-        return value is None or (isinstance(value, str) and re.fullmatch(option.pattern, value) is not None)
-    known = list_attribute_values(path)
-    return known == ANYTHING or value in known or (value is None and checks == "choices or None")
+    none_too = option is not None and option.class_checks.get("global_options") == "choices or None"
+    return known == ANYTHING or value in known or (value is None and none_too)
 
 
 def read_attribute_value(path: str, value: Any) -> Any:

@@ -177,7 +177,7 @@ def _find_obstacle(one: FoundSetting) -> tuple[str, str]:
             hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
             return "a fact of one process or job, not of a preset", hint
         return "", ""
-    if one.key in catalog.load_attributes():
+    if one.key in catalog.load_attributes()["choices"]:
         return "an attribute of global_options() that is no option", ""
     if section == "options" and catalog.find_option(one.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"

@@ -102,6 +102,7 @@ def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> 
             if (
                 scope.is_fault_excused(view.settings, one.key, fault)
                 or fault.code in ("NP503", "NP505", "NP411")
+                or (one.surface == "global_options" and fault.code in ("NP404", "NP405", "NP408"))  # its class has a history of its own
                 or (one.reason and "=" in fault.message)
             ):
                 continue

@@ -22,18 +22,20 @@ def find_argument_faults(found: FoundSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with one argument of a call."""
     if not found.name:
         return []
-    made = find_class_of_argument(found)
-    if found.name not in list_class_arguments(made.name):
+    made = catalog.load_config_classes()[found.made]
+    if found.name not in list_class_arguments(made.name) or not is_argument_there(made, found.name, asked):
         return _find_unknown_argument_faults(made, found.name, asked)
     if found.reason == UNSET:
         return _find_missing_value_faults(made, found.name)
     if found.reason:
         return []
+    option = catalog.find_option(found.key)
+    if option is not None and any(_is_before(asked, until) for until in option.field_until.values()):
+        return []  # the argument was of another type then
     if found.name in made.exact and found.kind != made.exact[found.name]:
         return [_build_argument_type_fault(found, _WORDS[made.exact[found.name]])]
     if (taken := made.choices.get(found.name)) and found.value not in taken:
         return [_build_argument_choice_fault(made, found, taken)]
-    option = catalog.find_option(found.key)
     if found.name in list_object_arguments() or (option is None and not found.key.startswith("estimator.")):
         return []  # what is certain of objects is said where the call is
     if found.kind in _CONTAINERS:
@@ -43,19 +45,12 @@ def find_argument_faults(found: FoundSetting, asked: Context) -> list[Fault]:
     return _find_argument_value_faults(found)
 
 
-def find_class_of_argument(found: FoundSetting) -> ConfigClass:
-    """Return the class whose argument a setting is."""
-    known = catalog.load_config_classes()
-    own = (made for made in known.values() if made.argument and found.key == f"{made.argument}.{found.name}")
-    option = catalog.find_option(found.key)
-    spelling = option.spelling.get("run_config", "") if option else ""
-    nested = (made for made in known.values() if made.argument and spelling == f"{made.argument}.{found.name}")
-    return next(own, None) or next(nested, None) or known["NPURunConfig"]
-
-
 def _find_unknown_argument_faults(made: ConfigClass, name: str, asked: Context) -> list[Fault]:
     why = "Python raises TypeError for an argument that the class does not have."
     what = f"{made.name} of the current adapter takes no argument {name!r}"
+    if name in list_class_arguments(made.name):
+        what = f"{made.name} of CANN {asked.cann} takes no argument {name!r}"
+        return [Fault("NP812", what, why, f"leave it out: CANN {made.since[name]} brought it")]
     if gone := made.formerly.get(name):
         if asked.cann and releases.release_index(asked.cann) < releases.release_index(gone):
             return []
@@ -153,16 +148,20 @@ def _check_call(call: GivenCall, asked: Context) -> list[Fault]:
         most = len(made.positional)
         found.append(Fault("NP819", f"{made.name} takes at most {most} arguments by position", why, f"remove {call.excess} of them"))
     found += [Fault("NP819", f"{name} is given to {made.name} twice", why, "give it by position or by name") for name in call.twice]
-    missing = [name for name in made.required if name not in call.given and _is_argument_there(made, name, asked)]
+    missing = [name for name in made.required if name not in call.given and is_argument_there(made, name, asked)]
     if missing and not call.open:
         found.append(Fault("NP819", f"{made.name} lacks {', '.join(missing)}", why, f"give {' and '.join(missing)} as well"))
     return found
 
 
-def _is_argument_there(made: ConfigClass, name: str, asked: Context) -> bool:
-    """Return whether the release asked for has an argument; without one, today's."""
-    option = catalog.find_option(catalog.options_by_spelling("run_config").get(f"{made.argument}.{name}", ""))
-    return not asked.cann or option is None or option.states[releases.release_index(asked.cann)] == "Y"
+def is_argument_there(made: ConfigClass, name: str, asked: Context) -> bool:
+    """Return whether a class may have an argument in the release asked for; without one, today's."""
+    since = made.since.get(name)
+    if not since or not _is_before(asked, since):
+        return True
+    spelling = f"{made.argument}.{name}".lstrip(".")
+    option = catalog.find_option(catalog.options_by_spelling("run_config").get(spelling, ""))
+    return option is not None and option.states[releases.release_index(asked.cann or "")] == "?"
 
 
 def _check_given_object(given: GivenObject, asked: Context) -> Fault | None:

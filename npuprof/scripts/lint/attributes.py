@@ -5,30 +5,38 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.surfaces import ANYTHING, is_attribute_value, list_attribute_paths, list_attribute_values
+from npuprof.catalog.surfaces import find_attribute_release, is_attribute_value, list_attribute_paths, list_attribute_values
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice
 from npuprof.checks.view import Fault
-from npuprof.model import did_you_mean, find_nearest_names
+from npuprof.model import Context, did_you_mean, find_nearest_names
 from npuprof.renderers.python import format_literal
 from npuprof.scripts.reading.found import UNSET, FoundSetting
 
 
-def find_attribute_faults(found: FoundSetting) -> list[Fault]:
-    """Return what is wrong with an attribute and its value."""
-    if found.name not in list_attribute_paths():
-        why = "global_options() raises ValueError for a name it does not have."
-        return [Fault("NP812", f"global_options() has no option {found.name!r}", why, _suggest_attribute(found.name))]
-    if found.reason and found.reason != UNSET:
-        return [_build_refused_fault(found)] if found.kind and not is_attribute_value(found.name, found.written) else []
-    if not is_attribute_value(found.name, found.written):
-        return [_build_refused_fault(found)]
+def find_attribute_faults(found: FoundSetting, asked: Context) -> list[Fault]:
+    """Return what is wrong with an attribute and its value, today or in the release asked for."""
+    if asked.cann and find_attribute_release(found.name, asked.cann) != "." and found.name not in list_attribute_paths():
+        return []  # it is gone since
+    if found.name not in list_attribute_paths() or (asked.cann and find_attribute_release(found.name, asked.cann) == "."):
+        return [_build_unknown_attribute_fault(found.name, asked)]
+    if found.reason not in ("", UNSET) and not found.kind:
+        return []
+    if not is_attribute_value(found.name, found.written, asked.cann):
+        return [_build_refused_fault(found, asked)]
     if found.reason or found.key not in catalog.record_names():
         return []
-    return [
-        *(fault._replace(severity="warning") for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"),
-        *_find_engine_faults(found),
-    ]
+    told = [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
+    if asked.cann and not is_attribute_value(found.name, found.written):
+        told = []  # what was right then is no fault of today's option
+    return [*(fault._replace(severity="warning") for fault in told), *_find_engine_faults(found)]
+
+
+def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
+    why = "global_options() raises ValueError for a name it does not have."
+    known = path in list_attribute_paths()
+    what = f"global_options(){f' of CANN {asked.cann}' if known else ''} has no option {path!r}"
+    return Fault("NP812", what, why, "leave the line out, or check another release" if known else _suggest_attribute(path))
 
 
 def _suggest_attribute(path: str) -> str:
@@ -48,14 +56,9 @@ def _suggest_attribute(path: str) -> str:
     return f"did you mean {' or '.join(map(repr, near))}?" if near else did_you_mean(path, known, "npuprof options lists all")
 
 
-def _build_refused_fault(found: FoundSetting) -> Fault:
-    taken = list_attribute_values(found.name)
+def _build_refused_fault(found: FoundSetting, asked: Context) -> Fault:
+    taken = list_attribute_values(found.name, asked.cann)
     value = format_literal(found.written)
-    if taken == ANYTHING:
-        option = catalog.find_option(found.key)
-        example = catalog.find_record_texts("options", found.key).get("example") if option else None
-        hint = f"write text like {format_literal(example)}" if example is not None else f"see npuprof option {found.key}"
-        return Fault("NP203", f"global_options().{found.name} = {value} is not in its format", "The class raises ValueError for it.", hint)
     listed = ", ".join(map(format_literal, taken))
     alike = {type(one) for one in taken} == {type(found.written)}
     code, what = ("NP203", f"{value} is none of {listed}") if alike else ("NP202", f"it takes {listed}, not {value}")

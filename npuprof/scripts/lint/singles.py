@@ -42,7 +42,7 @@ def find_script_faults(found: FoundSetting, asked: Context, python2: bool) -> li
     if found.surface == "run_config":
         return find_argument_faults(found, asked)
     if found.surface == "global_options":
-        return find_attribute_faults(found)
+        return find_attribute_faults(found, asked)
     return _find_script_flag_faults(found)
 
 

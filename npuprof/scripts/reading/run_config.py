@@ -191,7 +191,7 @@ def _report_argument(
         default = convert_option_value(option, default)[0]
     walk.add_setting(
         place, "run_config", key, name, value=got if not reason else None, reason=reason, kind=kind, written=written,
-        branches=branches, scope=owner, default=default, field=None,
+        branches=branches, scope=owner, default=default, field=None, made=cls,
     )  # fmt: skip
 
 
