@@ -12,7 +12,9 @@ from importing import HEAD, TAIL, findings
 from judging import SESSION, takes_argument, takes_attribute, takes_parameter
 from recorders import ADAPTERS_OWN, ARGUMENTS, LEAVES, NESTED
 
+from npuprof import catalog
 from npuprof.checks.meaning import read_truth
+from npuprof.checks.settings import find_setting_faults
 
 ESTIMATOR = "from npu_bridge.npu_init import *\n"
 TF2 = "import npu_device as npu\n"
@@ -155,6 +157,16 @@ def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str)
                 texts = [one.decode() if isinstance(one, bytes) else one for one in (ast.literal_eval(value), told)]
                 assert takes_parameter(name, field, told) or texts[0] == texts[1], (line, found.hint)  # a text is kept as it is
                 assert read_truth(texts[0]) in (None, read_truth(texts[1])), (line, found.hint)
+
+
+def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:
+    for name in catalog.record_names("env"):
+        variable = catalog.find_variable(name)
+        assert variable is not None
+        for value in {*variable.choices[:2], *variable.tolerated, "1", "-1", "on", "no such value"}:
+            here = {one.code for one in findings(f"export {name}='{value}'\n", "x.sh") if one.severity == "error"}
+            there = {fault.code for fault in find_setting_faults(f"env.{name}", value) if fault.severity == "error"}
+            assert here == there, (name, value)
 
 
 @pytest.mark.parametrize(

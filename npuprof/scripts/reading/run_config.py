@@ -88,7 +88,10 @@ def _find_config_class(call: ast.Call, scope: Scope) -> str:
     name = name_callee(call)
     if name not in CLASSES:
         return ""
-    if isinstance(function, ast.Name) and (found := scope.resolve_name(name)):
+    owner: ast.expr = function
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    if isinstance(owner, ast.Name) and (found := scope.resolve_name(owner.id)):
         for binding in found[1]:
             node = binding.node
             if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in ast.unparse(node).lower():
