@@ -62,7 +62,7 @@ def test_what_a_release_did_to_an_option_is_told_by_the_release_alone() -> None:
 
 #: The settings that code is about, room by room: they are counted, read as what they are, or change the text around them.
 NAMED = {
-    "catalog": {*(name for names in FACTS.values() for name in names), "POD_NAME", "job", "op_debug_config"},
+    "catalog": {*(name for names in FACTS.values() for name in names), "POD_NAME", "job", "op_debug_config", "fp_point", "bp_point"},
     "checks": {"dynamic_dims", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps", "enable_data_pre_proc"},
     "commands": {"modify_mixlist"},
     "edit": {"optypelist_for_implmode", "iterations_per_loop"},
@@ -93,7 +93,7 @@ KINDS = {
     "options": {"bool", "int", "enum", "string", "pattern", "list", "json", "path-file", "path-dir"},
     "env": {"bool01", "bool", "flag", "int", "float", "str", "path", "pathlist", "list", "json"},
     "atc": {"bool", "int", "str", "path"},
-    "estimator": {"bool", "int", "str", "object"},
+    "estimator": {"bool", "int", "str", "path", "object"},
 }
 
 
@@ -375,7 +375,7 @@ def check_constant(path: tuple[str, ...], constant: Any) -> None:
     elif len(path) == 1 and (record := catalog.find_option(path[0])):
         assert record.field is None or type(constant) is TYPES[record.field], (path, constant)
         if record.choices:
-            assert constant in record.choices or str(constant) in record.doubtful_values, (path, constant)
+            assert constant in (*record.choices, *record.tolerated) or str(constant) in record.doubtful_values, (path, constant)
 
 
 @pytest.mark.parametrize("number", range(len(RULES.get("advice", ()))))

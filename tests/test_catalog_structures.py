@@ -31,7 +31,8 @@ DOCUMENTED: list[tuple[str, str, Any]] = [
     ("switches", "A:on;B:off", {"A": "on", "B": "off"}),
     ("node-ranges", "[[['in/conv'], ['out/a', 'out/b']]]", [[["in/conv"], ["out/a", "out/b"]]]),
     ("shape-ranges", "getnext:[128,3~5,-1],[64];data:[1]", {"getnext": [[128, "3~5", -1], [64]], "data": [[1]]}),
-    ("json", '{"output":"/tmp/profiling","training_trace":"on","fp_point":"","bp_point":""}',
+    ("json", '{"a":[1]}', {"a": [1]}),
+    ("profiling", '{"output":"/tmp/profiling","training_trace":"on","fp_point":"","bp_point":""}',
      {"output": "/tmp/profiling", "training_trace": "on", "fp_point": "", "bp_point": ""}),
 ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import npuprof
 from npuprof import catalog, checks
-from npuprof.checks import rules
+from npuprof.checks import judgement, rules
 from npuprof.model import Finding, NpuprofError
 from npuprof.resolve.config import Config
 from npuprof.store import spec
@@ -189,8 +189,8 @@ def test_a_value_that_many_inherit_is_judged_once(tmp_path: Path, monkeypatch: p
     texts = {"base": f"[options]\nstranger = {value}\n"} | {f"heir{n}": 'profile.extends = ["base"]' for n in range(5)}
     workspace = spec.Workspace(str(build_store(tmp_path, texts)))
     judged = []
-    real = checks._judge_value
-    monkeypatch.setattr(checks, "_judge_value", lambda there, key, value: (judged.append(key), real(there, key, value))[1])
+    real = judgement._judge_value
+    monkeypatch.setattr(judgement, "_judge_value", lambda there, key, value: (judged.append(key), real(there, key, value))[1])
     for name in texts:
         assert [one.code for one in checks.check_config(workspace.resolve_spec(name))] == ["NP201"]
     assert judged == ["stranger"]

@@ -92,7 +92,9 @@ def test_each_flag_an_option_is_spelled_with_exists(name: str) -> None:
     assert flag is not None
     assert flag.twin == name
     if flag.choices and option.choices:
-        written = option.surface_values.get("atc", {str(choice): str(choice) for choice in option.choices})
+        written = option.surface_values.get(
+            "atc", {str(choice): str(choice) for choice in option.choices if str(choice) not in option.doubtful_values}
+        )
         assert set(map(str, written.values())) <= set(map(str, flag.choices))
 
 

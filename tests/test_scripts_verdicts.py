@@ -20,7 +20,7 @@ ESTIMATOR = "from npu_bridge.npu_init import *\n"
 TF2 = "import npu_device as npu\n"
 
 #: Values of every type; what a name takes of them, the judges say.
-PLAIN: tuple[Any, ...] = (None, True, False, 0, 1, 2, -1, 1.5, 1.0, "0", "1", "true", "no such value", [], {}, ("a",))
+PLAIN: tuple[Any, ...] = (None, True, False, 0, 1, 2, -1, 1.5, 1.0, "0", "1", "true", "no_such_value", [], {}, ("a",))
 
 
 def has_errors(text: str) -> bool:
@@ -163,7 +163,7 @@ def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:
     for name in catalog.record_names("env"):
         variable = catalog.find_variable(name)
         assert variable is not None
-        for value in {*variable.choices[:2], *variable.tolerated, "1", "-1", "on", "no such value"}:
+        for value in {*variable.choices[:2], *variable.tolerated, "1", "-1", "on", "no_such_value"}:
             here = {one.code for one in findings(f"export {name}='{value}'\n", "x.sh") if one.severity == "error"}
             there = {fault.code for fault in find_setting_faults(f"env.{name}", value) if fault.severity == "error"}
             assert here == there, (name, value)

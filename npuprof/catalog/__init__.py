@@ -40,7 +40,12 @@ class Option(Record):
     takes. NPUEstimator ``estimator_sends`` it where the argument is left out, with ``estimator_default`` if that is not the
     default; it may be lost but for another argument that ``needs_argument`` names; ``estimator_bytes`` is stored as it is
     given. ``field_until`` names fields the adapter read before a release. ``repeated_at_start`` is what the manual wants
-    in the session of initialize_system as well.
+    in the session of initialize_system as well. ``surface_states`` are the ``states`` of a surface of another age, and
+    ``surface_range`` bounds the numbers that one takes.
+
+    What is in it: ``path_characters`` are what the manual lets a path be made of, the inside of a class of a pattern, empty where
+    it says nothing. ``listed`` are the names that the documentation of a list has, ``names`` says of what they are (a
+    list of ``names.toml``). ``value_products`` and ``doubtful_values`` hold for the members of a structured value as well.
     """
 
     name: str
@@ -94,6 +99,19 @@ class Option(Record):
     needs_argument: str = ""
     field_until: dict[str, str] = {}
     repeated_at_start: bool = False
+    surface_states: dict[str, str] = {}
+    surface_range: dict[str, tuple[int, int]] = {}
+    path_characters: str = ""
+    listed: tuple[str, ...] = ()
+    names: str = ""
+
+    def write_on(self, surface: str, value: Any) -> tuple[bool, Any]:
+        """Return whether a surface can write a value, and the value as it is written there."""
+        table = self.surface_values.get(surface)
+        if table is None:
+            return True, value
+        known = str(value).lower() if isinstance(value, bool) else str(value)
+        return known in table, table.get(known)
 
     def is_always(self, surface: str, value: Any) -> bool:
         """Return whether a surface has this very value whatever is said."""
@@ -106,7 +124,8 @@ class Variable(Record):
     ``freeze`` says who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job, ``never``
     only the process itself. ``session_option`` is its documented twin. Where there is a ``separator``, several
     of the ``choices`` may be joined by it. ``tolerated`` are values that old scripts may set, ``replacement_since`` the
-    release that brought what replaces it.
+    release that brought what replaces it. ``product_range`` and ``product_pattern`` are narrower on a family,
+    ``pattern_before`` is what releases before one ask for as well. ``structure`` is the form of a text that holds more.
     """
 
     name: str
@@ -131,13 +150,25 @@ class Variable(Record):
     tolerated: tuple[str, ...] = ()
     pattern: str = ""
     separator: str = ""
+    multiple_of: int = 1
+    product_range: dict[str, tuple[int, int]] = {}
+    product_pattern: dict[str, str] = {}
+    pattern_before: dict[str, str] = {}
+    path_characters: str = ""
+    structure: str = ""
+
+    @property
+    def any_case(self) -> bool:
+        """Whether its reader takes yes and no in any case."""
+        return self.kind == "bool" and "true" in self.choices
 
 
 class Flag(Record):
     """One flag of the ATC compiler, its name without the dashes.
 
     ``twin`` is the session option that does the same. ``required`` flags belong to one conversion. Two flags that both are
-    ``stops`` and exclude each other end it; of others one overrules.
+    ``stops`` and exclude each other end it; of others one overrules. Of values joined by a ``separator`` there are as many as
+    ``default_count`` allows, on a family ``product_count``.
     """
 
     name: str
@@ -149,6 +180,7 @@ class Flag(Record):
     default: Any = None
     pattern: str = ""
     products: tuple[str, ...] = ()
+    products_not: tuple[str, ...] = ()
     value_products: dict[str, tuple[str, ...]] = {}
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
@@ -156,6 +188,10 @@ class Flag(Record):
     twin: str = ""
     deprecated: bool = False
     replacement: str = ""
+    path_characters: str = ""
+    separator: str = ""
+    default_count: tuple[int, int] | tuple[()] = ()
+    product_count: dict[str, tuple[int, int]] = {}
 
 
 class Argument(Record):
@@ -171,6 +207,7 @@ class Argument(Record):
     default: Any = None
     choices: tuple[Any, ...] = ()
     run_config: bool = False
+    unit: str = ""
     whole: bool = False
 
 

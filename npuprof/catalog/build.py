@@ -34,9 +34,9 @@ _PROSE_FIELDS = {
     "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
     "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
-    "deprecated_unless", "empty_unless",
+    "deprecated_unless", "empty_unless", "born_on",
 }  # fmt: skip
-_KEPT_FIELDS = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires"}}
+_KEPT_FIELDS = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires", "products_not", "separator"}}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 
@@ -67,6 +67,7 @@ def build_parts() -> dict[str, Any]:
     parts["classes"] = {name: _freeze_lists(record) for name, record in _read_toml_file("classes.toml").items()}
     parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
     parts["targets"] = _collect_targets()
+    parts["names"] = _read_toml_file("names.toml")
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["products"] = _read_toml_file("products.toml")
     parts["pages"] = _read_toml_file("pages.toml")
@@ -103,15 +104,21 @@ def _index_powers(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str,
     return exact, beginnings
 
 
-def _collect_targets() -> dict[str, str]:
-    """Return, for each target in the order of their places, the module of ``renderers`` whose table has it."""
-    found: list[tuple[int, str, str]] = []
+def _collect_targets() -> dict[str, tuple[str, str]]:
+    """Return, for each target in the order of their places, the module of ``renderers`` whose table has it, and its surface."""
+    found: list[tuple[int, str, str, str]] = []
     for path in sorted((HERE.parent / "renderers").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and ast.unparse(node.targets[0]) == "TARGETS":
                 rows = zip(node.value.keys, node.value.values, strict=True)
-                found += [(row.args[0].value, name.value, path.stem) for name, row in rows]  # type: ignore[union-attr, attr-defined]
-    return {name: module for _, name, module in sorted(found)}
+                found += [(row.args[0].value, name.value, path.stem, _read_surface(row)) for name, row in rows]  # type: ignore[union-attr, attr-defined]
+    return {name: (module, surface) for _, name, module, surface in sorted(found)}
+
+
+def _read_surface(row: ast.expr) -> str:
+    """Return the surface that the row of a target names, empty where it is made otherwise, or names none."""
+    named = row.args[4] if isinstance(row, ast.Call) and len(row.args) > 4 else None
+    return str(named.value) if isinstance(named, ast.Constant) else ""
 
 
 def _freeze_lists(value: Any) -> Any:
@@ -138,6 +145,9 @@ def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
         for name, record in records.items():
             try:
                 found[name] = {"page": page, **record, "states": _compute_release_states(record, releases)}
+                found[name]["surface_states"] = {
+                    surface: _compute_release_states({"field": "", **born}, releases) for surface, born in record.get("born_on", {}).items()
+                }
             except ValueError as error:
                 raise ValueError(f"options/{page}.toml: {name}: {error} of releases") from None
     return found

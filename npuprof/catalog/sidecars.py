@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from npuprof.catalog import load_built_part
 from npuprof.catalog.shapes import NAME, SWITCH, Fault, Schema, Structure, list_schema, map_schema, table_schema
 from npuprof.catalog.structures import find_json_faults, parse_json
 from npuprof.model import Path
@@ -206,7 +207,15 @@ def _format_dtypes(value: dict[str, dict[str, list[str]]]) -> str:
     return "\n".join([*lines, ""])
 
 
+def _load_dtypes() -> set[str]:
+    """Return the names of data types: CANN's, and those of others, which are doubtful."""
+    names = load_built_part("names")
+    return {*names["dtypes"], *names["foreign_dtypes"]}
+
+
 def _find_dtypes_faults(value: Any) -> list[Fault]:
+    from npuprof.model import did_you_mean
+
     if not isinstance(value, dict) or not value:
         return [((), "not a table of operators", 'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }')]
     found: list[Fault] = []
@@ -219,6 +228,17 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
         for side, types in rule.items() if isinstance(rule, dict) else ():
             if not isinstance(types, list) or not all(isinstance(t, str) and re.fullmatch(r"\w*", t, re.ASCII) for t in types):
                 found.append(((name, side), "not a list of types", 'write ["float16", "float"]; "" keeps the type'))
+                continue
+            known = _load_dtypes()
+            found += [
+                (
+                    (name, side, index),
+                    f"CANN knows no type {dtype!r}, and the build stops",
+                    did_you_mean(dtype, sorted(known), "write float16"),
+                )
+                for index, dtype in enumerate(types)
+                if dtype and dtype.lower() not in known
+            ]
     if not found:
         for line, name in zip(_format_dtypes(value).split("\n"), value, strict=False):
             if len(line.encode()) >= 1023:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from npuprof.catalog.profiling import PROFILING, find_profiling_faults
 from npuprof.catalog.shapes import (
     COUNT,
     DIMENSION,
@@ -329,5 +330,9 @@ STRUCTURES: dict[str, Structure] = {
     ),
     "json": Structure(
         "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, find_json_faults
+    ),
+    "profiling": Structure(
+        "a table, written as JSON", PROFILING, parse_json, _format_json_line,
+        lambda value: find_json_faults(value) or find_profiling_faults(value),
     ),
 }  # fmt: skip

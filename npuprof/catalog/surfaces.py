@@ -7,19 +7,10 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Option, releases
+from npuprof.catalog import releases
 
 #: An attribute that takes whatever it is given.
 ANYTHING: tuple[Any, ...] = ()
-
-
-def translate_surface_value(option: Option, value: Any, surface: str) -> tuple[bool, Any]:
-    """Return whether a surface can write a value of an option, and the value as it is written there."""
-    table = option.surface_values.get(surface)
-    if table is None:
-        return True, value
-    known = str(value).lower() if isinstance(value, bool) else str(value)
-    return known in table, table.get(known)
 
 
 @cache
@@ -41,14 +32,10 @@ def find_attribute_release(path: str, release: str) -> str:
     now = releases.release_index(release)
     if gone := history["until"].get(path):
         return "Y" if now < releases.release_index(gone) else "."
-    if path not in list_attribute_paths() or release in history["missing"].get(path, ()):
-        return "."
-    since = history["since"].get(path, ())
-    known = (since, since) if isinstance(since, str) else since
-    if not known or now >= releases.release_index(known[1]):
-        return "Y"
-    absent = now <= releases.release_index(known[0]) if known[0] != known[1] else True
-    return "." if absent else "?"
+    if born := history["since"].get(path):
+        return "Y" if now >= releases.release_index(born) else "."
+    option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
+    return (option.surface_states.get("global_options") or option.states)[now] if option else "."
 
 
 def list_attribute_values(path: str, release: str | None = None) -> tuple[Any, ...]:

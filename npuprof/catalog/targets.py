@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from npuprof.catalog import load_built_part
 
+_ROWS: dict[str, tuple[str, str]] = load_built_part("targets")
+
 #: Which module of ``renderers`` holds a target, gathered when the built form is made: a command imports only the module it needs.
-MODULES: dict[str, str] = load_built_part("targets")
+MODULES = {name: module for name, (module, _) in _ROWS.items()}
 
 #: What ``match = { target = ... }`` may name: the exports of the environment are one target.
 NAMES = (*MODULES, "env")
+
+#: The surface that a target writes for, which is what a ``spelling`` names; empty where it is the session's, or none.
+SURFACES = {name: surface for name, (_, surface) in _ROWS.items()}

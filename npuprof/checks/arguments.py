@@ -36,7 +36,10 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
                 "pass it in the script, to the rendered function",
             )
         ]
-    return _find_plain_value_faults(f"estimator.{name}", argument.kind, argument.choices, argument.minimum, argument.maximum, value)
+    key = f"estimator.{name}"
+    bounds = argument.minimum, argument.maximum
+    found = _find_plain_value_faults(key, argument.kind, argument.choices, *bounds, value, unit=argument.unit)
+    return found or (_find_path_faults(key, value) if argument.kind == "path" else [])
 
 
 def find_flag_faults(name: str, value: Any) -> list[Fault]:
@@ -46,11 +49,25 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
         hint = did_you_mean(name, catalog.record_names("atc"), "npuprof options lists all")
         hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
         return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint)]
-    return _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value, flag.pattern)
+    found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value, flag.pattern)
+    return found or (_find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
+
+
+def _find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
+    from npuprof.checks.paths import find_path_faults
+
+    return find_path_faults(key, path, characters)
 
 
 def _find_plain_value_faults(
-    key: str, kind: str, choices: tuple[Any, ...], low: float | None, high: float | None, value: Any, pattern: str = ""
+    key: str,
+    kind: str,
+    choices: tuple[Any, ...],
+    low: float | None,
+    high: float | None,
+    value: Any,
+    pattern: str = "",
+    unit: str = "",
 ) -> list[Fault]:
     types: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
     wanted = types.get(kind, (str,))
@@ -60,7 +77,7 @@ def _find_plain_value_faults(
     if type(value) not in wanted:
         words = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
         expected = " or ".join(dict.fromkeys(words.get(t, t.__name__) for t in wanted))
-        guess = guess_choice(value, choices) if choices else guess_plain_value(value, kind)
+        guess = guess_choice(value, choices) if choices else guess_plain_value(value, kind, unit)
         if guess is not UNKNOWN and not _find_plain_value_faults(key, kind, choices, low, high, guess, pattern):
             hint = f"write {key.partition('.')[2]} = {format_short_value(guess)}"
         else:

@@ -21,10 +21,11 @@ _NO = frozenset(
 )  # fmt: skip
 _NEGATION = re.compile(r"(?:no|not|non|dis|un|without)(?:[-_]|(?<=dis)|(?<=un))")
 _NUMBER = re.compile(r"([+-]?\d[\d_,]*(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)", re.IGNORECASE | re.ASCII)
+_SUM = re.compile(r"\d+[a-zµ]+", re.IGNORECASE | re.ASCII)
 _SECONDS = {name: seconds for seconds, names in (
     (1e-6, ("us", "µs")), (1e-3, ("ms",)), (1.0, ("s", "sec", "secs", "second", "seconds")),
     (60.0, ("m", "min", "mins", "minute", "minutes")),
-    (3600.0, ("h", "hr", "hour", "hours")), (86400.0, ("d", "day", "days")),
+    (3600.0, ("h", "hr", "hrs", "hour", "hours")), (86400.0, ("d", "day", "days")),
 ) for name in names}  # fmt: skip
 _BYTES = {name: float(1024**power) for power, names in enumerate((
     ("b", "byte", "bytes"), ("k", "kb", "kib"), ("m", "mb", "mib"), ("g", "gb", "gib"), ("t", "tb", "tib"),
@@ -47,7 +48,7 @@ def read_number(value: Any, unit: str = "") -> int | float | None:
         return value
     match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        return None
+        return _read_sum(value, unit) if isinstance(value, str) else None
     number, suffix = float(re.sub(r"[_,]", "", match[1])), match[2].lower()
     if suffix:
         table = next((table for table in (_SECONDS, _BYTES) if unit.lower() in table and suffix in table), None)
@@ -57,6 +58,15 @@ def read_number(value: Any, unit: str = "") -> int | float | None:
     if not -(2.0**63) <= number < 2.0**63:
         return None
     return int(match[1]) if not suffix and re.fullmatch(r"[+-]?\d+", match[1], re.ASCII) else int(number) if number.is_integer() else number
+
+
+def _read_sum(text: str, unit: str) -> int | float | None:
+    """Return the number in a text of several parts with a unit each, ``"1h30m"``; None where it is none."""
+    parts = _SUM.findall(text)
+    numbers = [read_number(part, unit) for part in parts]
+    if len(parts) < 2 or "".join(parts) != text.replace(" ", "") or None in numbers:
+        return None
+    return sum(number for number in numbers if number is not None)
 
 
 def guess_choice(value: Any, choices: Sequence[Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from npuprof import catalog
@@ -11,17 +11,38 @@ from npuprof.catalog import Rule, condition, values
 from npuprof.checks.view import Fault, View
 from npuprof.model import Finding, Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
-def check_rules(view: View) -> Iterator[Finding]:
-    """Yield every rule the settings break. A profile that is only there to be extended breaks none."""
+    #: Whether what looks at some settings is asked for.
+    About = Callable[[Iterable[str]], bool]
+    #: A finding, and words for where it holds, piece by piece: none where that is everywhere.
+    Told = tuple[Finding, tuple[str, ...]]
+
+
+def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
+    """Yield every rule the settings break, with words for where; only rules ``about`` what is asked for by what they read.
+
+    A profile that is only there to be extended breaks none.
+    """
     if view.config.abstract:
         return
     for plan in _plan_rules(tuple(view.settings)):
-        guilty = _find_breaking_families(plan, view)
-        if guilty:
-            yield _build_rule_finding(plan.rule, view, guilty)
-    yield from check_size_profiles(view)
-    yield from _check_checkpoint_steps(view)
+        if about is None or about(plan.rule.reads):
+            guilty = _find_breaking_families(plan, view)
+            if guilty:
+                yield _build_rule_finding(plan.rule, view, guilty)
+    for check, reads in _COUNTING_CHECKS.items():
+        if about is None or about(reads):
+            words = describe_place(view)
+            yield from ((finding, words) for finding in check(view))
+
+
+@cache
+def list_rule_reads() -> tuple[frozenset[str], ...]:
+    """Return the settings that each rule looks at."""
+    return (*(frozenset(rule.reads) for rule in catalog.load_rules()), *map(frozenset, _COUNTING_CHECKS.values()))
 
 
 class RulePlan(Record):
@@ -61,12 +82,27 @@ def _find_families_anew(rule: Rule, view: View) -> tuple[str | None, ...]:
     return tuple(family for family in _find_rule_families(rule, view) if _is_rule_broken(rule, view, family))
 
 
-def _build_rule_finding(rule: Rule, view: View, guilty: tuple[str | None, ...]) -> Finding:
-    key = next((key for key in map(_resolve_rule_key, rule.options) if key in view.settings), None)
-    if key is None:
-        key = next(key for key in rule.triggers if key in view.settings)
-    on = f" on {', '.join(str(family) for family in guilty)}" if len(guilty) < len(_find_rule_families(rule, view)) else ""
-    return view.build_finding(Fault(rule.code, rule.what + on, rule.why, rule.hint), key)
+def _build_rule_finding(rule: Rule, view: View, guilty: tuple[str | None, ...]) -> Told:
+    present = [key for key in map(_resolve_rule_key, rule.options) if key in view.settings]
+    key = present[0] if present else next(key for key in rule.triggers if key in view.settings)
+    if view.region is not None:
+        key = next((name for name in present if _is_overridden(view, name)), key)
+    partial = len(guilty) < len(_find_rule_families(rule, view))
+    words = describe_place(view, tuple(str(family) for family in guilty) if partial else ())
+    return view.build_finding(Fault(rule.code, rule.what, rule.why, rule.hint), key), words
+
+
+def _is_overridden(view: View, key: str) -> bool:
+    """Return whether an override decides a setting: it is where to look at what comes of it."""
+    origin = view.config.origin(key)
+    return origin is not None and origin.layer.startswith("override")
+
+
+def describe_place(view: View, families: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return where something holds, piece by piece, as far as it is not wherever the preset is used."""
+    region = view.region
+    named = families or (view.families if region is not None and region.apart else ())
+    return (*((f"on {', '.join(named)}",) if named else ()), *(region.words if region is not None else ()))
 
 
 def _find_rule_families(rule: Rule, view: View) -> tuple[str | None, ...]:
@@ -91,7 +127,7 @@ def _resolve_rule_key(name: str) -> str:
 
 
 def check_size_profiles(view: View) -> Iterator[Finding]:
-    """Size profiles against the open dimensions of the shapes they fill."""
+    """Measure size profiles against the open dimensions of the shapes they fill."""
     dims = values.parse_structured_value("dynamic_dims", view.settings.get("dynamic_dims"))
     if not isinstance(dims, list) or not all(isinstance(sizes, list) for sizes in dims):
         return
@@ -121,10 +157,18 @@ def check_size_profiles(view: View) -> Iterator[Finding]:
         yield view.build_finding(Fault("NP383", "input_shape does not list the inputs in alphabetical order", why, hint), "input_shape")
 
 
-def _check_checkpoint_steps(view: View) -> Iterator[Finding]:
+def check_checkpoint_steps(view: View) -> Iterator[Finding]:
+    """Measure the steps between checkpoints against those of a loop."""
     loop = view.settings.get("iterations_per_loop")
     steps = view.settings.get("estimator.save_checkpoints_steps")
     if type(loop) is int and type(steps) is int and loop > 1 and steps > 0 and steps % loop:
         what = f"save_checkpoints_steps = {steps} is no multiple of iterations_per_loop = {loop}"
         why = "A checkpoint can only be written between two loops."
         yield view.build_finding(Fault("NP384", what, why, f"write {steps + loop - steps % loop}"), "estimator.save_checkpoints_steps")
+
+
+#: Checks that have to count, with the settings they look at.
+_COUNTING_CHECKS = {
+    check_size_profiles: ("dynamic_dims", "input_shape"),
+    check_checkpoint_steps: ("iterations_per_loop", "estimator.save_checkpoints_steps"),
+}

@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, products, releases, targets
+from npuprof.checks.surfaces import find_surface_faults, find_twin_flag, list_leaves
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -39,7 +40,7 @@ def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
 def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield what keeps one setting from counting in the releases, on the products, in the scenario in question."""
     if "." in key:
-        yield from _find_env_and_atc_faults(scope, key)
+        yield from _find_env_and_atc_faults(scope, key, value)
         return
     option = catalog.find_option(key)
     if option is not None:
@@ -47,6 +48,7 @@ def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
         yield from _find_product_faults(scope, option, value)
         yield from _find_scenario_faults(scope, option)
         yield from _find_deprecation_faults(scope, option)
+        yield from find_surface_faults(scope, option, value)
 
 
 def check_profile_claims(view: View) -> Iterator[Finding]:
@@ -117,10 +119,13 @@ def _find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Faul
 
 
 def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
-    missing = [name for name in scope.releases if option.states[releases.release_index(name)] == "."]
+    states = option.surface_states.get(scope.surface, option.states)
+    missing = [name for name in scope.releases if states[releases.release_index(name)] == "."]
     if missing and option.field:
-        readers = [name for name, state in zip(releases.load_releases(), option.states, strict=True) if state == "Y"]
+        readers = [name for name, state in zip(releases.load_releases(), states, strict=True) if state == "Y"]
         why = "The adapter of that release does not know the key and ignores it in silence."
+        if scope.surface in option.surface_states:
+            why = f"The adapter of that release has no {option.spelling[scope.surface]}, and raises an error where it is set."
         ends = list(dict.fromkeys((*readers[:1], *readers[-1:])))
         span = (
             f"it is read from {' to '.join(ends)}" if len(ends) == 2 else f"it is read in {ends[0]} only" if ends else "no release reads it"
@@ -130,7 +135,7 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
             hint = f"use {option.replaced_by}; {span}"
         yield Fault("NP404", f"{option.name} is not read in CANN {_format_release_span(missing)}", why, hint)
         return
-    unknown = [name for name in scope.releases if option.states[releases.release_index(name)] == "?"]
+    unknown = [name for name in scope.releases if states[releases.release_index(name)] == "?"]
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
         yield Fault(
@@ -156,25 +161,18 @@ def _format_release_span(names: list[str]) -> str:
 
 
 def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
-    barred = [family for family in scope.families if option.products and family not in option.products]
+    flag = find_twin_flag(scope, option)
+    record = flag or option
+    barred = _list_barred_families(scope, record)
     if barred:
         why = "The documentation does not list it among the products that support the option."
         yield Fault(
             "NP409",
             f"{option.name} is not supported on {', '.join(barred)}",
             why,
-            f"supported are {', '.join(option.products)}; set it in an [[override]] for them",
+            f"supported are {', '.join(_list_supported_families(record))}; set it in an [[override]] for them",
         )
-    allowed = option.value_products.get(str(value)) if isinstance(value, (str, int)) else None
-    if allowed:
-        barred = [family for family in scope.families if family not in allowed]
-        if barred:
-            yield Fault(
-                "NP409",
-                f"{option.name} = {format_short_value(value)} is not supported on {', '.join(barred)}",
-                "",
-                f"the value works on {', '.join(allowed)}",
-            )
+    yield from _find_value_product_faults(scope, option, (flag and flag.value_products) or option.value_products, value)
     for family in scope.families:
         if type(value) is int and family in option.product_range:
             low, high = option.product_range[family]
@@ -185,6 +183,27 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
                     "",
                     f"there write {low} to {high} {option.unit}".rstrip(),
                 )
+
+
+def _find_value_product_faults(scope: Scope, option: Option, allowed: dict[str, tuple[str, ...]], value: Any) -> Iterator[Fault]:
+    """Yield the values, and the members of a structured one, that a family does not support."""
+    for path, item in list_leaves(option, value) if allowed and scope.families else ():
+        works = allowed.get(str(item)) if isinstance(item, (str, int)) else None
+        barred = [family for family in scope.families if family not in works] if works else []
+        if works and barred:
+            what = f"{keys.format_key_path(option.name, path)} = {format_short_value(item)} is not supported on {', '.join(barred)}"
+            yield Fault("NP409", what, "", f"the value works on {', '.join(works)}", path if isinstance(value, (dict, list)) else ())
+
+
+def _list_barred_families(scope: Scope, record: Option | catalog.Variable | catalog.Flag) -> list[str]:
+    excluded = record.products_not if isinstance(record, catalog.Flag) else ()
+    return [family for family in scope.families if (record.products and family not in record.products) or family in excluded]
+
+
+def _list_supported_families(record: Option | catalog.Variable | catalog.Flag) -> list[str]:
+    if record.products or not isinstance(record, catalog.Flag):
+        return list(record.products)
+    return [family for family in products.load_products() if family not in record.products_not] or ["none"]
 
 
 def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
@@ -241,14 +260,19 @@ def _is_mark_in_force(scope: Scope, flagged: bool, since: str) -> bool:
     return releases.release_index(scope.releases[-1]) >= releases.release_index(since)
 
 
-def _find_env_and_atc_faults(scope: Scope, key: str) -> Iterator[Fault]:
+def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     section, name = keys.split_section_and_name(key)
     record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else None
     if record is None:
         return
-    barred = [family for family in scope.families if record.products and family not in record.products]
+    barred = _list_barred_families(scope, record)
     if barred:
-        yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", "", f"supported are {', '.join(record.products)}")
+        supported = ", ".join(_list_supported_families(record))
+        yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", "", f"supported are {supported}")
+    elif isinstance(value, (str, int, float)):
+        from npuprof.checks.families import find_family_faults
+
+        yield from find_family_faults(scope, key, record, str(value))
     if record.deprecated:
         newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
         yield Fault("NP501", f"{key} is deprecated", "", f"use {newer}" if newer else "unset it")

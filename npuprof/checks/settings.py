@@ -9,6 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
+from npuprof.checks.surfaces import is_taken_by_flag, list_leaves
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -35,13 +36,15 @@ _FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield what is wrong with a value of a setting, but for what the releases in question still accept."""
     for fault in find_setting_faults(key, value):
-        if fault.code != "NP203" or not _is_still_accepted(scope, key, value):
+        if fault.code != "NP203" or not _is_accepted_there(scope, key, value):
             yield fault
 
 
-def _is_still_accepted(scope: Scope, key: str, value: Any) -> bool:
-    """Return whether a value that newer releases refuse is asked for in older ones only."""
+def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
+    """Return whether a value that a session of today refuses is asked for in older releases only, or taken by ATC."""
     option = catalog.find_option(key) if isinstance(value, (str, int)) else None
+    if option is not None and is_taken_by_flag(scope, option, value):
+        return True
     until = option.choices_until.get(str(value)) if option else None
     return until is not None and bool(scope.releases) and releases.release_index(scope.releases[-1]) < releases.release_index(until)
 
@@ -182,7 +185,9 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         return [Fault("NP203", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
     if option.kind.startswith("path"):
         if value:
-            return []
+            from npuprof.checks.paths import find_path_faults
+
+            return find_path_faults(option.name, value, option.path_characters)
         hint = f"write a path, or unset {option.name}"
         return [Fault("NP203", f"{option.name} is empty", "An empty path names nothing.", hint)]
     structure = None
@@ -223,7 +228,19 @@ def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
 
 
 def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
-    """Return what the adapter takes although the documentation does not have it: odd names, a ratio left out."""
+    """Return what the adapter takes although it is hardly meant, or the documentation does not have it: odd names, a ratio left out."""
+    from npuprof.catalog.doubts import find_doubts, find_name_doubts
+
+    doubts = find_doubts(option.structure, names)
+    doubts += find_name_doubts(option.names, names) if option.names else ()
+    doubts += [
+        (path, doubt, "write another") for path, item in list_leaves(option, names) if (doubt := option.doubtful_values.get(str(item)))
+    ]
+    if doubts:
+        return [
+            Fault("NP205", f"{keys.format_key_path(option.name, path)}: {what}", "Nothing tells of it while the job runs.", hint, path)
+            for path, what, hint in doubts
+        ]
     if option.structure == "acceleration" and len(names) == 2:
         ratio = "0.9" if names[1] == "step" else "1.05"
         why = f"The documentation asks for all three fields; the adapter takes {ratio} for the third."

@@ -15,6 +15,10 @@ from npuprof.model import Finding, Step, did_you_mean
 from npuprof.resolve import apply_layers
 from npuprof.resolve.config import Config
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.rules import About
+
 
 def is_written_down(config: Config, key: str) -> bool:
     """Return whether a setting stands in a file, rather than on the command line."""
@@ -53,8 +57,14 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
     return Fault("NP604", f"{key} depends on the site", "On another machine or network it has to be another value.", hint)
 
 
-def check_locked_keys(view: View) -> Iterator[Finding]:
-    """Yield keys whose value is no longer the one they had when they were locked."""
+def list_locked_keys(config: Config) -> list[str]:
+    """Return the settings that some profile locks."""
+    written = [name for profile in config.lineage for name in profile.locked]
+    return [(keys.parse_key(name) or (name, ()))[0] for name in written]
+
+
+def check_locked_keys(view: View, about: About | None = None) -> Iterator[Finding]:
+    """Yield keys whose value is no longer the one they had when they were locked; only of those asked for ``about``."""
     lineage = view.config.lineage
     if not any("locked" in profile.table for profile in lineage):
         return
@@ -62,6 +72,8 @@ def check_locked_keys(view: View) -> Iterator[Finding]:
     for place, profile in enumerate(lineage):
         for written in profile.locked:
             key, tail = keys.parse_key(written) or (written, ())
+            if about is not None and not about((key,)):
+                continue
             yield from _check_unknown_lock(view, profile, key)
             then = view.resolver.fold_lineage(lineage[: place + 1], view.scenario).get(key)
             before, now = values.find_value(key, then, tail), values.find_value(key, final.get(key), tail)

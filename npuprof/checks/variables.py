@@ -64,7 +64,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         return []
     text = str(value)
     parts = text.split(variable.separator) if variable.separator else [text]
-    if variable.kind == "bool" and "true" in variable.choices:  # read in any case
+    if variable.any_case:
         parts = [part.lower() for part in parts]
     if variable.choices and not set(parts) <= {*variable.choices, *variable.tolerated}:
         listed = ", ".join(map(format_short_value, variable.choices))
@@ -75,7 +75,28 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         return [Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", "", f"write text like {example}")]
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
-    return []
+    if variable.kind in ("path", "pathlist"):
+        from npuprof.checks.paths import find_path_faults
+
+        paths = text.split(":") if variable.kind == "pathlist" else [text]
+        return [fault for path in paths for fault in find_path_faults(f"env.{name}", path, variable.path_characters)]
+    return _find_form_faults(name, text, variable.structure) if variable.structure else []
+
+
+def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
+    """Return what is wrong with a text that holds more than one value."""
+    from npuprof.catalog.doubts import find_doubts
+    from npuprof.catalog.values import load_form
+
+    structure = load_form(form)
+    parsed = structure.parse(text)
+    if parsed is None:
+        why = "Its reader takes one JSON object."
+        return [
+            Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", why, f"write {structure.shape}, on one line")
+        ]
+    found = [Fault("NP203", f"env.{name}: {'.'.join(map(str, (*path, what)))}", "", hint) for path, what, hint in structure.faults(parsed)]
+    return found or [Fault("NP205", f"env.{name}: {what}", "", hint) for _, what, hint in find_doubts(form, parsed)]
 
 
 def _describe_wanted_text(variable: catalog.Variable | None) -> str:
@@ -107,6 +128,9 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
     if (low is not None and number < low) or (high is not None and number > high):
         hint = f"write {format_range(low, high, variable.unit)}"
         return [Fault("NP203", f"env.{name} = {text} is out of range", "", hint)]
+    step = variable.multiple_of
+    if step > 1 and number % step:
+        return [Fault("NP203", f"env.{name} = {text} is no multiple of {step}", "", f"write a multiple of {step}")]
     return []
 
 

@@ -6,10 +6,14 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import products, releases, values
+from npuprof.catalog import products, releases, targets, values
 from npuprof.document import keys
 from npuprof.model import Finding, Origin, Path, Record, severity_of_page
 from npuprof.resolve.config import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.resolve.points import Region
 
 
 class Fault(Record):
@@ -24,40 +28,57 @@ class Fault(Record):
 
 
 class Scope(Record):
-    """What a config is checked for: its scenario, CANN releases and product families; shared by many configs."""
+    """What a config is checked for: its scenario, CANN releases, product families and surface; shared by many configs."""
 
     scenario: str | None
     releases: tuple[str, ...]
     families: tuple[str, ...]
+    surface: str = ""
 
 
 @cache
 def _build_scope(
-    scenario: str | None, asked_cann: str | None, asked_product: str | None, cann: str | None, meant: tuple[str, ...]
+    scenario: str | None,
+    asked_cann: str | None,
+    asked_product: str | None,
+    cann: str | None,
+    meant: tuple[str, ...],
+    target: str | None,
 ) -> Scope:
     covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
-    named = (asked_product,) if asked_product else meant
-    families = tuple(dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in named))
-    return Scope(scenario, covered, families)
+    families = _list_families((asked_product,) if asked_product else meant)
+    return Scope(scenario, covered, families, targets.SURFACES.get(target, "") if target else "")
+
+
+@cache
+def _build_region_scope(scenario: str | None, covered: tuple[str, ...], named: tuple[str, ...], surface: str) -> Scope:
+    return Scope(scenario, covered, _list_families(named), surface)
+
+
+def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in names))
 
 
 class View:
     """A config with the questions checks ask of it.
 
     ``releases`` are those asked for, else those of the profile's range, else none; ``families`` likewise the
-    product families, but for those ``without`` which the config is judged. ``memory`` keeps what has been found for
-    this scope; a store's configs share it.
+    product families; or all three are those of a ``region``. ``memory`` keeps what has been found for this scope; a
+    store's configs share it.
     """
 
-    def __init__(self, config: Config, without: tuple[str, ...] = ()) -> None:
+    region: Region | None = None
+
+    def __init__(self, config: Config, region: Region | None = None) -> None:
         self.config = config
         self.resolver = config.resolver
         self.settings = config.settings
         self.asked = config.context
-        meant = config.products
-        if without:
-            meant = tuple(name for name in meant if products.find_product_family(products.find_product(name) or name) not in without)
-        self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, meant)
+        self.region = region
+        if region is None:
+            self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, config.products, self.asked.target)
+        else:
+            self.scope = _build_region_scope(region.scenario, region.releases, region.products, region.surface)
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families

@@ -6,7 +6,6 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag
-from npuprof.catalog.surfaces import translate_surface_value
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
@@ -78,7 +77,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         wired = encode_field_value(name, value)
         if not fits_proto_field(option, wired):
             raise NpuprofError([build_unfit_finding(config, name, "atc")])
-        carried, written = translate_surface_value(option, wired, "atc")
+        carried, written = option.write_on("atc", wired)
         flag = option.spelling["atc"].removeprefix("--")
         if not carried:
             lost[name] = f"--{flag} takes {' or '.join(option.surface_values['atc'].values())} there."

@@ -7,7 +7,6 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option
-from npuprof.catalog.surfaces import translate_surface_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import (
@@ -66,7 +65,7 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
         wired = encode_field_value(name, value)
         if not fits_proto_field(option, wired):
             raise NpuprofError([build_unfit_finding(config, name, "global-options")])
-        carried, written = translate_surface_value(option, wired, "global_options")
+        carried, written = option.write_on("global_options", wired)
         if not carried:
             taken = option.surface_values["global_options"].values()
             lost[name] = f"There the adapter of TF 2 takes {' or '.join(map(format_literal, taken))} only."

@@ -232,16 +232,21 @@ class Resolver:
 def is_override_active(override: Override, context: Context, scenario: str | None) -> bool:
     """Return whether every key of an override's match holds; what was not asked for matches nothing."""
     for name, wanted in override.match.items():
-        if name == "product":
-            asked = context.product
-            good = asked is not None and any(products.is_product_covered(pattern, asked) for pattern in wanted)
-        elif name == "cann":
-            good = context.cann is not None and any(context.cann in (releases.find_releases_in_range(spec) or ()) for spec in wanted)
-        else:
-            good = (scenario if name == "scenario" else context.target) in wanted
-        if not good:
+        asked = scenario if name == "scenario" else getattr(context, name)
+        if not is_match_met(name, wanted, asked):
             return False
     return True
+
+
+def is_match_met(name: str, wanted: tuple[str, ...], asked: str | None) -> bool:
+    """Return whether one key of an override's match holds for a product, a release, a target or a scenario."""
+    if asked is None:
+        return False
+    if name == "product":
+        return any(products.is_product_covered(pattern, asked) for pattern in wanted)
+    if name == "cann":
+        return any(asked in (releases.find_releases_in_range(spec) or ()) for spec in wanted)
+    return asked in wanted
 
 
 def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer], events: dict[str, list[Event]] | None) -> None:

@@ -8,7 +8,6 @@ from itertools import product as combinations
 from npuprof.catalog import products, releases
 from npuprof.document.profile import Override
 from npuprof.model import Context, NpuprofError
-from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
 
 #: A context, and the words of an override's match that it was made from: ``("product", "atlas-a3")``.
@@ -43,30 +42,3 @@ def list_override_points(override: Override, asked: Context, claimed: tuple[str,
             target or asked.target,
         )
         yield found, tuple((word, text) for word, text in (("product", product), ("cann", cann), ("target", target)) if text)
-
-
-def resolve_inactive_overrides(config: Config) -> Iterator[tuple[Config, int]]:
-    """Yield the config in contexts in which an override of the profile's own takes part, with the number of the override."""
-    if config.changed:
-        return
-    claimed = releases.find_releases_in_range(config.cann) if config.cann else None
-    for index, override in enumerate(config.lineage[-1].overrides):
-        if is_override_active(override, config.context, config.scenario):
-            continue
-        for context, _ in list_override_points(override, config.context, claimed):
-            if context.product and products.find_product(context.product) is None:
-                continue  # nothing is known of it, and the override itself is at fault
-            found = resolve_elsewhere(config, context)
-            if found is not None and is_override_active(override, context, found.scenario):
-                yield found, index
-
-
-def find_overridden_families(config: Config) -> tuple[str, ...]:
-    """Return the product families the profile is meant for and that an override treats apart, unless one was asked for."""
-    if config.context.product or config.changed:
-        return ()
-    wanted = [name for profile in config.lineage for override in profile.overrides for name in override.match.get("product", ())]
-    if not wanted:
-        return ()
-    families = dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in config.products)
-    return tuple(family for family in families if any(products.is_product_covered(name, family) for name in wanted))

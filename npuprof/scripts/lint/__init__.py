@@ -79,7 +79,7 @@ def _is_setting_unread(one: FoundSetting) -> bool:
 def _check_script_rules(world: ScriptView) -> list[Finding]:
     if not world.settings:
         return []
-    found = [finding for finding in rules.check_rules(world) if finding.severity != "info"]
+    found = [finding for finding, _ in rules.check_rules(world) if finding.severity != "info"]
     if world.surface == "run_config":  # DynamicInputConfig takes all of them or none
         found = [finding for finding in found if finding.code != "NP314"]
     devices = [world.found.get(f"env.{name}") for name in ("DEVICE_ID", "ASCEND_DEVICE_ID")]

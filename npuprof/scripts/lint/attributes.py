@@ -29,7 +29,7 @@ def find_attribute_faults(found: FoundSetting, asked: Context) -> list[Fault]:
     told = [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
     if asked.cann and not is_attribute_value(found.name, found.written):
         told = []  # what was right then is no fault of today's option
-    return [*(fault._replace(severity="warning") for fault in told), *_find_engine_faults(found)]
+    return [fault._replace(severity="warning") for fault in told] or _find_engine_faults(found)
 
 
 def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:

@@ -1,0 +1,66 @@
+"""The settings judged in every context that the preset is meant for, values and overrides together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from npuprof.checks import rules, sharing
+from npuprof.checks.judgement import judge_value_alone, judge_view, list_value_reads, say_where
+from npuprof.checks.view import View
+from npuprof.model import Finding
+from npuprof.resolve.points import ContextMap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.rules import Told
+
+
+def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
+    """Return what is wrong with the settings of a config that has overrides; each fault once, with the contexts it holds in.
+
+    What looks at settings that no override touches is judged once. All else is judged in one context of each kind: two are
+    of a kind where the same of those overrides take part that touch what it looks at.
+    """
+    here = ContextMap(view.config)
+    touched = here.touched
+    told = judge_view(view, notes, touched.isdisjoint)
+    for part in _list_parts(touched, tuple(sharing.list_locked_keys(view.config))):
+
+        def is_about(reads: Iterable[str], part: frozenset[str] = part) -> bool:
+            return touched.intersection(reads) == part
+
+        for region in here.find_regions(part):
+            if everywhere or region.plain:
+                told += judge_view(View(region.config, region), notes, is_about)
+    found = [*_merge_places(told), *here.problems]
+    return [*found, *_check_idle_overrides(view, here.find_idle_overrides(), notes)] if everywhere else found
+
+
+@lru_cache(256)  # presets of one kind override the same keys
+def _list_parts(touched: frozenset[str], locked: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+    """Return the settings among those that overrides touch that some check looks at together."""
+    looked_at = (*map(list_value_reads, sorted(touched)), *rules.list_rule_reads(), *((key,) for key in locked))
+    return tuple(dict.fromkeys(part for reads in looked_at if (part := touched.intersection(reads))))
+
+
+def _merge_places(told: Iterable[Told]) -> list[Finding]:
+    """Return findings with equal ones made one, which says where it holds."""
+    found: dict[tuple[object, ...], tuple[Finding, list[tuple[str, ...]]]] = {}
+    for finding, words in told:
+        origin = finding.origin
+        mark = (finding.code, finding.key, finding.message, origin and (id(origin.document), origin.path))
+        found.setdefault(mark, (finding, []))[1].append(words)
+    return [say_where(finding, places) for finding, places in found.values()]
+
+
+def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[Finding]:
+    """Yield what is wrong with values of the profile's own overrides that take part nowhere, each taken by itself."""
+    profile = view.config.lineage[-1]
+    for place in idle:
+        override = profile.overrides[place]
+        for step in override.steps:
+            if step.op == "set":
+                for fault in judge_value_alone(step.key, step.value):
+                    if notes or fault.severity != "info":
+                        yield view.build_finding(fault, step.key, profile.origin(*step.path, *fault.tail, layer=override.layer))

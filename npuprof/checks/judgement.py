@@ -1,0 +1,83 @@
+"""What is wrong with the settings of one view: each alone, and together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import condition
+from npuprof.checks import rules, scope, settings, sharing
+from npuprof.checks.view import Fault, Scope, View
+from npuprof.model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.rules import About, Told
+
+    #: Faults of one value: those it has alone, those where it is meant to count, those of standing in a preset at all.
+    Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...]]
+
+#: Equal values of these types read the same. Of others do not: 0.0 and -0.0, one instant in two time zones.
+_PLAIN = frozenset((str, int, bool))
+
+
+def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told]:
+    """Return what is wrong with the settings, with words for where that is; without ``notes`` some of the notes are left out.
+
+    Only what looks at settings that are asked for, where it is told ``about`` which.
+    """
+    alone, scoped, frozen = collect_faults(view, notes, about)
+    return [
+        *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
+        *rules.check_rules(view, about),
+        *((view.build_finding(fault, key), ()) for fault, key in scoped if not scope.is_fault_excused(view.settings, key, fault)),
+        *((finding, ()) for finding in (scope.check_late_options(view) if notes and view.region is None else ())),
+        *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
+        *((finding, rules.describe_place(view)) for finding in sharing.check_locked_keys(view, about)),
+    ]
+
+
+def say_where(finding: Finding, places: Sequence[tuple[str, ...]]) -> Finding:
+    """Return a finding that says in which places it holds, unless it holds wherever nothing is asked for."""
+    if () in places:
+        return finding
+    widest = [place for place in dict.fromkeys(places) if not any(set(other) < set(place) for other in places)]
+    return finding._replace(message=f"{finding.message} {'; '.join(' '.join(place) for place in widest)}")
+
+
+@cache
+def list_value_reads(key: str) -> tuple[str, ...]:
+    """Return the settings that judging one value looks at: itself, and what may excuse it."""
+    excuses = (tree for (name, _), tree in catalog.load_excuses().items() if name == key)
+    return (key, *(path[0] for tree in excuses for path in condition.collect_condition_paths(tree)))
+
+
+def collect_faults(view: View, notes: bool, about: About | None = None) -> tuple[list[tuple[Fault, str]], ...]:
+    """Return what is wrong with each setting taken alone; a value is judged once for all presets of a store that hold it."""
+    found: tuple[list[tuple[Fault, str]], ...] = ([], [], [])
+    memory = view.memory
+    for key, value in view.settings.items():
+        if about is not None and not about(list_value_reads(key)):
+            continue
+        kind = type(value)
+        mark = (key, kind, value if kind in _PLAIN else id(value))
+        known = memory.get(mark)
+        if known is None:
+            known = memory[mark] = (_judge_value(view.scope, key, value), value)  # while the value is kept no other has its id
+        for kept, faults in zip(found, known[0], strict=False) if known[0] else ():
+            kept += [(fault, key) for fault in faults if notes or fault.severity != "info"]
+    return found
+
+
+def judge_value_alone(key: str, value: Any) -> tuple[Fault, ...]:
+    """Return what is wrong with a value of a setting wherever it stands."""
+    return tuple(settings.find_value_faults(Scope(None, (), ()), key, value))
+
+
+def _judge_value(there: Scope, key: str, value: Any) -> Judgement | tuple[()]:
+    """Return what is wrong with a value of a setting in what it is meant for, nothing where all is well."""
+    alone, scoped = tuple(settings.find_value_faults(there, key, value)), tuple(scope.find_scope_faults(there, key, value))
+    frozen = sharing.find_frozen_fault(key, value)
+    return (alone, scoped, (frozen,) if frozen else ()) if alone or scoped or frozen else ()

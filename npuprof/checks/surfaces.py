@@ -1,0 +1,85 @@
+"""What a session option meets on a surface that is none of a session: the flags of ATC, the classes of TF 2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import Flag, Option, values
+from npuprof.checks.view import Fault, Scope
+from npuprof.document.keys import format_short_value
+
+OFFLINE = "offline-inference"
+
+
+def find_twin_flag(scope: Scope, option: Option) -> Flag | None:
+    """Return the flag that an option is where the ATC compiler reads the preset, None where a session does."""
+    if scope.scenario != OFFLINE or "atc" not in option.spelling:
+        return None
+    return catalog.find_flag(option.spelling["atc"].removeprefix("--"))
+
+
+def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:
+    """Return whether the ATC compiler takes a value that a session would not."""
+    flag = find_twin_flag(scope, option)
+    return flag is not None and value in flag.choices
+
+
+def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
+    """Yield what the surface that a preset is asked for does not take of a value that a session takes."""
+    flag = find_twin_flag(scope, option)
+    if flag is not None:
+        yield from _find_flag_faults(option, flag, value)
+    elif option.listed:
+        yield from _find_unlisted_names(option, value)
+    if scope.surface not in option.spelling:
+        return
+    carried, _ = option.write_on(scope.surface, value)
+    if not carried:
+        taken = ", ".join(map(format_short_value, option.surface_values[scope.surface]))
+        what = f"{option.name} = {format_short_value(value)} cannot be written for this target"
+        yield Fault("NP203", what, f"There {option.spelling[scope.surface]} takes {taken} only.", f"write one of {taken}")
+    if scope.surface in option.surface_range:
+        low, high = option.surface_range[scope.surface]
+        for path, number in list_leaves(option, value):
+            if type(number) is int and not low <= number <= high:
+                what = f"{option.name} = {number} is out of range for this target"
+                yield Fault("NP203", what, "", f"there write {low} to {high}", path)
+
+
+def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:
+    """Yield the names that the manual of a session does not list."""
+    known = {name.lower() for name in option.listed}  # another case has a finding of its own
+    for path, name in list_leaves(option, value):
+        if str(name).lower() not in known and re.fullmatch(option.pattern, str(name)):
+            what = f"{option.name}: the manual does not list {format_short_value(name)}"
+            why = "It names the operators that the option is supported for."
+            yield Fault("NP205", what, why, f"it lists {', '.join(option.listed)}", path)
+
+
+def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]:
+    from npuprof.checks.paths import find_path_faults
+
+    carried, written = option.write_on("atc", value)
+    text = str(written).lower() if isinstance(written, bool) else str(written)
+    if carried and flag.choices and not isinstance(value, (dict, list)) and text not in map(str, flag.choices):
+        listed = ", ".join(map(str, flag.choices))
+        what = f"{option.name} = {format_short_value(value)} is nothing that --{flag.name} takes"
+        yield Fault("NP203", what, "ATC stops at such a value.", f"it takes {listed}")
+    if option.kind.startswith("path") and isinstance(value, str) and value:
+        known = find_path_faults(option.name, value, option.path_characters)
+        yield from (fault for fault in find_path_faults(option.name, value, flag.path_characters) if not known)
+
+
+def list_leaves(option: Option, value: Any) -> list[tuple[tuple[Any, ...], Any]]:
+    """Return the members of a value with their places below it; a text in the form of the option is read as such."""
+    return _list_leaves(values.parse_structured_value(option.name, value), ())
+
+
+def _list_leaves(value: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, (dict, list)):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        return [leaf for name, item in pairs for leaf in _list_leaves(item, (*path, name))]
+    return [(path, value)]

@@ -1,0 +1,105 @@
+"""What ATC and the adapter of TF 2 take of an option, and since when."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from building import REPOSITORY, build_store, findings
+
+import npuprof
+from npuprof import catalog
+from npuprof.catalog import releases
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.store import spec
+
+TF2 = "global-options"
+OFFLINE = '[profile]\nscenario = "offline-inference"\n'
+
+
+def told(text: str, cann: str | None = None, target: str | None = None) -> set[str]:
+    """Return the codes of the errors and warnings of a preset in a context, but for those of deprecated options."""
+    workspace = spec.Workspace(None, spec.build_context(cann, None, target))
+    profile = Profile(parse_document("<text>", "<text>", text), key="text:")
+    found = npuprof.check(workspace.resolver.resolve_profile(profile))
+    return {finding.code for finding in found if finding.severity != "info"} - {"NP501", "NP502"}
+
+
+@pytest.mark.parametrize(
+    ("line", "release", "code"),
+    [
+        ("atomic_clean_policy = 1", "6.0.RC1", "NP404"), ("atomic_clean_policy = 1", "6.0.1", None),
+        ("op_precision_mode = '/etc/x.ini'", "6.0.1", "NP404"), ("op_precision_mode = '/etc/x.ini'", "6.3.RC1", None),
+        ("enable_dump = false", "5.0.1", "NP404"), ("enable_dump = false", "5.0.2", None),
+        ("jit_compile = 'auto'", "6.3.RC1", "NP404"), ("compile_dynamic_mode = true", "8.0.0", "NP405"),
+    ],
+)  # fmt: skip
+def test_an_option_is_younger_in_tf_2_than_in_a_session(line: str, release: str, code: str | None) -> None:
+    assert told(f"[options]\n{line}\n", cann=release, target=TF2) == ({code} if code else set())
+
+
+def test_a_session_of_the_same_release_reads_what_tf_2_does_not() -> None:
+    assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1") == set()
+    assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1", target="session") == set()
+
+
+def test_each_release_of_each_option_is_known_for_tf_2() -> None:
+    known = releases.load_releases()
+    apart = 0
+    for name in catalog.record_names():
+        option = catalog.find_option(name)
+        assert option is not None
+        states = option.surface_states.get("global_options", option.states)
+        assert len(states) == len(known)
+        assert "global_options" in option.spelling or not option.surface_states
+        if "global_options" in option.spelling:
+            assert states[: known.index("5.0.2")] == "...", "there was no TF 2 adapter"
+            apart += sum(mine == "Y" and theirs == "." for mine, theirs in zip(option.states, states, strict=True))
+    assert apart == 118
+
+
+@pytest.mark.parametrize(("release", "code"), [("6.0.RC1", 2), ("6.0.1", 0)])
+def test_what_tf_2_does_not_know_yet_is_refused_by_the_render(release: str, code: int, tmp_path: Path) -> None:
+    build_store(tmp_path, {"it": "[options]\natomic_clean_policy = 1\n"})
+    words = ["render", "it", "--to", TF2, "--cann", release, "--store", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-m", "npuprof", *words], capture_output=True, text=True, cwd=REPOSITORY, check=False)
+    assert (done.returncode, "NP404" in done.stderr) == (code, code == 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "session", "tf2", "atc"),
+    [
+        ('oo_level = "O1"', None, None, None),
+        ('oo_level = "O2"', "NP205", "NP205", "NP203"),
+        ('oo_level = "O9"', "NP203", "NP203", "NP203"),
+        ("topo_sorting_mode = 3", None, "NP203", None),
+        ("topo_sorting_mode = 9", "NP203", "NP203", "NP203"),
+        ('buffer_optimize = "l1_optimize"', "NP203", "NP203", None),
+        ('op_select_implmode = "high_precision_for_all"', "NP205", "NP203", None),
+        ("stream_max_parallel_num = { DNN_VM_AICPU = 14 }", None, "NP203", "NP411"),
+        ("jit_compile = 'auto'", None, None, None),
+    ],
+)
+def test_each_surface_takes_its_own_values(line: str, session: str | None, tf2: str | None, atc: str | None) -> None:
+    text = f"[options]\n{line}\n"
+    assert (session or "") in ("", *told(text)), told(text)
+    assert bool(told(text)) is bool(session)
+    assert (tf2 or "") in ("", *told(text, target=TF2)), told(text, target=TF2)
+    assert bool(told(text, target=TF2)) is bool(tf2)
+    offline = {finding.code for finding in findings(OFFLINE + text) if finding.severity != "info"} - {"NP501", "NP205"}
+    assert offline == ({atc} if atc else set())
+
+
+@pytest.mark.parametrize(
+    ("product", "line", "code"),
+    [
+        ("ascend-950", 'aicore_num = "2|4"', None), ("atlas-200i-500-a2", 'precision_mode_v2 = "mixed_bfloat16"', None),
+        ("atlas-200i-500-a2", "deterministic = 1", "NP409"), ("atlas-inference", 'precision_mode_v2 = "mixed_bfloat16"', "NP409"),
+        ("atlas-200i-500-a2", 'ac_parallel_enable = "1"', "NP409"),
+    ],
+)  # fmt: skip
+def test_offline_the_products_are_those_of_the_flag(product: str, line: str, code: str | None) -> None:
+    assert told(f'{OFFLINE}products = ["{product}"]\n[options]\n{line}\n') == ({code} if code else set())
