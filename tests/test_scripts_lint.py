@@ -201,6 +201,9 @@ def test_arguments_of_the_estimator_are_checked(text: str, codes: list[str]) -> 
         ("npu.global_options().mix_compile_mode = True", "NP812", "it is an option of TensorFlow 1 only"),
         ("setattr(npu.global_options(), 'jit_compile', True)", "NP202", 'write global_options().jit_compile = "true"'),
         ("npu.global_options().overflow_flag = 3", "NP203", "write one of 0, 1"),
+        ("npu.global_options().topo_sorting_mode: int = 2", "NP203", "write one of 0, 1"),
+        ("npu.global_options().topo_sorting_mode, npu.global_options().deterministic = 2, 1", "NP203", "write one of 0, 1"),
+        ("from npu_device import global_options as chosen; chosen().topo_sorting_mode = 2", "NP203", "write one of 0, 1"),
     ],
 )
 def test_what_the_class_of_tf2_refuses_is_named_with_what_it_takes(line: str, code: str, hint: str) -> None:

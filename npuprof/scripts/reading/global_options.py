@@ -16,12 +16,14 @@ from npuprof.scripts.reading.walk import Walk
 HOT = ("global_options",)
 _ALIAS = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]+\.)?global_options\(\)", re.MULTILINE)
 
+_IMPORTED = re.compile(r"\bglobal_options\s+as\s+([A-Za-z_]\w*)")
+
 
 def find_options_names(text: str) -> list[str]:
     """Return the names that stand for the options, or a group of them."""
     if "global_options" not in text:
         return []
-    found = set(_ALIAS.findall(text))
+    found = {*_ALIAS.findall(text), *_IMPORTED.findall(text)}
     for name in [*found]:
         found |= set(re.findall(rf"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*{re.escape(name)}(?:\.\w+)*[ \t]*$", text, re.MULTILINE))
     return sorted(found)
@@ -33,16 +35,25 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
         return
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         _handle_setattr(walk, statement.value, scope, branches)
-    if not isinstance(statement, ast.Assign):
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            _handle_assignment(walk, target, statement.value, scope, branches)
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        _handle_assignment(walk, statement.target, statement.value, scope, branches)
+
+
+def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
+        for inner, item in zip(target.elts, value.elts, strict=True):
+            _handle_assignment(walk, inner, item, scope, branches)
         return
-    for target in statement.targets:
-        if _resolve_option_path(walk, statement.value, scope) is not None and isinstance(target, (ast.Name, ast.Attribute)):
-            walk.aliases[scope.name, f"options {ast.unparse(target)}"] = statement.value
-            walk.facts.setdefault("options", True)
-            continue
-        path = _resolve_option_path(walk, target, scope)
-        if path:
-            _report_option_assignment(walk, target, path, statement.value, scope, branches)
+    if _resolve_option_path(walk, value, scope) is not None and isinstance(target, (ast.Name, ast.Attribute)):
+        walk.aliases[scope.name, f"options {ast.unparse(target)}"] = value
+        walk.facts.setdefault("options", True)
+        return
+    path = _resolve_option_path(walk, target, scope)
+    if path:
+        _report_option_assignment(walk, target, path, value, scope, branches)
 
 
 def _handle_setattr(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -88,6 +99,17 @@ def _resolve_option_path(walk: Walk, node: ast.expr, scope: Scope) -> str | None
             return None
         before = _resolve_option_path(walk, known, scope)
         return ".".join(filter(None, [before or "", *reversed(parts)]))
-    if isinstance(node, ast.Call) and not node.args and not node.keywords and name_callee(node) == "global_options":
+    if isinstance(node, ast.Call) and not node.args and not node.keywords and _is_options_function(node, scope):
         return ".".join(reversed(parts))
     return None
+
+
+def _is_options_function(call: ast.Call, scope: Scope) -> bool:
+    """Return whether a call is one of ``global_options``, by that name or by the one it is imported as."""
+    name = name_callee(call)
+    if name == "global_options" or not isinstance(call.func, ast.Name) or not (found := scope.resolve_name(name)):
+        return name == "global_options"
+    nodes = [binding.node for binding in found[1]]
+    return bool(nodes) and all(
+        isinstance(node, ast.ImportFrom) and any((one.name, one.asname) == ("global_options", name) for one in node.names) for node in nodes
+    )
