@@ -54,8 +54,7 @@ def _find_unknown_argument_faults(made: ConfigClass, name: str, asked: Context) 
     if gone := made.formerly.get(name):
         if asked.cann and releases.release_index(asked.cann) < releases.release_index(gone):
             return []
-        hint = f"remove it: CANN {gone} took it away"
-        return [Fault("NP812", what, why, hint, severity="error" if asked.cann else "warning")]
+        return [Fault("NP812", what, why, f"remove it: CANN {gone} took it away; scan --cann judges by an older release")]
     return [Fault("NP812", what, why, _suggest_home(made, name))]
 
 
@@ -143,7 +142,7 @@ def _check_call(call: GivenCall, asked: Context) -> list[Fault]:
     if made.until and not _is_before(asked, made.until):
         why_gone = f"CANN {made.until} took the class away; its arguments became those of ExperimentalConfig."
         what, hint = f"{made.name} is gone from the adapter", "give its arguments to ExperimentalConfig"
-        found.append(Fault("NP819", what, why_gone, hint, severity="error" if asked.cann else "warning"))
+        found.append(Fault("NP819", what, why_gone, hint))
     if call.excess:
         most = len(made.positional)
         found.append(Fault("NP819", f"{made.name} takes at most {most} arguments by position", why, f"remove {call.excess} of them"))
