@@ -37,6 +37,8 @@ TomlTable = dict[str, TomlValue]
 
 SECTIONS = ("options", "env", "estimator", "atc")
 SCENARIOS = ("training", "online-inference", "offline-inference")
+#: How many bytes an argument of a command or a variable of the environment may have, its name included: Linux starts no program with more.
+LONGEST_WORD = 131_071
 SEVERITIES = ("error", "warning", "info")
 
 

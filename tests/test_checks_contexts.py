@@ -21,7 +21,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import SCENARIOS, Context, NpuprofError
 from npuprof.resolve import Resolver, contexts
 
-SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "60")))
+SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "30")))
 A2, A3 = "atlas-a2", "atlas-a3"
 
 # -- the forms that a clash takes -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from npuprof.model import SECTIONS
 KEYS = [format_full_key(section, name) for section in SECTIONS for name in catalog.record_names(section)]
 WORDS = [
     True, False, 0, 1, 2, -1, 1.0, 0.0, 2.5, "0", "1", "yes", "no", "on", "off", "true", "false", "True", "FALSE", "enable", "disable",
-    "none", "2000s", "1h", "5 min", "16GiB", "32MB", "1_000", "07", "1e3", "", " ", "x", "FP16", "Allow_Mix_Precision",
+    "none", "2000s", "1h", "1h30m", "5 min", "16GiB", "32MB", "1_000", "07", "1e3", "", " ", "x", "FP16", "Allow_Mix_Precision",
     "maybe", [], [1], {}, {"a": 1},
 ]  # fmt: skip
 

@@ -85,8 +85,9 @@ def test_what_tf_2_does_not_know_yet_is_refused_by_the_render(release: str, code
 )
 def test_each_surface_takes_its_own_values(line: str, session: str | None, tf2: str | None, atc: str | None) -> None:
     text = f"[options]\n{line}\n"
-    assert (session or "") in ("", *told(text)), told(text)
-    assert bool(told(text)) is bool(session)
+    there = told(text, target="session")
+    assert (session or "") in ("", *there), there
+    assert bool(there) is bool(session)
     assert (tf2 or "") in ("", *told(text, target=TF2)), told(text, target=TF2)
     assert bool(told(text, target=TF2)) is bool(tf2)
     offline = {finding.code for finding in findings(OFFLINE + text) if finding.severity != "info"} - {"NP501", "NP205"}

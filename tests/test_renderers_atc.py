@@ -136,21 +136,15 @@ def test_what_atc_does_anyway_needs_no_flag(atc: Callable[[str], list[str]]) -> 
             [("NP913", "warning"), ("NP912", "warning")],
         ),
         ({"optypelist_for_implmode": "Pooling"}, BASE, [("NP912", "warning")]),
-        (
-            {"op_select_implmode": "high_precision", "op_precision_mode": "/p.ini"},
-            BASE,
-            [("NP912", "warning"), ("NP913", "warning")],
-        ),
-        ({"precision_mode": "force_fp16", "precision_mode_v2": "fp16"}, BASE, [("NP912", "error")]),
-        ({"dynamic_dims": "1;2", "input_shape": "a:-1"}, {**BASE, "insert_op_conf": "/i", "input_format": "ND"}, [("NP912", "error")]),
         ({"dynamic_dims": "1;2", "input_shape": "a:-1"}, BASE, [("NP912", "warning")]),
         ({"dynamic_dims": "1;2", "input_shape": "a:-1"}, {**BASE, "input_format": "ND"}, []),
-        ({"input_shape": "a:-1,2"}, {**BASE, "dynamic_batch_size": "1,2", "dynamic_image_size": "1,2;3,4"}, [("NP912", "error")]),
         ({}, {**BASE, "weight": "/w"}, [("NP912", "warning")]),
         ({}, {**BASE, "framework": 0, "weight": "/w"}, []),
     ],
 )
-def test_flags_that_do_not_go_together_are_findings(options: dict[str, Any], flags: dict[str, Any], wanted: list[tuple[str, str]]) -> None:
+def test_what_the_command_lacks_and_is_advised_is_told(
+    options: dict[str, Any], flags: dict[str, Any], wanted: list[tuple[str, str]]
+) -> None:
     assert codes(options, flags) == wanted
 
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from npuprof import catalog
 from npuprof.checks import check_config
-from npuprof.model import NpuprofError
-from npuprof.renderers.environment import LONGEST_ARGUMENT, collect_env_variables
+from npuprof.model import LONGEST_WORD, NpuprofError
+from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines
 
@@ -313,7 +313,7 @@ def test_sidecar_files_are_exported_by_their_path() -> None:
     ("text", "name"),
     [
         ('[options]\ndebug_dir = "a\\u0000b"\n', "NPUPROF_DEBUG_DIR"),
-        (f'[env]\nA = "{"x" * LONGEST_ARGUMENT}"\n', "A is longer"),
+        (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "A is longer"),
         ('[env]\n"A B" = 1\n', "A B"),
         ('[env]\n"" = 1\n', "is no name"),
         ('[env]\n"A;touch x" = 1\n', "A;touch x"),

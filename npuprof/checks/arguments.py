@@ -92,6 +92,8 @@ def _find_plain_value_faults(
             text for text in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "") if text
         )
         return [Fault("NP203", f"{key} = {value} is out of range", "", f"write {bounds}")]
+    if isinstance(value, str) and "\0" in value:
+        return [Fault("NP203", f"{key} holds a NUL character", "No argument can hold one.", "remove it")]
     if pattern and isinstance(value, str) and not re.fullmatch(pattern, value):
         hint = f"see npuprof option --{key.partition('.')[2]}"
         return [Fault("NP203", f"{key} = {format_short_value(value)} is not in its format", "atc stops at it.", hint)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from npuprof.checks import rules, sharing
+from npuprof.checks.flags import list_flag_reads
 from npuprof.checks.judgement import judge_value_alone, judge_view, list_value_reads, say_where
 from npuprof.checks.view import View
 from npuprof.model import Finding
@@ -40,7 +41,13 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
 @lru_cache(256)  # presets of one kind override the same keys
 def _list_parts(touched: frozenset[str], locked: tuple[str, ...]) -> tuple[frozenset[str], ...]:
     """Return the settings among those that overrides touch that some check looks at together."""
-    looked_at = (*map(list_value_reads, sorted(touched)), *rules.list_rule_reads(), *((key,) for key in locked))
+    looked_at = (
+        *((key,) for key in touched),
+        *map(list_value_reads, sorted(touched)),
+        *rules.list_rule_reads(),
+        *list_flag_reads(),
+        *((key,) for key in locked),
+    )
     return tuple(dict.fromkeys(part for reads in looked_at if (part := touched.intersection(reads))))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition
-from npuprof.checks import rules, scope, settings, sharing
+from npuprof.checks import flags, rules, scope, settings, sharing, surfaces
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.model import Finding
 
@@ -33,6 +33,8 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
         *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
         *rules.check_rules(view, about),
         *((view.build_finding(fault, key), ()) for fault, key in scoped if not scope.is_fault_excused(view.settings, key, fault)),
+        *((finding, rules.describe_place(view)) for finding in surfaces.check_unasked_surfaces(view, about)),
+        *((finding, rules.describe_place(view)) for finding in flags.check_flags(view, about)),
         *((finding, ()) for finding in (scope.check_late_options(view) if notes and view.region is None else ())),
         *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
         *((finding, rules.describe_place(view)) for finding in sharing.check_locked_keys(view, about)),

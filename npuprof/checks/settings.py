@@ -13,7 +13,7 @@ from npuprof.checks.surfaces import is_taken_by_flag, list_leaves
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import did_you_mean
+from npuprof.model import LONGEST_WORD, did_you_mean
 
 _INT64 = 2**63
 _BAD_VALUE = {
@@ -51,6 +51,25 @@ def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
 
 def find_setting_faults(key: str, value: Any) -> list[Fault]:
     """Return what is wrong with a value of a setting, whatever profile it stands in."""
+    return _find_section_faults(key, value) or _find_length_faults(key, value)
+
+
+def _find_length_faults(key: str, value: Any) -> list[Fault]:
+    """Return that no program can be started with a value as an argument, or in its environment."""
+    section, name = keys.split_section_and_name(key)
+    text = value if isinstance(value, str) else ""
+    if isinstance(value, (dict, list)) and section == "options" and (structure := values.find_structure(name)) and not structure.file:
+        text = structure.format(value)
+    if 4 * len(text) < LONGEST_WORD // 2:
+        return []
+    room = LONGEST_WORD - len(f"NPUPROF_{name}=".encode())
+    if len(text.encode(errors="replace")) <= room:
+        return []
+    why = "Exports and command lines hold it, and no program can be started with so long a variable or argument."
+    return [Fault("NP203", f"{key} is longer than {room} bytes", why, "keep long values in a file")]
+
+
+def _find_section_faults(key: str, value: Any) -> list[Fault]:
     section, name = keys.split_section_and_name(key)
     if section == "options":
         option = catalog.find_option(name)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Flag, Option, values
-from npuprof.checks.view import Fault, Scope
+from npuprof.catalog import Flag, Option, targets, values
+from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
+from npuprof.model import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.rules import About
 
 OFFLINE = "offline-inference"
 
@@ -34,19 +40,69 @@ def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fa
         yield from _find_flag_faults(option, flag, value)
     elif option.listed:
         yield from _find_unlisted_names(option, value)
-    if scope.surface not in option.spelling:
+    yield from _find_unwritable_faults(option, scope.surface, value, "this target")
+
+
+def check_unasked_surfaces(view: View, about: About | None = None) -> Iterator[Finding]:
+    """Yield values that some target cannot write although it has a place for each option, where no target was asked for."""
+    limited = [key for key in _list_limited_options() if key in view.settings and (about is None or about((key,)))]
+    if not limited or view.asked.target or (view.region is not None and view.region.surface):
         return
-    carried, _ = option.write_on(scope.surface, value)
+    for target, surface in targets.SURFACES.items():
+        if surface and (surface == "atc") == (view.scenario == OFFLINE) and _has_place(view, target, surface):
+            for key in limited:
+                option = catalog.find_option(key)
+                assert option is not None
+                value = view.settings[key]
+                for fault in _find_unwritable_faults(option, surface, value, f"the target {target}"):
+                    hint = f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
+                    yield view.build_finding(fault._replace(code="NP413", hint=hint), key)
+
+
+@cache
+def _list_limited_options() -> tuple[str, ...]:
+    """Return the options of which some surface takes other values than a session."""
+    records = ((name, catalog.find_option(name)) for name in catalog.record_names())
+    return tuple(name for name, option in records if option and (option.surface_values or option.surface_range))
+
+
+def _has_place(view: View, target: str, surface: str) -> bool:
+    """Return whether a target has a place for each option, and overrides say nothing else for it."""
+    if view.region is not None and target in view.region.elsewhere:
+        return False
+    for key, value in view.settings.items():
+        option = catalog.find_option(key) if "." not in key else None
+        if option is None:
+            if key.startswith("estimator.") and surface != "run_config":
+                return False
+        elif not option.is_always(surface, value) and (surface not in option.spelling or surface in option.not_carried):
+            return False
+    return True
+
+
+def _find_unwritable_faults(option: Option, surface: str, value: Any, where: str) -> Iterator[Fault]:
+    """Yield what a surface cannot write of a value; ``where`` names it."""
+    if surface not in option.spelling:
+        return
+    carried, _ = option.write_on(surface, value)
     if not carried:
-        taken = ", ".join(map(format_short_value, option.surface_values[scope.surface]))
-        what = f"{option.name} = {format_short_value(value)} cannot be written for this target"
-        yield Fault("NP203", what, f"There {option.spelling[scope.surface]} takes {taken} only.", f"write one of {taken}")
-    if scope.surface in option.surface_range:
-        low, high = option.surface_range[scope.surface]
+        choices = [format_short_value(_read_choice(option, text)) for text in option.surface_values[surface]]
+        taken = ", ".join(choices)
+        what = f"{option.name} = {format_short_value(value)} cannot be written for {where}"
+        yield Fault(
+            "NP203", what, f"There {option.spelling[surface]} takes {taken} only.", f"write {'one of ' if choices[1:] else ''}{taken}"
+        )
+    if surface in option.surface_range:
+        low, high = option.surface_range[surface]
         for path, number in list_leaves(option, value):
             if type(number) is int and not low <= number <= high:
-                what = f"{option.name} = {number} is out of range for this target"
-                yield Fault("NP203", what, "", f"there write {low} to {high}", path)
+                what = f"{option.name} = {number} is out of range for {where}"
+                yield Fault("NP203", what, "", f"write {low} to {high}", path)
+
+
+def _read_choice(option: Option, text: str) -> str | int:
+    """Return a value as a preset has it."""
+    return int(text) if option.field == "i" else text == "true" if option.field == "b" else text
 
 
 def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:

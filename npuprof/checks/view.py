@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import products, releases, targets, values
+from npuprof.catalog import products, releases, values
 from npuprof.document import keys
 from npuprof.model import Finding, Origin, Path, Record, severity_of_page
 from npuprof.resolve.config import Config
@@ -47,7 +47,13 @@ def _build_scope(
 ) -> Scope:
     covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
     families = _list_families((asked_product,) if asked_product else meant)
-    return Scope(scenario, covered, families, targets.SURFACES.get(target, "") if target else "")
+    return Scope(scenario, covered, families, _find_surface(target) if target else "")
+
+
+def _find_surface(target: str) -> str:
+    from npuprof.catalog.targets import SURFACES  # a check is seldom asked for one
+
+    return SURFACES.get(target, "")
 
 
 @cache

@@ -121,6 +121,11 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
         _add_option_facts(fact, record, text)
     else:
         fact("products", ", ".join(fields.get("products", ())))
+        fact("not on", ", ".join(fields.get("products_not", ())))
+        for value, families in fields.get("value_products", {}).items():
+            fact("products", f"{value}: {', '.join(families)} only")
+        for family, (least, most) in fields.get("product_range", {}).items():
+            fact("range", f"{least} to {most} on {family}")
         fact("twin of", fields.get("session_option") or fields.get("twin") or "")
         fact("may be set by", _SETTERS.get(fields.get("freeze", ""), ""))
         fact("instead", fields.get("advice", ""))
@@ -132,6 +137,8 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
         f"yes{' since ' + fields['deprecated_since'] if fields.get('deprecated_since') else ''}" if fields.get("deprecated") else "",
     )
     fact("use instead", fields.get("replaced_by") or fields.get("replacement") or "")
+    if fields.get("path_characters"):
+        fact("characters", "letters, digits, '_', '-', '.', Chinese characters, and '/' between them")
     fact("doubt", text.get("doubt", ""))
     return found
 
@@ -152,6 +159,9 @@ def _add_option_facts(fact: Callable[[str, str], None], option: catalog.Option, 
         counts = [f"{few} to {many} on {family}" for family, (few, many) in option.product_count.items()]
         fact("count", f"{low} to {high} size profiles; {', '.join(counts)}")
     fact("releases", _describe_releases(option.states))
+    for surface, states in option.surface_states.items():
+        fact("releases", f"{_SURFACES[surface]}: {_describe_releases(states)}")
+    fact("listed", ", ".join(option.listed))
     for value, since in option.choices_since.items():
         fact("releases", f"{value}: {since} on" + (f", gone in {option.choices_until[value]}" if value in option.choices_until else ""))
     for value in option.choices_until:

@@ -7,7 +7,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Flag
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import LONGEST_WORD, Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import (
     add_render_header,
@@ -19,7 +19,7 @@ from npuprof.renderers.common import (
     encode_field_value,
     fits_proto_field,
 )
-from npuprof.renderers.environment import LONGEST_ARGUMENT, build_unstartable_finding
+from npuprof.renderers.environment import build_unstartable_finding
 from npuprof.renderers.quirks import build_render_finding
 from npuprof.renderers.shell import quote_posix
 from npuprof.resolve.config import Config
@@ -41,8 +41,6 @@ def render_atc(config: Config, inline: bool) -> Rendered:
     """Return one command line, a flag on each line; with ``inline`` on a single line."""
     given, keys = _collect_atc_flags(config)
     findings = _check_atc_flags(config, given, keys)
-    if any(item.severity == "error" for item in findings):
-        raise NpuprofError(findings)
     files = {name: file for name, (file, _) in collect_sidecars(config).items()}
     refused = [(flag, reason) for flag, value in given.items() if (reason := _explain_flag_refusal(flag, format_flag_value(value)))]
     if refused:
@@ -112,7 +110,7 @@ def _build_duplicate_flag_finding(config: Config, flag: str, first: str, second:
 def _explain_flag_refusal(flag: str, value: str) -> str:
     if "\0" in value:
         return "holds a NUL character"
-    return f"is longer than {LONGEST_ARGUMENT} bytes" if len(f"--{flag}={value}".encode()) > LONGEST_ARGUMENT else ""
+    return f"is longer than {LONGEST_WORD} bytes" if len(f"--{flag}={value}".encode()) > LONGEST_WORD else ""
 
 
 def _format_atc_argument(value: Any, key: str, files: dict[str, str]) -> str:
@@ -137,7 +135,7 @@ def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]
     for flag in given:
         record = catalog.find_flag(flag)
         if record is not None:
-            found += _check_flag_conflicts(config, record, given, keys)
+            found += _check_flag_needs(config, record, given, keys)
     if "op_select_implmode" in given:
         value = given["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"
@@ -160,27 +158,12 @@ def _list_required_flags() -> list[str]:
     return [name for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.required]
 
 
-def _check_flag_conflicts(config: Config, record: Flag, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
-    found: list[Finding] = []
-    for other in record.conflicts:
-        name, equals, value = other.removeprefix("--").partition("=")
-        if name not in given or (equals and format_flag_value(given[name]) != value):
-            continue
-        back = catalog.find_flag(name)
-        if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
-            continue  # said once, by the other
-        stops = record.stops and back is not None and back.stops
-        why = "ATC stops." if stops else "One overrules the other."
-        what = f"--{record.name} and {other} exclude each other"
-        told = build_render_finding(config, "NP912", keys[record.name], what, why, "unset one of them")
-        found.append(told._replace(severity="error") if stops else told)
+def _check_flag_needs(config: Config, record: Flag, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
     lacking = [other for other in record.requires if not _is_requirement_met(other, given)]
-    if lacking:
-        what = f"--{record.name} needs {' and '.join(lacking)}"
-        found.append(
-            build_render_finding(config, "NP912", keys[record.name], what, "Without it ATC stops or ignores it.", "add it to [atc]")
-        )
-    return found
+    if not lacking:
+        return []
+    what = f"--{record.name} needs {' and '.join(lacking)}"
+    return [build_render_finding(config, "NP912", keys[record.name], what, "Without it ATC stops or ignores it.", "add it to [atc]")]
 
 
 def _is_requirement_met(other: str, given: dict[str, Any]) -> bool:

@@ -9,12 +9,9 @@ from npuprof import catalog
 from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.powers import find_power
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, Origin, Record
+from npuprof.model import LONGEST_WORD, Finding, NpuprofError, Origin, Record
 from npuprof.renderers.common import build_unfit_finding, collect_sidecars, encode_field_value
 from npuprof.resolve.config import Config
-
-#: The longest ``NAME=value`` or argument with which Linux still starts a program, in bytes.
-LONGEST_ARGUMENT = 131_071
 
 
 class Power(Record):
@@ -148,10 +145,10 @@ def _require_exportable(config: Config, found: dict[str, str]) -> None:
             problems.append(_build_variable_finding(config, name, "is no name of a variable", "use letters, digits and '_'"))
         elif "\0" in text:
             problems.append(_build_variable_finding(config, name, "holds a NUL character", "remove it"))
-        elif len(f"{name}={text}".encode()) > LONGEST_ARGUMENT:
+        elif len(f"{name}={text}".encode()) > LONGEST_WORD:
             problems.append(
                 _build_variable_finding(
-                    config, name, f"is longer than {LONGEST_ARGUMENT} bytes", "keep long values in a file and pass its path"
+                    config, name, f"is longer than {LONGEST_WORD} bytes", "keep long values in a file and pass its path"
                 )
             )
     if problems:

@@ -128,13 +128,16 @@ def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) 
     if dynamic is not None:
         taken = _dynamic_arguments()
         missing = [name for name in taken[:-1] if name not in dynamic]
-        if missing:
+        if len(missing) == len(taken) - 1 and config.settings[dynamic[taken[-1]]] == 0:
+            del tree["dynamic_input_config"]  # off, as it is without
+        elif missing:
             key = next(iter(dynamic.values()))
             why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
             what = f"{key} needs {', '.join(missing)} beside it"
             raise NpuprofError([Finding("NP908", what, why, "set them as well", config.origin(key), key, (config.name,))])
-        absent = taken[-1] not in dynamic and _is_hybrid_mode_absent(config)
-        tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
+        else:
+            absent = taken[-1] not in dynamic and _is_hybrid_mode_absent(config)
+            tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
     return tree
 
 

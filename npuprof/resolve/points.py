@@ -37,7 +37,7 @@ class Region(NamedTuple):
     """Points of one kind with the preset as it is there.
 
     ``products`` and ``releases`` are those that count there, empty where they are not known, and so the ``surface`` that
-    the targets there write. ``apart`` tells that the
+    the targets there write. For the targets ``elsewhere`` overrides say otherwise. ``apart`` tells that the
     products have to be asked for, ``words`` what else has to be, piece by piece; ``plain`` that nothing has to be.
     """
 
@@ -46,6 +46,7 @@ class Region(NamedTuple):
     products: tuple[str, ...]
     releases: tuple[str, ...]
     surface: str
+    elsewhere: frozenset[str]
     apart: bool
     words: tuple[str, ...]
     plain: bool
@@ -144,6 +145,7 @@ class ContextMap:
         plain = any(self._is_plain(point) for point in points)
         if not plain and self._config.changed:
             return []
+        elsewhere = frozenset(self._list_named("target")).difference(point.target or "" for point in points)
         for axis in ("target", "scenario"):
             if any(getattr(point, axis) is _OPEN for point in points):  # then no other decides: all are here
                 points = [point for point in points if getattr(point, axis) is _OPEN]
@@ -160,7 +162,8 @@ class ContextMap:
         config = self._config if plain else self._resolve_at(nearest)
         if config is None:
             return []
-        return [self._build_region(config, *piece, tuple(places)) for piece, places in pieces.items()]
+        found = [self._build_region(config, *piece, tuple(places)) for piece, places in pieces.items()]
+        return [region._replace(elsewhere=elsewhere) for region in found]
 
     def _build_region(
         self, config: Config, scenario: str | None, surface: str, families: Stretch, span: Stretch, places: Stretch
@@ -176,7 +179,7 @@ class ContextMap:
         meant = families if apart or asked_product or self._config.products else ()
         read = span if asked_cann not in span or asked_cann or self._config.cann else ()
         plain = not apart and not words
-        return Region(config, scenario, _drop_open(meant), _drop_open(read), surface, apart, words, plain)
+        return Region(config, scenario, _drop_open(meant), _drop_open(read), surface, frozenset(), apart, words, plain)
 
     def _is_plain(self, point: Point) -> bool:
         product, cann, target, scenario = self._base

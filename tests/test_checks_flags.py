@@ -1,0 +1,91 @@
+"""Flags of ATC that stand together, whether options or [atc] set them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from building import findings, toml
+
+from npuprof import checks
+from npuprof.checks import flags
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.model import Context
+from npuprof.resolve import Resolver
+
+SHAPE = {"input_shape": "a:-1,2"}
+
+
+def told(options: dict[str, Any], atc: dict[str, Any], scenario: str = "offline-inference", target: str | None = None) -> list[str]:
+    text = toml({"profile": {"scenario": scenario} if scenario else {}, "options": options, "atc": atc})
+    resolver = Resolver(lambda *_: Profile(parse_document("x", "x", "")), Context(target=target))
+    there = resolver.resolve_profile(Profile(parse_document("x", "x", text)))
+    return [f"{finding.severity} {finding.message}" for finding in checks.check_config(there) if finding.code == "NP912"]
+
+
+@pytest.mark.parametrize(
+    ("options", "atc", "expected"),
+    [
+        ({}, {"dynamic_batch_size": "1,2"}, []),
+        (
+            SHAPE, {"dynamic_batch_size": "1,2", "dynamic_image_size": "1,2;3,4"},
+            ["error --dynamic_batch_size and --dynamic_image_size exclude each other"],
+        ),
+        (
+            {"dynamic_dims": "1;2", "input_shape": "a:-1"}, {"insert_op_conf": "/i", "input_format": "ND"},
+            ["error --dynamic_dims and --insert_op_conf exclude each other"],
+        ),
+        (
+            {"precision_mode": "force_fp16", "precision_mode_v2": "fp16"}, {},
+            ["error --precision_mode and --precision_mode_v2 exclude each other"],
+        ),
+        (
+            {"op_select_implmode": "high_precision", "op_precision_mode": "/p.ini"}, {},
+            ["warning --op_precision_mode and --op_select_implmode exclude each other"],
+        ),
+        ({"external_weight": True}, {"external_weight": "1"}, []),
+        (
+            {"external_weight": True}, {"external_weight": "2"},
+            ['error --external_weight is "1" by external_weight and "2" by atc.external_weight'],
+        ),
+    ],
+)  # fmt: skip
+def test_flags_that_exclude_each_other_are_told_once(options: dict[str, Any], atc: dict[str, Any], expected: list[str]) -> None:
+    assert told(options, atc) == expected
+    assert told(options, atc, "", "atc") == expected
+    assert told(options, atc, "training") == []
+    assert told(options, atc, "") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("origin", ["warning --compression_optimize_conf and --precision_mode_v2=origin exclude each other"]), ("fp16", [])],
+)
+def test_a_conflict_with_one_value_is_none_with_others(value: str, expected: list[str]) -> None:
+    assert told({"precision_mode_v2": value}, {"compression_optimize_conf": "/c"}) == expected
+
+
+def test_a_flag_of_an_override_clashes_with_a_value() -> None:
+    text = """\
+[profile]
+scenario = "offline-inference"
+[options]
+input_shape = "a:-1,2"
+[atc]
+dynamic_batch_size = "1,2"
+[[override]]
+match = { product = "atlas-a2" }
+[override.atc]
+dynamic_image_size = "1,2;3,4"
+"""
+    assert [finding.message for finding in findings(text) if finding.code == "NP912"] == [
+        "--dynamic_batch_size and --dynamic_image_size exclude each other on atlas-a2"
+    ]
+
+
+def test_each_conflict_of_the_catalogue_is_looked_at_together() -> None:
+    pairs = flags.list_flag_reads()
+    assert frozenset(("precision_mode", "precision_mode_v2")) in pairs
+    assert frozenset(("atc.dynamic_batch_size", "atc.dynamic_image_size")) in pairs
+    assert frozenset(("external_weight", "atc.external_weight")) in pairs

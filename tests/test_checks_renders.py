@@ -1,0 +1,154 @@
+"""What the checks call clean renders: to every target of its scenario that has a place for each of its options."""
+
+from __future__ import annotations
+
+import os
+import random
+from functools import cache
+from typing import Any
+
+import pytest
+from building import config, toml
+
+from npuprof import catalog, checks, renderers
+from npuprof.catalog import targets, values
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.model import LONGEST_WORD, SCENARIOS, Context, NpuprofError
+from npuprof.resolve import Resolver
+from npuprof.resolve.config import Config
+
+SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "4")))
+PRODUCTS, SPANS = ("atlas-a2", "atlas-a3", "atlas-training"), (">=8.0", "9.0.0", ">=8.0,<9.0")
+#: Values for any key: most are refused, what is taken must be written.
+ODD: list[Any] = [
+    "x", "a,b", 0, 1, 2, 3, -1, 1.5, "1", "auto", "", [], {}, "/tmp/x", "a b;c'd\"$x", "\u00e9", "x\n", "x\0y", ["MatMul"], {"a": 1},
+    ["a", ""],
+    [[1, 2], [3]], {"a": [1, -1]}, {"black-list": {"to-add": ["MatMul"]}}, "a" * LONGEST_WORD, ["a" * 70_000, "b" * 70_000],
+]  # fmt: skip
+
+
+@cache
+def list_good_values(section: str, name: str, scenario: str | None) -> list[Any]:
+    """Return values of a setting of which the checks have nothing to say."""
+    finders = {"options": catalog.find_option, "env": catalog.find_variable, "atc": catalog.find_flag, "estimator": catalog.find_argument}
+    record: Any = finders[section](name)
+    example = catalog.find_record_texts(section, name).get("example")
+    near = [example, *(getattr(record, word, None) for word in ("minimum", "maximum", "default")), *record.choices, True, False, *ODD]
+    if section == "options" and isinstance(example, str):
+        near.append(values.parse_structured_value(name, example))
+    profile = {"scenario": scenario} if scenario else {}
+    return [value for value in near if value is not None and not list_loud_codes({"profile": profile, section: {name: value}}, "NP3")]
+
+
+def list_loud_codes(document: dict[str, Any], but: str = "none") -> list[str]:
+    try:
+        found = checks.check_config(config(toml(document)), notes=False)
+    except NpuprofError as error:
+        return [finding.code for finding in error.findings]
+    return [finding.code for finding in found if not finding.code.startswith(but)]
+
+
+def write_document(dice: random.Random) -> dict[str, Any]:
+    """Return a random preset of values that are good by themselves, some of them in overrides."""
+    scenario = dice.choice([None, *SCENARIOS])
+    document: dict[str, Any] = {"profile": {"scenario": scenario} if scenario else {}}
+    if dice.random() < 0.2:
+        document["profile"] |= {"products": [dice.choice(PRODUCTS)], "cann": dice.choice(SPANS)}
+    sections = ["options"] * 6 + ["env"] + (["atc"] * 4 if scenario == "offline-inference" else ["estimator"])
+    words = {"target": dice.choice(targets.NAMES), "product": dice.choice(PRODUCTS)}
+    block: dict[str, Any] = {"match": {word: words[word] for word in dice.sample([*words], dice.choice([1, 2]))}}
+    for _ in range(dice.choice([1, 2, 3, 4, 6])):
+        section = dice.choice(sections)
+        name = dice.choice(catalog.record_names(section))
+        if good := list_good_values(section, name, scenario):
+            (block if dice.random() < 0.2 else document).setdefault(section, {})[name] = dice.choice(good)
+    return {**document, "override": [block]} if len(block) > 1 else document
+
+
+def resolve_for(text: str, context: Context) -> Config:
+    return Resolver(refuse_parents, context).resolve_profile(Profile(parse_document("x", "x.toml", text)))
+
+
+def refuse_parents(reference: str, *_: object) -> Profile:
+    raise AssertionError(reference)
+
+
+def has_place(there: Config, target: renderers.Target) -> bool:
+    """Return whether the catalogue has a place in a target for each setting, whatever its value."""
+    for key, value in there.settings.items():
+        option = catalog.find_option(key) if "." not in key else None
+        if option is not None and target.surface in ("atc", "global_options") and target.surface not in option.spelling:
+            return False
+        if option is not None and target.surface in option.not_carried and not option.is_always(target.surface, value):
+            return False
+        argument = catalog.find_argument(key.partition(".")[2]) if key.startswith("estimator.") else None
+        if argument is not None and target.file == "estimator_migrated.py" and not argument.run_config:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_clean_preset_renders_to_every_target_that_has_a_place_for_its_options(seed: int) -> None:
+    dice, rendered = random.Random(seed), 0
+    for _ in range(60):
+        document = write_document(dice)
+        if list_loud_codes(document):
+            continue
+        text = toml(document)
+        for name in renderers.MODULES:
+            target = renderers.load_target(name)
+            scenario = document["profile"].get("scenario")
+            if scenario and (scenario == "offline-inference") != (target.surface == "atc") and name not in ("toml", "json"):
+                continue
+            for product in (None, *document["profile"].get("products", PRODUCTS)):
+                there = resolve_for(text, Context(product=product, target=name))
+                if not scenario and target.surface == "atc" and checks.check_config(there, notes=False):
+                    continue  # for ATC it is asked for here only, and said there
+                if has_place(there, target):
+                    assert target.render(there).text, name
+                    rendered += 1
+    assert rendered > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('[options]\ngraph_slice = "manual"\n', "NP413"),
+        ("[options]\ntopo_sorting_mode = 2\n", "NP413"),
+        ('[options]\ngraph_slice = "manual"\nhccl_timeout = 600\n', ""),
+        ('[options]\ngraph_slice = "manual"\n[estimator]\nsave_summary_steps = 10\n', ""),
+        ('[options]\ngraph_slice = "manual"\n[[override]]\nmatch = { target = "global-options" }\nunset = ["graph_slice"]\n', ""),
+        (
+            '[options]\ngraph_slice = "manual"\n[[override]]\nmatch = { target = "global-options" }\noptions = { graph_slice = "auto" }\n',
+            "",
+        ),
+        (
+            '[options]\ngraph_slice = "auto"\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { graph_slice = "manual" }\n',
+            "NP413",
+        ),
+        ('[options]\ngraph_slice = "auto"\n[[override]]\nmatch = { target = "session" }\noptions = { graph_slice = "manual" }\n', ""),
+        ('[profile]\nscenario = "offline-inference"\n[options]\nop_debug_list = []\n', "NP201"),
+    ],
+)
+def test_a_value_that_some_target_cannot_write_is_told_unless_that_has_another(text: str, code: str) -> None:
+    found = [finding.code for finding in checks.check_config(config(text), notes=False)]
+    assert found == [code] * bool(code)
+
+
+def test_a_hint_for_a_target_is_taken() -> None:
+    (finding,) = checks.check_config(config("[options]\ntopo_sorting_mode = 2\n"), notes=False)
+    assert finding.hint == 'write one of 0, 1, here or in an [[override]] with match = { target = "global-options" }'
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (f'[options]\nenable_scope_fusion_passes = "{"x" * LONGEST_WORD}"\n', "enable_scope_fusion_passes"),
+        (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "env.A"),
+        (f'[profile]\nscenario = "offline-inference"\n[atc]\nlog = "{"x" * LONGEST_WORD}"\n', "atc.log"),
+        ('[profile]\nscenario = "offline-inference"\n[atc]\nmodel = "x\\u0000"\n', "atc.model"),
+    ],
+)
+def test_what_no_program_can_be_started_with_is_found(text: str, key: str) -> None:
+    assert [finding.key for finding in checks.check_config(config(text)) if finding.code == "NP203"] == [key]
