@@ -50,6 +50,9 @@ def test_the_releases_of_the_histories_exist() -> None:
         ("graph_memory_max_size", 17179869184, "17179869184"),
         ("jit_compile", "auto", "auto"),
         ("overflow_flag", 1, 1),
+        ("topo_sorting_mode", 1, 1),
+        ("memory_config.static_memory_policy", 1, 1),
+        ("experimental.logical_device_deploy_config.logical_device_cluster_deploy_mode", "LB", "LB"),
     ],
 )
 def test_an_attribute_stands_for_the_value_of_its_option(path: str, written: object, value: object) -> None:

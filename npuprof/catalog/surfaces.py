@@ -84,7 +84,7 @@ def read_attribute_value(path: str, value: Any) -> Any:
         return value
     for known, written in option.surface_values.get("global_options", {}).items():
         if written == value:
-            return next((choice for choice in (*option.choices, *option.tolerated) if str(choice) == known), known)
+            return int(known) if option.field == "i" else known == "true" if option.field == "b" else known
     plain = value if not isinstance(value, float) or not value.is_integer() else int(value)
     if option.field == "b" and isinstance(plain, int) and plain in (0, 1):
         return bool(plain)
