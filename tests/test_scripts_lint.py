@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from importing import HEAD, TAIL, findings, imported, told, write
 
+import npuprof
 from npuprof import __main__, catalog
 from npuprof.catalog import pages
 from npuprof.model import Finding
@@ -177,6 +179,179 @@ def test_settings_that_the_estimator_loses_are_named() -> None:
 def test_arguments_of_the_estimator_are_checked(text: str, codes: list[str]) -> None:
     found = [f.code for f in findings(f"from npu_bridge.npu_init import *\nc = {text}\n") if f.severity != "info"]
     assert sorted(found) == sorted(codes)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "hint"),
+    [
+        ("npu.global_options().jit_compile = True", "NP202", 'write global_options().jit_compile = "true"'),
+        ("npu.global_options().ac_parallel_enable = 1", "NP202", 'write global_options().ac_parallel_enable = "1"'),
+        ("npu.global_options().topo_sorting_mode = 2", "NP203", "write one of 0, 1"),
+        ("npu.global_options().precision_mode = None", "NP202", "leave the line out"),
+        ("npu.global_options().precision_mode = 'allow_mix_precison'", "NP203", 'did you mean "allow_mix_precision"'),
+        ("npu.global_options().dump_path = '/x'", "NP812", "write global_options().dump_config.dump_path"),
+        ("npu.global_options().dynamic_dims = '1;2'", "NP812", "write global_options().experimental.multi_branches_config.dynamic_dims"),
+        ("npu.global_options().profiling_mode = True", "NP812", "write global_options().profiling_config.enable_profiling"),
+        ("npu.global_options().dump_config.dump_paht = '/x'", "NP812", "did you mean 'dump_config.dump_path'"),
+        (
+            "npu.global_options().hccl_timeout = 600",
+            "NP812",
+            "TF 2 has no such option; HCCL_EXEC_TIMEOUT in the environment does the same.",
+        ),
+        ("npu.global_options().mix_compile_mode = True", "NP812", "it is an option of TensorFlow 1 only"),
+        ("setattr(npu.global_options(), 'jit_compile', True)", "NP202", 'write global_options().jit_compile = "true"'),
+        ("npu.global_options().overflow_flag = 3", "NP203", "write one of 0, 1"),
+        ("npu.global_options().topo_sorting_mode: int = 2", "NP203", "write one of 0, 1"),
+        ("npu.global_options().topo_sorting_mode, npu.global_options().deterministic = 2, 1", "NP203", "write one of 0, 1"),
+        ("from npu_device import global_options as chosen; chosen().topo_sorting_mode = 2", "NP203", "write one of 0, 1"),
+    ],
+)
+def test_what_the_class_of_tf2_refuses_is_named_with_what_it_takes(line: str, code: str, hint: str) -> None:
+    (found,) = [one for one in findings(f"import npu_device as npu\n{line}\n") if one.severity == "error"]
+    assert (found.code, found.line) == (code, 2)
+    assert found.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("line", "severities"),
+    [
+        ("npu.global_options().overflow_flag = 1", []),
+        ("npu.global_options().execute_times = 10", []),
+        ("npu.global_options().experimental.graph_memory_optimize_config.recompute = 'auto'", []),
+        ("npu.global_options().experimental.multi_branches_config.dynamic_node_type = '0'", []),
+        ("npu.global_options().topo_sorting_mode = None", []),
+        ("npu.global_options().dump_config.dump_path = None", []),
+        ("npu.global_options().memory_config.static_memory_policy = 1", []),
+        ("npu.global_options().stream_sync_timeout = '600'", []),
+        ("npu.global_options().stream_sync_timeout = 'abc'", ["warning"]),
+        ("npu.global_options().input_fusion_size = -1", ["warning"]),
+        ("npu.global_options().oo_level = 'O2'", ["warning"]),
+        ("npu.global_options().jit_compile = mode()", []),
+    ],
+)
+def test_what_the_class_of_tf2_lets_pass_is_no_error(line: str, severities: list[str]) -> None:
+    assert [one.severity for one in findings(f"import npu_device as npu\n{line}\n") if one.severity != "info"] == severities
+
+
+@pytest.mark.parametrize(
+    ("line", "release", "codes"),
+    [
+        ("jit_compile = True", "6.0.1", []),
+        ("jit_compile = True", "6.3.RC1", ["NP812"]),
+        ("jit_compile = 'auto'", "6.0.1", ["NP203", "NP202"]),
+        ("auto_tune_mode = 'RL,GA'", "6.0.RC1", []),
+        ("auto_tune_mode = 'RL,GA'", "9.0.0", ["NP812"]),
+        ("oo_level = 'O1'", "7.0.0", ["NP812"]),
+        ("oo_level = 'O1'", "8.0.0", []),
+        ("oo_level = 'O1'", "9.0.0", []),
+        ("memory_config.static_memory_policy = 4", "6.0.1", ["NP203"]),
+        ("memory_config.static_memory_policy = 4", "8.0.0", []),
+        ("auto_multistream_parallel_mode = 'LoadBalance:4'", "9.0.0", ["NP203"]),
+        ("auto_multistream_parallel_mode = 'LoadBalance:4'", "9.1.0", []),
+        ("experimental.graph_parallel_config.enable_graph_parallel = True", "6.0.1", []),
+        ("experimental.graph_parallel_config.enable_graph_parallel = True", "9.0.0", ["NP812"]),
+    ],
+)
+def test_an_attribute_of_tf2_is_judged_by_the_release_asked_for(line: str, release: str, codes: list[str]) -> None:
+    found = findings(f"import npu_device as npu\nnpu.global_options().{line}\n", cann=release)
+    assert {one.code for one in found if one.severity == "error"} <= set(codes)
+    assert bool(codes) == any(one.severity == "error" for one in found)
+
+
+@pytest.mark.parametrize(
+    ("call", "release", "told"),
+    [
+        ("NPURunConfig(auto_tune_mode='RL,GA')", "6.0.RC1", []),
+        ("NPURunConfig(auto_tune_mode='RL,GA')", "9.0.0", [("NP812", "error")]),
+        ("NPURunConfig(auto_tune_mode='RL,GA')", None, [("NP812", "error")]),
+        ("DynamicInputConfig('a:1,-1', '2;3', 1)", "7.0.0", []),
+        ("NPURunConfig(oo_level='O1')", "7.0.0", [("NP812", "error")]),
+        ("NPURunConfig(oo_level='O1')", "8.0.0", []),
+        ("NPURunConfig(jit_compile=True)", "6.0.1", []),
+        ("ProfilingConfig(enable_options=['task_trace'])", None, [("NP812", "error")]),
+        ("DynamicInputConfig('a:1,-1', '2;3', 1)", "9.0.0", [("NP819", "error")]),
+        ("GraphParallelConfig(enable_graph_parallel=True)", "6.0.1", []),
+        ("GraphParallelConfig(enable_graph_parallel=True)", "9.0.0", [("NP819", "error")]),
+    ],
+)
+def test_a_class_is_that_of_the_release_asked_for(call: str, release: str | None, told: list[tuple[str, str]]) -> None:
+    asked = {"cann": release} if release else {}
+    found = findings(f"from npu_bridge.npu_init import *\nmade = {call}\n", **asked)
+    assert [(one.code, one.severity) for one in found if one.code in ("NP812", "NP819")] == told
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        ("NPURunConfig(enable_dump=True)", "give it to DumpConfig: dump_config=DumpConfig(enable_dump=...)"),
+        ("DumpConfig(precision_mode='x')", "give it to NPURunConfig: NPURunConfig(precision_mode=...)"),
+        ("NPURunConfig(use_off_line=True)", "set it in the session_config"),
+        ("NPURunConfig(profiling_config=DumpConfig())", "give it as dump_config, or write profiling_config=ProfilingConfig(...)"),
+        ("NPURunConfig(dump_config={'enable_dump': True})", "write dump_config=DumpConfig(enable_dump=...)"),
+        ("NPURunConfig(session_config='x')", "write session_config=tf.ConfigProto(...)"),
+        ("MemoryConfig(0, 0, None, 0, 1)", "remove 1 of them"),
+        ("DumpConfig(True, enable_dump=True)", "give it by position or by name"),
+        ("DynamicInputConfig()", "give input_shape and dynamic_dims and dynamic_node_type and compile_hybrid_mode as well"),
+    ],
+)
+def test_a_call_that_its_class_refuses_is_mended_by_the_hint(call: str, hint: str) -> None:
+    (found,) = [one for one in findings(f"from npu_bridge.npu_init import *\nmade = {call}\n") if one.severity == "error"]
+    assert (found.line, found.hint) == (2, hint)
+
+
+@pytest.mark.parametrize("branch", ["", "if FLAGS.mode:\n    custom_op.parameter_map['graph_run_mode'].i = 0\n"])
+def test_size_profiles_come_together_whatever_the_scenario_of_a_script(branch: str) -> None:
+    two = f'{P}["input_shape"].s = b"a:1,-1"\n{P}["dynamic_dims"].s = b"2;3"\n'
+    assert ("NP314", 1) in told(f"{two}{branch}")
+    assert not [code for code, _ in told(f'{two}{P}["dynamic_node_type"].i = 1\n{branch}') if code == "NP314"]
+
+
+SECOND = re.sub(r"custom_op\b", "other", HEAD).partition("config = tf.ConfigProto()\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("lines", "doubled"),
+    [
+        (SECOND, [1]),
+        ("config.graph_options.rewrite_options.custom_optimizers.add().name = 'NpuOptimizer'\n", [1]),
+        ("config.graph_options.rewrite_options.custom_optimizers.add(name='NpuOptimizer')\n", []),
+        ("op = config.graph_options.rewrite_options.custom_optimizers.add(name='NpuOptimizer')\n", [1]),
+        (f"if FLAGS.x:\n    {SECOND.replace(chr(10), chr(10) + '    ')}pass\n", [2]),
+        (SECOND.replace("NpuOptimizer", "TensorRTOptimizer"), []),
+        (f"config = tf.ConfigProto()\n{SECOND}", []),
+        (f"del config.graph_options.rewrite_options.custom_optimizers[:]\n{SECOND}", []),
+        (SECOND.replace("config.", "another."), []),
+        (f"def again(config):\n    {SECOND.replace(chr(10), chr(10) + '    ')}pass\n", []),
+    ],
+)
+def test_a_second_entry_of_one_configuration_is_named(lines: str, doubled: list[int]) -> None:
+    assert [line for code, line in told(lines) if code == "NP820"] == doubled
+
+
+def test_entries_of_two_branches_are_not_two_of_one_run() -> None:
+    arms = "".join(f"{word}:\n    {SECOND.replace(chr(10), chr(10) + '    ')}pass\n" for word in ("if FLAGS.x", "else"))
+    assert "NP820" not in [one.code for one in findings(f"config = tf.ConfigProto()\n{arms}{TAIL}")]
+    left = f"if FLAGS.x:\n    {SECOND.replace(chr(10), chr(10) + '    ')}return config\n{SECOND}return config\n"
+    text = "def build():\n    config = tf.ConfigProto()\n    " + left.replace("\n", "\n    ")
+    assert "NP820" not in [one.code for one in findings(text)]
+
+
+def test_a_value_that_old_scripts_set_is_judged_in_a_script_as_in_a_preset() -> None:
+    (told_here,) = findings("export GE_USE_STATIC_MEMORY=1\n", "x.sh")
+    (told_there,) = npuprof.check(npuprof.loads('[env]\nGE_USE_STATIC_MEMORY = "1"\n'))
+    assert (told_here.code, told_here.severity, told_here.hint) == (told_there.code, told_there.severity, told_there.hint)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "import cfg\nd = cfg.MemoryConfig(size=3)\n",
+        "from cfg import DumpConfig\nd = DumpConfig(1, 2, 3, level=5)\n",
+        "class ProfilingConfig:\n    pass\np = ProfilingConfig(rate=3)\n",
+    ],
+)
+def test_a_class_of_that_name_from_elsewhere_is_none_of_ours(lines: str) -> None:
+    assert findings(f"from npu_bridge.npu_init import NPURunConfig\n{lines}") == []
 
 
 @pytest.mark.parametrize(

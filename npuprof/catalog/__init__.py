@@ -32,7 +32,8 @@ class Option(Record):
     ``structure`` names the structured form. ``states`` has one letter for each release of ``load_releases()``: ``Y``
     read, ``.`` not read, ``?`` unknown. ``level`` says which part of the engine receives the option (``init``: once per process).
     ``spelling`` is the name on each other surface, ``surface_values`` how values are written on one that
-    writes them differently (a value missing there cannot be written there). Sources are in ``Texts``.
+    writes them differently (a value missing there cannot be written there); ``class_checks`` what the class of one looks at where
+    that is not the choices: ``nothing``, or ``choices or None``. Sources are in ``Texts``.
 
     What surfaces do with it: ``not_carried`` says why one has no place for it, ``always`` the value one has whatever is
     said, ``closed_by`` what has to close a text there, ``engine_choices`` the values the engine knows of those the surface
@@ -86,6 +87,7 @@ class Option(Record):
     risk: tuple[str, ...] = ()
     spelling: dict[str, str] = {}
     surface_values: dict[str, dict[str, Any]] = {}
+    class_checks: dict[str, str] = {}
     env: tuple[str, ...] = ()
     not_carried: dict[str, str] = {}
     always: dict[str, Any] = {}
@@ -110,13 +112,6 @@ class Option(Record):
             return True, value
         known = str(value).lower() if isinstance(value, bool) else str(value)
         return known in table, table.get(known)
-
-    def read_from(self, surface: str, value: Any) -> Any:
-        """Return the value that a surface writes as this one; what it writes no other way stays as it is."""
-        for known, written in self.surface_values.get(surface, {}).items():
-            if type(written) is type(value) and written == value:
-                return int(known) if self.field == "i" else known == "true" if self.field == "b" else known
-        return value
 
     def is_always(self, surface: str, value: Any) -> bool:
         """Return whether a surface has this very value whatever is said."""
@@ -202,7 +197,7 @@ class Flag(Record):
 class Argument(Record):
     """One argument of NPURunConfig that is no session option. Kind ``object`` is an object of the script.
 
-    ``run_config`` tells whether tf.estimator.RunConfig has it too.
+    ``run_config`` tells whether tf.estimator.RunConfig has it too. It takes any number for a whole one, unless ``whole``.
     """
 
     name: str
@@ -213,6 +208,29 @@ class Argument(Record):
     choices: tuple[Any, ...] = ()
     run_config: bool = False
     unit: str = ""
+    whole: bool = False
+
+
+class ConfigClass(Record):
+    """One class that NPURunConfig is made with, or NPURunConfig itself; the fields are explained at the top of ``classes.toml``."""
+
+    name: str
+    argument: str
+    positional: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    stored: tuple[str, ...] = ()
+    exact: dict[str, str] = {}
+    as_text: tuple[str, ...] = ()
+    choices: dict[str, tuple[Any, ...]] = {}
+    since: dict[str, str] = {}
+    formerly: dict[str, str] = {}
+    given_as: str = ""
+    until: str = ""
+
+    @property
+    def taken_as(self) -> str:
+        """The argument that takes an object of the class, without what it is an argument of; empty for NPURunConfig."""
+        return self.given_as or self.argument.rpartition(".")[2]
 
 
 class Rule(Record):
@@ -325,9 +343,15 @@ def estimator_defaults() -> dict[str, Any]:
     return found
 
 
-def load_config_classes() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return the classes NPURunConfig is made with: the argument that takes an object of each, and its own in their order."""
-    found: dict[str, tuple[str, tuple[str, ...]]] = load_built_part("classes")
+@cache
+def load_config_classes() -> dict[str, ConfigClass]:
+    """Return the classes NPURunConfig is made with, itself first, by name."""
+    return {name: ConfigClass(name, **record) for name, record in load_built_part("classes").items()}
+
+
+def load_attributes() -> dict[str, dict[str, Any]]:
+    """Return what is known of the attributes of ``global_options()`` apart from options, by table of ``attributes.toml`` and path."""
+    found: dict[str, dict[str, Any]] = load_built_part("attributes")
     return found
 
 

@@ -64,7 +64,8 @@ def build_parts() -> dict[str, Any]:
         for name, record in records.items():
             parts[section][name] = {_RENAMED_FIELDS.get(k, k): _freeze_lists(v) for k, v in record.items() if k not in prose}
             parts["texts"][section][name] = {k: v for k, v in record.items() if k in prose}
-    parts["classes"] = {name: (record["argument"], tuple(record["positional"])) for name, record in _read_toml_file("classes.toml").items()}
+    parts["classes"] = {name: _freeze_lists(record) for name, record in _read_toml_file("classes.toml").items()}
+    parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
     parts["targets"] = _collect_targets()
     parts["names"] = _read_toml_file("names.toml")
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}

@@ -123,8 +123,19 @@ def _is_of_option_type(option: Option, value: Any) -> bool:
     return isinstance(value, str)
 
 
+def guess_option_value(option: Option, value: Any) -> Any:
+    """Return what a value of another type means as that of an option, one the checks accept; ``meaning.UNKNOWN`` where that is a guess."""
+    from npuprof.checks.meaning import UNKNOWN, guess_choice, guess_plain_value
+
+    if option.default_count:  # one value by itself is none of several
+        return UNKNOWN
+    kind = _FIELD_KINDS[option.field or ("b" if option.kind == "bool" else "s")]
+    guess = guess_choice(value, option.choices) if option.choices else guess_plain_value(value, kind, option.unit)
+    return guess if guess is not UNKNOWN and not _find_option_faults(option, guess) else UNKNOWN
+
+
 def _build_type_fault(option: Option, value: Any) -> Fault:
-    from npuprof.checks.meaning import UNKNOWN, describe_value_kind, format_range, guess_choice, guess_plain_value
+    from npuprof.checks.meaning import UNKNOWN, describe_value_kind, format_range
 
     field = option.field or ("b" if option.kind == "bool" else "s")
     wanted = _FIELD_WORDS[field]
@@ -134,8 +145,8 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
             if len(option.choices) < 4
             else f"{wanted}, one of {', '.join(map(format_short_value, option.choices))}"
         )
-    guess = guess_choice(value, option.choices) if option.choices else guess_plain_value(value, _FIELD_KINDS[field], option.unit)
-    if guess is not UNKNOWN and not _find_option_faults(option, guess):
+    guess = guess_option_value(option, value)
+    if guess is not UNKNOWN:
         hint = f"write {option.name} = {format_short_value(guess)}"
     elif option.choices:
         hint = f"write one of {', '.join(map(format_short_value, option.choices))}"

@@ -45,7 +45,8 @@ class Import(Verb):
         problems: list[Finding] = []
         read_files, unread = _read_scripts(self.files, problems)
         several = sum(bool(one.found) for one in read_files) > 1
-        drafts = [draft for one in read_files for draft in build_drafts(one, None if several else self.name)]
+        folders = [path for path in self.files if os.path.isdir(path)]
+        drafts = [draft for one in read_files for draft in build_drafts(one, None if several else self.name, folders)]
         made = [draft for draft in drafts if draft.settings or draft.notes]
         problems += [problem for one in read_files for problem in one.problems]
         code = 2 if unread else 1 if self.strict and any(draft.notes for draft in made) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -40,11 +41,14 @@ class Scan(JudgingVerb):
         from npuprof.scripts.blocks import build_block_checker
         from npuprof.scripts.lint import check_script
         from npuprof.scripts.reading import import_script, may_hold_settings
+        from npuprof.scripts.sidecars import check_sidecars
 
         context = spec.build_context(self.cann, self.product)
         check_blocks = build_block_checker(self.store)
         named = set(self.paths)
+        folders = [path for path in self.paths or ["."] if os.path.isdir(path)]
         findings: list[Finding] = []
+        judged: set[tuple[Place | None, str]] = set()
         unread = count = 0
         for file, data in _read_scripts(self.paths or ["."], findings):
             count += 1
@@ -52,8 +56,11 @@ class Scan(JudgingVerb):
                 findings.append(data)
                 unread += file in named
             elif file in named or may_hold_settings(file, data):
-                found = [*check_script(import_script(file, data), context), *check_blocks(file, data)]
-                findings += found
+                imported = import_script(file, data)
+                found = [*check_script(imported, context), *check_blocks(file, data)]
+                beside = [one for one in check_sidecars(imported, folders) if (one.where, one.message) not in judged]
+                judged |= {(one.where, one.message) for one in beside}
+                findings += [*found, *beside]
                 unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
         told = self.select_told(findings)
         hidden = len(findings) - len(told)

@@ -50,14 +50,14 @@ session_config.graph_options.rewrite_options.memory_optimization = RewriterConfi
 def _class_names() -> dict[str, str]:
     """Return the class of each argument that takes an object, of the last name of the argument."""
     found: dict[str, str] = {}
-    for name, (argument, _) in catalog.load_config_classes().items():
-        found.setdefault(argument.rpartition(".")[2], name)
+    for name, made in catalog.load_config_classes().items():
+        found.setdefault(made.taken_as, name)
     return found
 
 
 def _dynamic_arguments() -> tuple[str, ...]:
     """Return what DynamicInputConfig cannot be made without; only the last, which old releases do not take, may be 0."""
-    return catalog.load_config_classes()["DynamicInputConfig"][1]
+    return catalog.load_config_classes()["DynamicInputConfig"].positional
 
 
 def render_estimator(config: Config, inline: bool) -> Rendered:

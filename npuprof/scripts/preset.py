@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.values import find_structure, is_same_typed_value
+from npuprof.catalog.values import is_same_typed_value
 from npuprof.document import keys
 from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value, is_visible
 from npuprof.model import SECTIONS
-from npuprof.report import output
 from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Site
+from npuprof.scripts.sidecars import find_sidecar, find_sidecar_structure, read_sidecar
 
 
 class Note:
@@ -56,8 +57,11 @@ class Draft:
         return {0: "online-inference", 1: "training"}.get(self.settings.get("graph_run_mode"))  # type: ignore[arg-type]
 
 
-def build_drafts(imported: ImportedFile, name: str | None = None) -> list[Draft]:
-    """Return the presets that one file makes: one, or several where it holds settings that contradict each other."""
+def build_drafts(imported: ImportedFile, name: str | None = None, folders: Sequence[str] = ()) -> list[Draft]:
+    """Return the presets that one file makes: one, or several where it holds settings that contradict each other.
+
+    Files that the script names are read where they lie beside it, or below the folders.
+    """
     sites = {site.scope: site for site in imported.sites}
     stem = name or preset_name(imported.file)
     groups: dict[str, list[FoundSetting]] = {}
@@ -67,7 +71,7 @@ def build_drafts(imported: ImportedFile, name: str | None = None) -> list[Draft]
     made: list[Draft] = []
     shared: list[Draft] = []
     for scope, group in groups.items():
-        draft = _build_draft(stem, imported.file, group, sites.get(scope))
+        draft = _build_draft(stem, imported.file, group, sites.get(scope), folders)
         (shared if group[0].surface == "env" else made).append(draft)
     merged: list[Draft] = []
     for draft in made:
@@ -94,7 +98,7 @@ def preset_name(file: str) -> str:
     return stem or "imported"
 
 
-def _build_draft(name: str, file: str, group: list[FoundSetting], site: Site | None) -> Draft:
+def _build_draft(name: str, file: str, group: list[FoundSetting], site: Site | None, folders: Sequence[str]) -> Draft:
     draft = Draft(name, file, group[0].surface)
     base = len(site.branches) if site else 0
     steady = _find_steady_settings(group, base)
@@ -112,7 +116,7 @@ def _build_draft(name: str, file: str, group: list[FoundSetting], site: Site | N
             if one.key in draft.settings and not one.dead and (one.reason or one.branches[base:]):
                 continue
         else:
-            draft.settings[one.key] = _read_preset_value(one, file)
+            draft.settings[one.key] = _read_preset_value(one, folders)
             draft.origins[one.key] = one
     return draft
 
@@ -173,27 +177,25 @@ def _find_obstacle(one: FoundSetting) -> tuple[str, str]:
             hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
             return "a fact of one process or job, not of a preset", hint
         return "", ""
+    if one.key in catalog.load_attributes()["choices"]:
+        return "an attribute of global_options() that is no option", ""
     if section == "options" and catalog.find_option(one.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
-    if section == "estimator" and (argument := catalog.find_argument(name)) and argument.kind == "object":
-        return "an object of the script", ""
+    if section == "estimator":
+        argument = catalog.find_argument(name)
+        if argument is None:
+            return "NPURunConfig takes no such argument", "see npuprof scan"
+        return ("an object of the script", "") if argument.kind == "object" else ("", "")
     return "", ""
 
 
-def _read_preset_value(one: FoundSetting, script: str) -> Any:
+def _read_preset_value(one: FoundSetting, folders: Sequence[str]) -> Any:
     """Return the value a preset holds; a sidecar file that lies beside the script is written out."""
-    structure = find_structure(one.key) if "." not in one.key else None
-    if structure is None or not structure.file or not isinstance(one.value, str):
-        return one.value
-    path = one.value if os.path.isabs(one.value) else os.path.join(os.path.dirname(script), one.value)
-    if not path.startswith(os.path.dirname(os.path.abspath(script)) + os.sep) and os.path.isabs(one.value):
-        return one.value
-    try:
-        text = output.read_plain_file(path).decode()
-    except (OSError, ValueError):
-        return one.value
-    parsed = structure.parse(text)
-    return parsed if parsed and not structure.faults(parsed) and structure.format(parsed) else one.value
+    structure = find_sidecar_structure(one)
+    path = find_sidecar(one.file, one.value, folders) if structure else None
+    text = read_sidecar(path) if path else None
+    parsed = structure.parse(text) if structure and text is not None else None
+    return parsed if structure and parsed and not structure.faults(parsed) and structure.format(parsed) else one.value
 
 
 def _are_compatible(home: Draft, draft: Draft) -> bool:

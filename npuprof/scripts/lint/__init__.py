@@ -10,6 +10,8 @@ from npuprof.checks import rules, scope
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Place, find_nearest_names
+from npuprof.scripts.lint.arguments import find_call_faults
+from npuprof.scripts.lint.entries import find_double_entries
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import COMMON_RULES, ScriptView, build_script_views
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
@@ -31,6 +33,8 @@ def check_script(imported: ImportedFile, asked: Context | None = None) -> list[F
             found += [_build_setting_finding(one, fault) for fault in find_script_faults(one, context, python2)]
     found += [_build_commented_finding(one) for one in imported.found if one.commented]
     found += _check_setting_groups(imported, live, context)
+    found += find_call_faults(imported, context)
+    found += find_double_entries(imported)
     found += _check_surroundings(imported, live)
     unique = {(f.code, f.where, f.key, f.message): f for f in found}
     return sorted(unique.values(), key=lambda f: (f.line, f.column, f.code))
@@ -76,6 +80,8 @@ def _check_script_rules(world: ScriptView) -> list[Finding]:
     if not world.settings:
         return []
     found = [finding for finding, _ in rules.check_rules(world) if finding.severity != "info"]
+    if world.surface == "run_config":  # DynamicInputConfig takes all of them or none
+        found = [finding for finding in found if finding.code != "NP314"]
     devices = [world.found.get(f"env.{name}") for name in ("DEVICE_ID", "ASCEND_DEVICE_ID")]
     if all(devices) and len({(str(one.value), one.reason) for one in devices if one}) == 1:
         found = [finding for finding in found if finding.code != "NP393"]  # the same device, said to old and new readers
@@ -96,6 +102,7 @@ def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> 
             if (
                 scope.is_fault_excused(view.settings, one.key, fault)
                 or fault.code in ("NP503", "NP505", "NP411")
+                or (one.surface == "global_options" and fault.code in ("NP404", "NP405", "NP408"))  # its class has a history of its own
                 or (one.reason and "=" in fault.message)
             ):
                 continue

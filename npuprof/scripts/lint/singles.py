@@ -10,13 +10,16 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Option, releases
 from npuprof.checks import settings
+from npuprof.checks.meaning import UNKNOWN
 from npuprof.checks.view import Fault
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, did_you_mean, find_nearest_names
+from npuprof.renderers.python import format_literal
+from npuprof.scripts.lint.arguments import find_argument_faults
+from npuprof.scripts.lint.attributes import find_attribute_faults
 from npuprof.scripts.reading.env import is_ascend_variable
 from npuprof.scripts.reading.found import FoundSetting
-from npuprof.scripts.reading.run_config import CLASSES, class_arguments
 
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
 UNREAD_VARIABLES = {
@@ -37,9 +40,9 @@ def find_script_faults(found: FoundSetting, asked: Context, python2: bool) -> li
     if found.surface == "env":
         return _find_script_variable_faults(found)
     if found.surface == "run_config":
-        return _find_script_argument_faults(found)
+        return find_argument_faults(found, asked)
     if found.surface == "global_options":
-        return _find_script_option_faults(found)
+        return find_attribute_faults(found, asked)
     return _find_script_flag_faults(found)
 
 
@@ -58,12 +61,12 @@ def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: 
         return []  # nothing reads the key at all: NP502 says so
     if found.field != option.field:
         return [_build_wrong_field_fault(found, option)] if not _was_field_right(found, option, asked) else []
-    if not found.reason and found.kind and found.kind not in _TYPES.get(found.field, (found.kind,)):
+    if found.kind and found.kind not in _TYPES.get(found.field, (found.kind,)):
         if found.field == "s" and python2:
             return []
-        hint = "write tf.compat.as_bytes(...)" if found.field == "s" else f"write {_SAMPLE[option.field]}"
+        hint = "write tf.compat.as_bytes(...)" if found.kind == "str" else f"write {_suggest_field_value(found, option)}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
-        return [Fault("NP803", f"{found.name}: .{found.field} takes no {found.kind}", why, hint)]
+        return [Fault("NP803", f"{found.name}: .{found.field} takes no {'None' if found.kind == 'NoneType' else found.kind}", why, hint)]
     return _find_script_value_faults(found) if not found.reason else []
 
 
@@ -92,17 +95,18 @@ def _build_wrong_field_fault(found: FoundSetting, option: Option) -> Fault:
 
 
 def _suggest_field_value(found: FoundSetting, option: Option) -> str:
+    """Return what to store in the right field: the same value, where it can be told, and one that the checks accept."""
+    field = option.field or "s"
     value = found.value
-    if found.reason or value is None:
-        return _SAMPLE[option.field or "s"]
-    if option.field == "s":
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if option.choices and text not in option.choices:
-            return f'tf.compat.as_bytes("..."), one of {", ".join(map(format_short_value, option.choices[:8]))}'
-        return f'tf.compat.as_bytes("{text}")'
-    if option.field == "b":
-        return str(str(value).lower() in ("1", "true"))
-    return str(int(value)) if isinstance(value, (bool, int)) or str(value).lstrip("-").isdigit() else "1"
+    if (found.reason or value is None) and field == "s":
+        return _SAMPLE[field]
+    guess = value if not settings.find_setting_faults(option.name, value) else settings.guess_option_value(option, value)
+    if guess is not UNKNOWN:
+        return f"tf.compat.as_bytes({format_literal(guess)})" if field == "s" else str(guess)
+    if option.choices:
+        listed = ", ".join(map(format_short_value, option.choices[:8]))
+        return f'tf.compat.as_bytes("..."), one of {listed}' if field == "s" else f"one of {listed}"
+    return {"b": "True or False", "i": "a whole number", "s": _SAMPLE["s"]}[field]
 
 
 def _was_field_right(found: FoundSetting, option: Option, asked: Context) -> bool:
@@ -172,45 +176,6 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
     if SequenceMatcher(None, name, near[0]).ratio() < _SLIP:
         return []
     return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", did_you_mean(name, near))]
-
-
-def _find_script_argument_faults(found: FoundSetting) -> list[Fault]:
-    if not found.name:
-        return []
-    cls = next((cls for cls, (prefix, _) in CLASSES.items() if prefix and found.key == f"{prefix}.{found.name}"), "NPURunConfig")
-    known = class_arguments(cls)
-    option = catalog.find_option(found.key)
-    if found.key.startswith("estimator."):
-        return _find_script_value_faults(found) if not found.reason else []
-    if option is None or "run_config" not in option.spelling:
-        if found.name in known:
-            return []
-        near = find_nearest_names(found.name, known, 1)
-        severity = "error" if near and option is None else "warning"
-        hint = did_you_mean(found.name, known, "set it in the session_config, or remove it")
-        why = "Python raises TypeError for an argument that the class does not have; older releases had other arguments."
-        return [Fault("NP812", f"{cls} of the current adapter takes no argument {found.name!r}", why, hint, severity=severity)]
-    if found.reason:
-        return []
-    why = option.not_carried.get("run_config", "")
-    if option.estimator_bytes:
-        why = "NPUEstimator stores the text without turning it into bytes, which raises TypeError."
-    if why:
-        return [Fault("NP809", f"{found.key} cannot be given to NPURunConfig", why, "set it in the session_config", severity="error")]
-    return _find_script_value_faults(found)
-
-
-def _find_script_option_faults(found: FoundSetting) -> list[Fault]:
-    if found.name not in catalog.options_by_spelling("global_options"):
-        hint = did_you_mean(found.name, catalog.options_by_spelling("global_options"), "npuprof options lists all")
-        option = catalog.find_option(found.name)
-        if option is not None and not find_nearest_names(found.name, catalog.options_by_spelling("global_options"), 1):
-            hint = "it is an option of TensorFlow 1 only"
-        why = "global_options() raises ValueError for a name it does not have."
-        return [Fault("NP812", f"global_options() has no option {found.name!r}", why, hint)]
-    if found.reason:
-        return []
-    return [fault for fault in _find_script_value_faults(found) if fault.code != "NP202" or found.kind not in ("bool", "int")]
 
 
 def _find_script_flag_faults(found: FoundSetting) -> list[Fault]:

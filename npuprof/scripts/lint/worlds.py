@@ -19,8 +19,22 @@ from npuprof.scripts.reading.found import UNSET, Branch, FoundSetting, Site
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
 UNDECIDED = object()
 
+#: Where a script makes a session itself: training or inference, which of the two often nobody can tell, but never a conversion.
+_ONLINE_SURFACES = ("session", "run_config", "global_options")
+
 #: On these surfaces the rules of the session were not made for everything; these hold on all of them.
 COMMON_RULES = {"NP301", "NP302", "NP303"}
+
+
+class _SomeOnlineScenario:
+    """The scenario of a script that makes a session: not offline; which of the others cannot be told, so comparing says nothing."""
+
+    def __eq__(self, other: object) -> bool:
+        if other == "offline-inference":
+            return False
+        raise TypeError
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class ScriptView(View):
@@ -54,7 +68,7 @@ class ScriptView(View):
         """Return whether what a condition names is set, and its value; None is "cannot be known"."""
         head = path[0]
         if head == "scenario" and self.scenario is None:
-            return None, None
+            return None, _SomeOnlineScenario() if self.surface in _ONLINE_SURFACES else None
         if head in ("product", "scenario"):
             return super().lookup_operand(path, family)
         key = f"{head}.{path[1]}" if head in ("env", "estimator", "atc") else head
@@ -89,7 +103,7 @@ def build_script_views(name: str, found: list[FoundSetting], site: Site | None, 
             elif _is_branch_within(one.branches, arm) or _is_branch_within(one.branches, base):
                 maybe.pop(one.key, None)
                 sure[one.key] = one
-            elif not _are_exclusive(one.branches, arm):
+            elif not are_exclusive(one.branches, arm):
                 maybe[one.key] = one
         result.append(ScriptView(name, sure, maybe, asked, surface, bool(site and site.closed)))
     return result
@@ -99,7 +113,7 @@ def _is_branch_within(branches: tuple[Branch, ...], arm: tuple[Branch, ...]) -> 
     return branches == arm[: len(branches)]
 
 
-def _are_exclusive(one: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
+def are_exclusive(one: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
     """Return whether two places can never run together: other arms of one ``if``."""
     arms = {branch[0]: branch[1] for branch in other}
     return any(arms.get(branch[0], branch[1]) != branch[1] for branch in one)

@@ -72,7 +72,7 @@ def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[
         if found.reason and same and not any(one.reason for one in same):
             values = {repr(one.value): one for one in same}
             if len(values) == 1:
-                found = found._replace(value=same[0].value, kind=same[0].kind, reason="")
+                found = found._replace(value=same[0].value, kind=same[0].kind, written=same[0].written, reason="")
             elif len(values) <= 4:
                 found = found._replace(reason=f"{found.reason}; the calls here give {', '.join(values)}")
         result.append(found)

@@ -19,7 +19,8 @@ class FoundSetting(Record):
 
     ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty where the script computes it;
     ``name`` is what the script writes. ``value`` holds when ``reason`` is empty. ``kind`` is the Python type of
-    the value as written (``str``, ``bytes``, ``bool``, ``int``, ``float``). ``scope`` names the configuration
+    the value as written (``str``, ``bytes``, ``bool``, ``int``, ``float``); ``written`` is that value itself on surfaces that write
+    options in a way of their own. ``made`` is the class whose argument it is, if any. ``scope`` names the configuration
     the setting belongs to, ``default`` what the command line would give if nobody said otherwise.
     """
 
@@ -39,6 +40,8 @@ class FoundSetting(Record):
     dead: bool = False
     default: Any = None
     order: int = 0
+    written: Any = None
+    made: str = ""
 
     @property
     def condition(self) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cache
 
 from npuprof import catalog
+from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
 from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.run_config import convert_option_value
 from npuprof.scripts.reading.scopes import Scope
@@ -16,53 +16,70 @@ from npuprof.scripts.reading.walk import Walk
 HOT = ("global_options",)
 _ALIAS = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]+\.)?global_options\(\)", re.MULTILINE)
 
+_IMPORTED = re.compile(r"\bglobal_options\s+as\s+([A-Za-z_]\w*)")
+
 
 def find_options_names(text: str) -> list[str]:
     """Return the names that stand for the options, or a group of them."""
     if "global_options" not in text:
         return []
-    found = set(_ALIAS.findall(text))
+    found = {*_ALIAS.findall(text), *_IMPORTED.findall(text)}
     for name in [*found]:
         found |= set(re.findall(rf"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*{re.escape(name)}(?:\.\w+)*[ \t]*$", text, re.MULTILINE))
     return sorted(found)
 
 
-@cache
-def list_option_groups() -> frozenset[str]:
-    """Return the dotted paths that hold options, and are none."""
-    parts = [path.split(".") for path in catalog.options_by_spelling("global_options")]
-    return frozenset(".".join(part[:n]) for part in parts for n in range(1, len(part)))
-
-
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read one statement."""
-    if not isinstance(statement, ast.Assign) or "global_options" not in walk.script.text:
+    if "global_options" not in walk.script.text:
         return
-    for target in statement.targets:
-        if _resolve_option_path(walk, statement.value, scope) is not None and isinstance(target, (ast.Name, ast.Attribute)):
-            walk.aliases[scope.name, f"options {ast.unparse(target)}"] = statement.value
-            walk.facts.setdefault("options", True)
-            continue
-        path = _resolve_option_path(walk, target, scope)
-        if path:
-            _report_option_assignment(walk, target, path, statement.value, scope, branches)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        _handle_setattr(walk, statement.value, scope, branches)
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            _handle_assignment(walk, target, statement.value, scope, branches)
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        _handle_assignment(walk, statement.target, statement.value, scope, branches)
+
+
+def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
+        for inner, item in zip(target.elts, value.elts, strict=True):
+            _handle_assignment(walk, inner, item, scope, branches)
+        return
+    if _resolve_option_path(walk, value, scope) is not None and isinstance(target, (ast.Name, ast.Attribute)):
+        walk.aliases[scope.name, f"options {ast.unparse(target)}"] = value
+        walk.facts.setdefault("options", True)
+        return
+    path = _resolve_option_path(walk, target, scope)
+    if path:
+        _report_option_assignment(walk, target, path, value, scope, branches)
+
+
+def _handle_setattr(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """``setattr(npu.global_options(), name, value)``."""
+    if not isinstance(call.func, ast.Name) or call.func.id != "setattr" or len(call.args) != 3 or call.keywords:
+        return
+    group = _resolve_option_path(walk, call.args[0], scope)
+    name, reason, _ = walk.evaluate_expression(call.args[1], scope) if group is not None else (None, "none of ours", None)
+    if not reason and isinstance(name, str):
+        _report_option_assignment(walk, call, ".".join(filter(None, (group, name))), call.args[2], scope, branches)
 
 
 def _report_option_assignment(walk: Walk, target: ast.expr, path: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     owner = "<process>:global_options"
-    if path in list_option_groups():
+    if path in list_attribute_groups():
         walk.add_fact("groups", (target.lineno, walk.script.column(target.lineno, target.col_offset), path))
         return
     option = catalog.options_by_spelling("global_options").get(path)
     got, reason, default = walk.evaluate_expression(value, scope)
-    kind = "" if reason else type(got).__name__
+    kind, written = ("", None) if reason else (type(got).__name__, got)
     if not reason and got is None:
         reason = UNSET
     if not reason:
-        record = catalog.find_option(option) if option else None
-        got, reason = convert_option_value(option, record.read_from("global_options", got) if record else got)
+        got, reason = convert_option_value(None, read_attribute_value(path, got))
     walk.add_setting(
-        target, "global_options", option or path, path, value=got if not reason else None, reason=reason, kind=kind,
+        target, "global_options", option or path, path, value=got if not reason else None, reason=reason, kind=kind, written=written,
         branches=branches, scope=owner, default=convert_option_value(option, default)[0] if default is not None else None,
     )  # fmt: skip
 
@@ -82,6 +99,17 @@ def _resolve_option_path(walk: Walk, node: ast.expr, scope: Scope) -> str | None
             return None
         before = _resolve_option_path(walk, known, scope)
         return ".".join(filter(None, [before or "", *reversed(parts)]))
-    if isinstance(node, ast.Call) and not node.args and not node.keywords and name_callee(node) == "global_options":
+    if isinstance(node, ast.Call) and not node.args and not node.keywords and _is_options_function(node, scope):
         return ".".join(reversed(parts))
     return None
+
+
+def _is_options_function(call: ast.Call, scope: Scope) -> bool:
+    """Return whether a call is one of ``global_options``, by that name or by the one it is imported as."""
+    name = name_callee(call)
+    if name == "global_options" or not isinstance(call.func, ast.Name) or not (found := scope.resolve_name(name)):
+        return name == "global_options"
+    nodes = [binding.node for binding in found[1]]
+    return bool(nodes) and all(
+        isinstance(node, ast.ImportFrom) and any((one.name, one.asname) == ("global_options", name) for one in node.names) for node in nodes
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
+from npuprof.model import Record
 from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
@@ -18,31 +19,56 @@ from npuprof.scripts.reading.walk import Walk
 CLASSES = catalog.load_config_classes()
 HOT = tuple(CLASSES)
 
-#: Arguments that take an object of the script beside those of the catalogue, or that RunConfig has and NPURunConfig refuses to use.
-_MORE_OBJECTS = ("graph_parallel_config", "train_distribute", "eval_distribute", "recompute")
+
+class GivenCall(Record):
+    """A call that makes an object of one of the classes: what it is given by name or position.
+
+    ``excess`` counts what has no place, ``twice`` names what is given both ways; ``open`` is a call whose arguments a star hides.
+    """
+
+    line: int
+    column: int
+    name: str
+    given: tuple[str, ...]
+    excess: int
+    twice: tuple[str, ...]
+    open: bool
+
+
+class GivenObject(Record):
+    """What an argument is given that takes an object: one of a class of ours (``made``), or something written out (``text``).
+
+    ``names`` are the keys of a table.
+    """
+
+    line: int
+    column: int
+    argument: str
+    made: str
+    text: str
+    names: tuple[str, ...] = ()
 
 
 @cache
-def object_arguments() -> frozenset[str]:
+def list_object_arguments() -> frozenset[str]:
     """Return the arguments that a preset cannot hold: they take an object that the script makes."""
-    made = {prefix.rpartition(".")[2] for prefix, _ in CLASSES.values() if prefix}
+    made = {one.taken_as for one in CLASSES.values() if one.argument}
     plain = {name for name in catalog.record_names("estimator") if (record := catalog.find_argument(name)) and record.kind == "object"}
-    return frozenset({*made, *plain, *_MORE_OBJECTS})
+    return frozenset({*made, *plain, "train_distribute", "eval_distribute"})
 
 
 @cache
-def class_arguments(cls: str) -> tuple[str, ...]:
-    """Return the names of the arguments a class takes."""
-    prefix = CLASSES[cls][0]
-    if not prefix:
-        plain = [name for name in catalog.options_by_spelling("run_config") if "." not in name]
-        return (*plain, *catalog.record_names("estimator"), *sorted(object_arguments()))
-    inner = [name.removeprefix(f"{prefix}.") for name in catalog.options_by_spelling("run_config") if name.startswith(f"{prefix}.")]
-    return tuple(
-        dict.fromkeys(
-            (*CLASSES[cls][1], *(name for name in inner if "." not in name), *(sorted(object_arguments()) if "." not in prefix else ()))
-        )
-    )
+def list_class_arguments(cls: str) -> tuple[str, ...]:
+    """Return the names of the arguments a class takes, in the order of its signature."""
+    made = CLASSES[cls]
+    spelled = catalog.options_by_spelling("run_config")
+    if not made.argument:
+        inner = [*(name for name in spelled if "." not in name), *catalog.record_names("estimator")]
+    elif made.until:
+        inner = []
+    else:
+        inner = [name.removeprefix(f"{made.argument}.") for name in spelled if name.startswith(f"{made.argument}.")]
+    return tuple(dict.fromkeys((*made.positional, *(name for name in inner if "." not in name))))
 
 
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -62,7 +88,10 @@ def _find_config_class(call: ast.Call, scope: Scope) -> str:
     name = name_callee(call)
     if name not in CLASSES:
         return ""
-    if isinstance(function, ast.Name) and (found := scope.resolve_name(name)):
+    owner: ast.expr = function
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    if isinstance(owner, ast.Name) and (found := scope.resolve_name(owner.id)):
         for binding in found[1]:
             node = binding.node
             if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in ast.unparse(node).lower():
@@ -79,7 +108,8 @@ def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: st
             walk.facts.setdefault("parts", {})[at] = (part, owner)
     else:
         owner = walk.facts.get("parts", {}).get((call.lineno, call.col_offset), ("", owner))[1]
-    order = CLASSES[cls][1]
+    order = CLASSES[cls].positional
+    _note_call(walk, call, cls)
     given: list[tuple[str, ast.expr, ast.AST]] = []
     for number, value in enumerate(call.args):
         if isinstance(value, ast.Starred) or number >= len(order):
@@ -130,7 +160,7 @@ def _find_config_parts(walk: Walk, call: ast.Call, scope: Scope) -> list[tuple[t
         name, value = waiting.pop()
         if name == "session_config":
             walk.add_fact("estimator", (format_expression(value), call.lineno, scope.name))
-        if name not in object_arguments():
+        if name not in list_object_arguments():
             continue
         if isinstance(value, ast.Name) and (bound := scope.resolve_name(value.id)) and len(bound[1]) == 1 and bound[1][0].kind == "assign":
             value = bound[1][0].node  # type: ignore[assignment]
@@ -143,27 +173,78 @@ def _find_config_parts(walk: Walk, call: ast.Call, scope: Scope) -> list[tuple[t
 def _report_argument(
     walk: Walk, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...], owner: str
 ) -> None:
-    if name in object_arguments():
+    if name in list_object_arguments():
+        _note_given_object(walk, place, name, value, scope)
         if not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
             return
         if isinstance(value, ast.Constant) and value.value is None:
             return
-    prefix = CLASSES[cls][0]
+    prefix = CLASSES[cls].argument
     dotted = f"{prefix}.{name}" if prefix else name
     option = catalog.options_by_spelling("run_config").get(dotted)
-    key = option or (format_full_key("estimator", name) if not prefix and catalog.find_argument(name) else dotted)
+    own = name in CLASSES[cls].formerly or (name in list_object_arguments() and not catalog.find_argument(name))
+    key = option or (dotted if prefix or own else format_full_key("estimator", name))
     got, reason, default = walk.evaluate_expression(value, scope)
-    kind = "" if reason else type(got).__name__
+    kind, written = ("", None) if reason else (type(got).__name__, got)
     if not reason and got is None:
         reason = UNSET
     if not reason:
-        got, reason = convert_option_value(option, got)
+        got, reason = _read_argument_value(CLASSES[cls], name, option, got)
     if default is not None and option:
         default = convert_option_value(option, default)[0]
     walk.add_setting(
-        place, "run_config", key, name, value=got if not reason else None, reason=reason, kind=kind,
-        branches=branches, scope=owner, default=default, field=None,
+        place, "run_config", key, name, value=got if not reason else None, reason=reason, kind=kind, written=written,
+        branches=branches, scope=owner, default=default, field=None, made=cls,
     )  # fmt: skip
+
+
+def _note_call(walk: Walk, call: ast.Call, cls: str) -> None:
+    """Take note of what a call is given, for who looks whether it fits the class."""
+    if walk.dead:
+        return
+    order = CLASSES[cls].positional
+    placed = [arg for arg in call.args if not isinstance(arg, ast.Starred)]
+    stars = len(placed) < len(call.args) or any(keyword.arg is None for keyword in call.keywords)
+    by_name = [keyword.arg for keyword in call.keywords if keyword.arg]
+    by_place = order[: len(placed)] if len(placed) == len(call.args) else ()
+    column = walk.script.column(call.lineno, call.col_offset)
+    twice = tuple(name for name in by_name if name in by_place)
+    walk.add_fact(
+        "calls", GivenCall(call.lineno, column, cls, (*by_place, *by_name), max(0, len(placed) - len(order)), twice, stars)
+    )  # fmt: skip
+
+
+def _note_given_object(walk: Walk, place: ast.AST, name: str, value: ast.expr, scope: Scope) -> None:
+    """Take note of what an argument is given that takes an object, where that is certain."""
+    if isinstance(value, ast.Name) and (bound := scope.resolve_name(value.id)):
+        if len(bound[1]) != 1 or bound[1][0].kind != "assign" or value.id in bound[0].rebound:
+            return
+        value, scope = bound[1][0].node, bound[0]  # type: ignore[assignment]
+    made = _find_config_class(value, scope) if isinstance(value, ast.Call) else ""
+    text = ""
+    names: tuple[str, ...] = ()
+    got, reason, _ = walk.evaluate_expression(value, scope)
+    if not reason and isinstance(got, (str, bytes, bool, int, float)):
+        text = format_expression(value)
+    elif isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.Set)):
+        text = f"a {type(value).__name__.lower()}"
+        keys = value.keys if isinstance(value, ast.Dict) else ()
+        names = tuple(key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+    if (made or text) and not walk.dead:
+        line = place.lineno  # type: ignore[attr-defined]
+        column = walk.script.column(line, place.col_offset)  # type: ignore[attr-defined]
+        walk.add_fact("objects", GivenObject(line, column, name, made, text, names))
+
+
+def _read_argument_value(made: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:
+    """Return what an argument holds in the end, where the class or RunConfig is not strict about numbers and texts."""
+    if name in made.as_text and isinstance(value, int):
+        return str(value), ""
+    argument = catalog.find_argument(name) if option is None and not made.argument else None
+    number = argument is not None and argument.kind == "int" and isinstance(value, (bool, float))
+    if number and (isinstance(value, bool) or (value.is_integer() and not argument.whole)):  # type: ignore[union-attr]
+        return int(value), ""
+    return convert_option_value(option, value)
 
 
 def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
@@ -173,7 +254,7 @@ def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
         value = value.decode(errors="replace")
     if record is not None and record.field == "i" and isinstance(value, bool):
         return int(value), ""
-    if record is not None and record.field == "b" and type(value) is int and value in (0, 1):
+    if record is not None and (record.field or record.kind) in ("b", "bool") and type(value) is int:
         return bool(value), ""
     if isinstance(value, (str, bool, int, float, list, dict)):
         return value, ""

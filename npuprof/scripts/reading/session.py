@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
-from npuprof.model import find_nearest_names
+from npuprof.model import Record, find_nearest_names
 from npuprof.scripts.reading.found import Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.scopes import Scope
@@ -27,6 +27,27 @@ _NAMED = (
     ("parameter_map", re.compile(r"[ \t]*([A-Za-z_]\w*)\s*=\s*[\w.\[\]()'\"]*parameter_map$")),
     ("custom_optimizers.add(", re.compile(r"[ \t]*([A-Za-z_][\w.]*)\s*=.*custom_optimizers\.add\($")),
 )
+
+
+class AddedEntry(Record):
+    """An optimizer entry that is added to a configuration: where, and to what.
+
+    ``owner`` is the expression that the entry is added to, ``config`` what that begins with. ``site`` is where the entry gets its
+    name later, ``name`` the one it is made with.
+    """
+
+    line: int
+    column: int
+    scope: str
+    owner: str
+    branches: tuple[Branch, ...]
+    site: str = ""
+    name: str = ""
+
+    @property
+    def config(self) -> str:
+        """The object whose entry it is."""
+        return self.owner.partition(".graph_options")[0]
 
 
 def is_foreign_optimizer(name: str) -> bool:
@@ -97,8 +118,9 @@ def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: as
     place = target.lineno, walk.script.column(target.lineno, target.col_offset)
     if _is_optimizer_added(value):
         root = format_expression(target)
-        walk.new_site(scope, root, "session", target, branches, not _is_entry_handed_on(walk, scope, root))
+        made = walk.new_site(scope, root, "session", target, branches, not _is_entry_handed_on(walk, scope, root))
         walk.add_fact("added", place)
+        _note_added_entry(walk, value, place, scope, branches, made, "")
         return
     if isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
         state = format_expression(value)
@@ -112,6 +134,8 @@ def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: as
         if reason or not isinstance(text, (str, bytes)):
             return
         name = text.decode(errors="replace") if isinstance(text, bytes) else text
+        if _is_optimizer_added(owner):
+            _note_added_entry(walk, owner, place, scope, branches, "", name)
         site = walk.current.get((scope.name, format_expression(owner)))
         if site is not None:
             column = walk.script.column(value.lineno, value.col_offset)
@@ -123,6 +147,19 @@ def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: as
     whole = isinstance(value, ast.Attribute) and value.attr == "parameter_map"
     if whole or (isinstance(value, ast.Subscript) and _find_map_owner(walk, value.value, scope)):
         walk.aliases[scope.name, format_expression(target)] = value
+
+
+def _note_added_entry(
+    walk: Walk, call: ast.expr, place: tuple[int, int], scope: Scope, branches: tuple[Branch, ...], site: str, name: str
+) -> None:
+    """Take note of an entry that is added, with the name it is made with, if any."""
+    assert isinstance(call, ast.Call)
+    for keyword in call.keywords:
+        if keyword.arg == "name":
+            text, reason, _ = walk.evaluate_expression(keyword.value, scope)
+            name = str(text) if not reason else name
+    if not walk.dead and isinstance(call.func, ast.Attribute):
+        walk.add_fact("added entries", AddedEntry(*place, scope.name, format_expression(call.func.value), branches, site, name))
 
 
 def _is_optimizer_added(node: ast.expr) -> bool:

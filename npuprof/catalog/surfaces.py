@@ -1,0 +1,97 @@
+"""What the attributes of ``global_options()`` take, and how values of options are written there: for who writes and who reads them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import releases
+
+#: An attribute that takes whatever it is given.
+ANYTHING: tuple[Any, ...] = ()
+
+
+@cache
+def list_attribute_paths() -> tuple[str, ...]:
+    """Return every path below ``global_options()`` that can be assigned: those of options, and the few that are none."""
+    return (*catalog.options_by_spelling("global_options"), *catalog.load_attributes()["choices"])
+
+
+@cache
+def list_attribute_groups() -> frozenset[str]:
+    """Return the dotted paths that hold attributes, and are none."""
+    parts = [path.split(".") for path in list_attribute_paths()]
+    return frozenset(".".join(part[:n]) for part in parts for n in range(1, len(part)))
+
+
+def find_attribute_release(path: str, release: str) -> str:
+    """Return whether the class has an attribute in a release: ``Y``, ``?`` unknown, or ``.`` for not."""
+    history = catalog.load_attributes()
+    now = releases.release_index(release)
+    if gone := history["until"].get(path):
+        return "Y" if now < releases.release_index(gone) else "."
+    if born := history["since"].get(path):
+        return "Y" if now >= releases.release_index(born) else "."
+    option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
+    return (option.surface_states.get("global_options") or option.states)[now] if option else "."
+
+
+def list_attribute_values(path: str, release: str | None = None) -> tuple[Any, ...]:
+    """Return the values the class takes for an attribute, today or in a release; ``ANYTHING`` where it does not look.
+
+    Raises KeyError for no attribute.
+    """
+    before = catalog.load_attributes()["before"].get(path)
+    if before and release and releases.release_index(release) < releases.release_index(before["until"]):
+        sure = before.get("sure")
+        known: tuple[Any, ...] = before["values"]
+        unsure = sure is not None and releases.release_index(release) > releases.release_index(sure)
+        return (*known, *(value for value in _list_values_today(path) if value not in known)) if unsure else known
+    return _list_values_today(path)
+
+
+@cache
+def _list_values_today(path: str) -> tuple[Any, ...]:
+    plain: dict[str, tuple[Any, ...]] = catalog.load_attributes()["choices"]
+    if path in plain:
+        return plain[path]
+    option = catalog.find_option(catalog.options_by_spelling("global_options")[path])
+    assert option is not None
+    if option.class_checks.get("global_options") == "nothing":
+        return ANYTHING
+    if table := option.surface_values.get("global_options"):
+        return tuple(table.values())
+    return (True, False) if option.field == "b" else option.choices
+
+
+def is_attribute_value(path: str, value: Any, release: str | None = None) -> bool:
+    """Return whether the class takes a value, which Python compares: 1 and 1.0 are as good as True. Raises KeyError for no attribute."""
+    known = list_attribute_values(path, release)
+    option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
+    none_too = option is not None and option.class_checks.get("global_options") == "choices or None"
+    return known == ANYTHING or value in known or (value is None and none_too)
+
+
+def read_attribute_value(path: str, value: Any) -> Any:
+    """Return the value of an option that an attribute stands for: what is written there for it, in the option's own type.
+
+    The attributes are sent as text, so that a number and its digits are one. What stands for nothing is returned as it is.
+    """
+    option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
+    if option is None:
+        return value
+    for known, written in option.surface_values.get("global_options", {}).items():
+        if written == value:
+            return int(known) if option.field == "i" else known == "true" if option.field == "b" else known
+    plain = value if not isinstance(value, float) or not value.is_integer() else int(value)
+    if option.field == "b" and isinstance(plain, int) and plain in (0, 1):
+        return bool(plain)
+    if option.field == "i" and isinstance(plain, bool):
+        return int(plain)
+    if option.field == "i" and isinstance(plain, str) and re.fullmatch(r"-?\d{1,18}", plain, re.ASCII):
+        return int(plain)
+    if option.field == "s" and isinstance(plain, (bool, int)):
+        return str(int(plain))
+    return value

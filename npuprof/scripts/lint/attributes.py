@@ -1,0 +1,90 @@
+"""What is wrong with one attribute of ``global_options()``: what its class refuses is an error, what the engine dislikes is a warning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog.surfaces import find_attribute_release, is_attribute_value, list_attribute_paths, list_attribute_values
+from npuprof.checks import settings
+from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice
+from npuprof.checks.view import Fault
+from npuprof.model import Context, did_you_mean, find_nearest_names
+from npuprof.renderers.python import format_literal
+from npuprof.scripts.reading.found import UNSET, FoundSetting
+
+
+def find_attribute_faults(found: FoundSetting, asked: Context) -> list[Fault]:
+    """Return what is wrong with an attribute and its value, today or in the release asked for."""
+    if asked.cann and find_attribute_release(found.name, asked.cann) != "." and found.name not in list_attribute_paths():
+        return []  # it is gone since
+    if found.name not in list_attribute_paths() or (asked.cann and find_attribute_release(found.name, asked.cann) == "."):
+        return [_build_unknown_attribute_fault(found.name, asked)]
+    if found.reason not in ("", UNSET) and not found.kind:
+        return []
+    if not is_attribute_value(found.name, found.written, asked.cann):
+        return [_build_refused_fault(found, asked)]
+    if found.reason or found.key not in catalog.record_names():
+        return []
+    told = [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
+    if asked.cann and not is_attribute_value(found.name, found.written):
+        told = []  # what was right then is no fault of today's option
+    return [fault._replace(severity="warning") for fault in told] or _find_engine_faults(found)
+
+
+def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
+    why = "global_options() raises ValueError for a name it does not have."
+    known = path in list_attribute_paths()
+    what = f"global_options(){f' of CANN {asked.cann}' if known else ''} has no option {path!r}"
+    return Fault("NP812", what, why, "leave the line out, or check another release" if known else _suggest_attribute(path))
+
+
+def _suggest_attribute(path: str) -> str:
+    """Return the hint for a path that is none: the same name elsewhere, the option of that name, or what looks like it."""
+    known = list_attribute_paths()
+    leaf = path.rpartition(".")[2]
+    option = catalog.find_option(leaf)
+    same = [name for name in known if name.rpartition(".")[2] == leaf]
+    if option is not None and "global_options" in option.spelling:
+        same = [option.spelling["global_options"]]
+    if same:
+        return f"write global_options().{same[0]}"
+    if option is not None and option.field is not None:
+        return option.not_carried.get("global_options", "it is an option of TensorFlow 1 only")
+    near = [name for one in find_nearest_names(leaf, {name.rpartition(".")[2] for name in known}) for name in known
+            if name.rpartition(".")[2] == one]  # fmt: skip
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else did_you_mean(path, known, "npuprof options lists all")
+
+
+def _build_refused_fault(found: FoundSetting, asked: Context) -> Fault:
+    taken = list_attribute_values(found.name, asked.cann)
+    value = format_literal(found.written)
+    listed = ", ".join(map(format_literal, taken))
+    alike = {type(one) for one in taken} == {type(found.written)}
+    code, what = ("NP203", f"{value} is none of {listed}") if alike else ("NP202", f"it takes {listed}, not {value}")
+    why = "The class compares what it is given with these values, and raises TypeError or ValueError for any other."
+    return Fault(code, f"global_options().{found.name}: {what}", why, _suggest_value(found.name, found.written, taken))
+
+
+def _suggest_value(path: str, value: Any, taken: tuple[Any, ...]) -> str:
+    """Return what to write instead of a value, never its opposite."""
+    if value is None:
+        return "leave the line out"
+    guess = guess_choice(value, taken)
+    if guess is not UNKNOWN:
+        return f"write global_options().{path} = {format_literal(guess)}"
+    near = find_near_choices(value, [one for one in taken if isinstance(one, str)]) if isinstance(value, str) else []
+    if near:
+        return f"did you mean {' or '.join(map(format_literal, near))}?"
+    return f"write one of {', '.join(map(format_literal, taken))}"
+
+
+def _find_engine_faults(found: FoundSetting) -> list[Fault]:
+    """Return what the engine makes of a value that the class lets pass."""
+    option = catalog.find_option(found.key)
+    known = option.engine_choices.get("global_options", ()) if option else ()
+    if not known or found.value in known:
+        return []
+    what = f"global_options().{found.name} = {format_literal(found.written)} passes the class, and the engine refuses it"
+    hint = f"write {' or '.join(map(format_literal, known))}"
+    return [Fault("NP203", what, f"The engine knows {' and '.join(known)} only.", hint, severity="warning")]

@@ -1,0 +1,104 @@
+"""Files that scripts name for an option: what is there is judged as a preset's own would be, and nothing outside is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from importing import HEAD, TAIL, write
+
+from npuprof import __main__
+
+MIXED = 'custom_op.parameter_map["precision_mode"].s = b"allow_mix_precision"\n'
+
+
+def script(option: str, name: str) -> str:
+    return f'{HEAD}{MIXED}custom_op.parameter_map["{option}"].s = b"{name}"\n{TAIL}'
+
+
+def scan(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str, int]]:
+    """Return file, message and line of what scan says of files beside scripts."""
+    __main__.main(["scan", *words, "--format", "json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    return [(Path(one["path"]).name, one["message"], one["line"]) for one in found if one["code"] == "NP821"]
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message", "line"),
+    [
+        ("modify_mixlist", '{"black-list": {"to-add": ["MatMul"]}}', None, 0),
+        ("modify_mixlist", '{\n "black-lst": {"to-add": ["MatMul"]}}', "black-lst: unknown key 'black-lst'", 2),
+        ("modify_mixlist", '{\n"black-list": {\n // why\n"to-add": ["MatMul"]}}', "is not in the format of modify_mixlist", 3),
+        ("modify_mixlist", '{"black-list": {"to-add": ["A"]}, "white-list": {"to-add": ["A"]}}', "A stands in black.to-add and", 1),
+        ("modify_mixlist", "", "is not in the format of modify_mixlist", 1),
+        ("fusion_switch_file", '{"Switch": {"GraphFusion": {"ALL": "off"}}}', None, 0),
+        ("fusion_switch_file", "PackFusionPass:off\n\nOtherPass:on\n", None, 0),
+        ("fusion_switch_file", '{"Switch": {"GraphFusion": {\n"ALL": "of"}}}', "'of' is not a switch", 2),
+        ("fusion_switch_file", "PackFusionPass:off\n\nOtherPass=on\n", "is not in the format of fusion_switch_file", 3),
+        ("op_precision_mode", "[ByOpType]\nConv2D=high_performance\n", None, 0),
+        ("op_precision_mode", "[ByOpType]\nConv2D=high_perfomance\n", "unknown mode 'high_perfomance'", 2),
+        ("customize_dtypes", "OpType::Add:InputDtype:float16,float16\n", None, 0),
+        ("customize_dtypes", "OpType::Add:InputDtype:float16\n\n# why\n", "is not in the format of customize_dtypes", 2),
+        ("op_debug_config", "op_debug_config=oom,dump_cee\n", "unknown 'dump_cee'", 1),
+        ("aoe_config_file", '{"tune_optimization_level": "O3"}', "tune_optimization_level: not a level", 1),
+    ],
+)  # fmt: skip
+def test_a_file_that_an_option_names_is_judged(
+    option: str, text: str, message: str | None, line: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, {"models/train.py": script(option, "conf/named.cfg"), "models/conf/named.cfg": text})
+    found = scan(capsys, str(tmp_path))
+    assert [(name, number) for name, _, number in found] == ([("named.cfg", line)] if message else [])
+    assert all(message in said for _, said, _ in found if message)
+
+
+@pytest.mark.parametrize("surface", ["session", "NPURunConfig", "TF 2", "atc"])
+def test_every_surface_can_name_one(surface: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = {
+        "session": ("a.py", script("fusion_switch_file", "./f.cfg")),
+        "NPURunConfig": ("a.py", "from npu_bridge.npu_init import *\nc = NPURunConfig(fusion_switch_file='f.cfg')\n"),
+        "TF 2": ("a.py", "import npu_device as npu\nnpu.global_options().fusion_switch_file = 'f.cfg'\n"),
+        "atc": ("a.sh", "atc --model=m.pb --framework=3 --output=o --soc_version=Ascend310 --fusion_switch_file=f.cfg\n"),
+    }
+    name, text = texts[surface]
+    write(tmp_path, {name: text, "f.cfg": '{"Swich": {}}'})
+    assert [file for file, _, _ in scan(capsys, str(tmp_path / name))] == ["f.cfg"]
+
+
+def test_a_file_of_the_folder_that_is_scanned_is_found_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(
+        tmp_path, {"src/a.py": script("modify_mixlist", "ops.json"), "src/b.py": script("modify_mixlist", "../ops.json"), "ops.json": "[]"}
+    )
+    assert [file for file, _, _ in scan(capsys, str(tmp_path))] == ["ops.json"]
+    assert scan(capsys, str(tmp_path / "src" / "a.py")) == []
+
+
+def test_what_lies_outside_or_is_no_file_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {
+        "in/absolute.py": script("modify_mixlist", str(tmp_path / "out" / "ops.json")),
+        "in/above.py": script("modify_mixlist", "../out/ops.json"),
+        "in/link.py": script("modify_mixlist", "link.json"), "in/folder.py": script("modify_mixlist", "through/ops.json"),
+        "in/pipe.py": script("modify_mixlist", "pipe.json"), "in/none.py": script("modify_mixlist", "none.json"), "out/ops.json": "[]",
+    })  # fmt: skip
+    os.symlink(tmp_path / "out" / "ops.json", tmp_path / "in" / "link.json")
+    os.symlink(tmp_path / "out", tmp_path / "in" / "through")
+    os.mkfifo(tmp_path / "in" / "pipe.json")
+    assert scan(capsys, str(tmp_path / "in")) == []
+
+
+def test_import_reads_the_same_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = '{"black-list": {"to-add": ["MatMul"]}}'
+    write(tmp_path, {"in/a.py": script("modify_mixlist", "ops.json"), "in/ops.json": good, "out.json": good})
+    assert __main__.main(["import", str(tmp_path / "in" / "a.py")]) == 0
+    assert '[options.modify_mixlist]\nblack-list = { to-add = ["MatMul"] }' in capsys.readouterr().out
+    (tmp_path / "in" / "ops.json").unlink()
+    os.symlink(tmp_path / "out.json", tmp_path / "in" / "ops.json")
+    assert __main__.main(["import", str(tmp_path / "in" / "a.py")]) == 0
+    assert 'modify_mixlist = "ops.json"' in capsys.readouterr().out
+
+
+def test_a_file_that_is_no_text_is_said_to_be_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, {"a.py": script("modify_mixlist", "ops.json"), "ops.json": b"\xff\xfe\x00"})
+    assert [(file, message) for file, message, _ in scan(capsys, str(tmp_path))] == [("ops.json", "ops.json is not a file of text")]
