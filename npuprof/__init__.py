@@ -1,7 +1,13 @@
 """npuprof: presets for Huawei Ascend NPUs.
 
-The library behind the command; everything here is loaded when it is first used. See ``library`` for the
-functions.
+The library behind the command; everything here is loaded when it is first used.
+
+    import npuprof
+
+    store = npuprof.open_store()
+    config = store.resolve("bert-training", product="atlas-a2-training")
+    npuprof.check(config)
+    npuprof.render(config, "session")
 """
 
 from __future__ import annotations
@@ -9,7 +15,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.changes import Change
-    from npuprof.library import TARGETS, Library, apply, check, diff, loads, open_store, render
+    from npuprof.library import TARGETS, Library, apply, check, diff, env, loads, open_store, render
     from npuprof.model import Finding, NpuprofError, Origin
     from npuprof.model import __version__ as __version__
     from npuprof.resolve.config import Config
@@ -25,6 +31,7 @@ __all__ = [
     "apply",
     "check",
     "diff",
+    "env",
     "loads",
     "open_store",
     "render",
@@ -46,3 +53,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     return getattr(import_module(f"npuprof.{_HOMES.get(name, 'library')}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

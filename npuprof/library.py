@@ -1,12 +1,16 @@
-"""The library: open a store, resolve, check, render, apply. The command line is a thin layer over it."""
+"""The library: open a store, resolve, check, render, export, apply. The command line is a thin layer over it.
+
+Nothing here needs TensorFlow or an NPU. What the user can mend is raised as ``NpuprofError``, whose ``findings`` say what is
+wrong, where, why, and what to try; arguments of another type than the functions take are a ``TypeError``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from npuprof import renderers
-from npuprof.checks import check_config as _check
+from npuprof import checks, renderers
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
@@ -22,15 +26,31 @@ TARGETS: tuple[str, ...] = tuple(renderers.MODULES)
 
 
 class Library:
-    """A store of profiles, opened; ``path`` is the folder, None for the one npuprof finds by itself."""
+    """A store of presets, opened by ``open_store``.
 
-    def __init__(self, path: str | None = None) -> None:
-        self._path = path
-        self.store: Folder = spec.Workspace(path).store
+    Iterating gives the names, sorted; ``name in store`` and ``len(store)`` work. Texts are read when they are asked for, and
+    once: open the store again to see what has changed on disk.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._path = None if path is None else os.fspath(path)
+        self.store: Folder = spec.Workspace(self._path).store
 
     def names(self) -> list[str]:
-        """Return the names of all profiles, sorted."""
+        """Return the names of all presets, sorted: ``bert-training``, ``mixins/profiling``."""
         return self.store.names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names()
+
+    def __repr__(self) -> str:
+        return f"npuprof.open_store({self._path!r})"
 
     def resolve(
         self,
@@ -43,72 +63,203 @@ class Library:
         set: Mapping[str, Any] | None = None,
         unset: Sequence[str] = (),
     ) -> Config:
-        """Return the profile that a spec names, resolved.
+        """Return the preset that a spec names, resolved.
 
-        ``cann``, ``product`` and ``target`` decide which overrides match; ``mixins``, then ``set`` and
-        ``unset`` come last. Raises NpuprofError with every problem, its place and a repair.
+        ``name`` is what the command takes: a preset, ``preset@REVISION``, ``preset+overlay``, or the path of a TOML file. ``cann``
+        (a release, ``"9.0.0"``), ``product`` (a family, a line, or a soc_version) and ``target`` (one of ``TARGETS``, or ``"env"``)
+        decide which overrides match. ``mixins`` are laid over the preset in their order; then come ``set``, values by key
+        (``{"hccl_timeout": 600, "env.HCCL_ALGO": "..."}``, in the unit of the option), and ``unset``, a list of keys.
+
+        Raises NpuprofError with every problem, its place and a repair; TypeError for arguments of another type.
         """
+        _require(isinstance(name, str), f"name must be a str, not {type(name).__name__}")
         workspace = spec.Workspace(self._path, spec.build_context(cann, product, target))
         workspace.use_store(self.store)
-        return workspace.resolve_spec(name, mixins, changes=spec.build_plain_steps(dict(set or {}), unset))
+        layers = _require_list("mixins", mixins)
+        return workspace.resolve_spec(name, layers, changes=_build_changes(set, unset))
 
 
-def open_store(path: str | None = None) -> Library:
-    """Return the store in a folder; without one ``$NPUPROF_STORE``, else the nearest ``profiles/``.
+def open_store(path: str | os.PathLike[str] | None = None) -> Library:
+    """Return the store in a folder.
 
-    ``builtin:`` is the store npuprof ships. Raises NpuprofError where there is none.
+    Without ``path`` it is ``$NPUPROF_STORE``, else the nearest ``profiles/`` from the current folder upwards; ``"builtin:"`` is the
+    store that npuprof ships. Raises NpuprofError where there is none.
+
+    >>> store = open_store("builtin:")
+    >>> "bert-training" in store
+    True
     """
-    return Library(None if path is None else str(path))
+    return Library(path)
 
 
-def loads(text: str, *, cann: str | None = None, product: str | None = None, store: Library | None = None) -> Config:
-    """Return a profile given as TOML text, resolved; ``store`` is where its parents are. Raises NpuprofError."""
+def loads(
+    text: str,
+    *,
+    cann: str | None = None,
+    product: str | None = None,
+    target: str | None = None,
+    set: Mapping[str, Any] | None = None,
+    unset: Sequence[str] = (),
+    store: Library | None = None,
+) -> Config:
+    """Return a preset given as TOML text, resolved; ``store`` is where its parents are, and all else as in ``Library.resolve``.
+
+    Raises NpuprofError for text that is no preset, and for parents where there is no ``store``; TypeError for other types.
+
+    >>> config = loads("options.hccl_timeout = 600")
+    >>> config["hccl_timeout"], config.options, config.env
+    (600, {'hccl_timeout': 600}, {})
+    """
+    _require(isinstance(text, str), f"text must be a str, not {type(text).__name__}: decode it first, as UTF-8")
+    _require(store is None or isinstance(store, Library), "store must be what open_store returns")
     home = store.store if store else None
-    workspace = spec.Workspace(None, spec.build_context(cann, product))
+    workspace = spec.Workspace(None, spec.build_context(cann, product, target))
     if home is not None:
         workspace.use_store(home)
     profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=home)
-    return workspace.resolver.resolve_profile(profile)
+    return workspace.resolver.resolve_profile(profile, changes=_build_changes(set, unset))
 
 
-def check(config: Config) -> list[Finding]:
-    """Return everything wrong or doubtful with a config: code, severity, message, path, line, column, hint."""
-    return _check(config)
+def check(config: Config | Library) -> list[Finding]:
+    """Return everything that is wrong or doubtful with a config, or with all presets of a store.
+
+    Each finding has a code (``NP203``; ``npuprof rule NP203`` explains it), a severity (error, warning, info), message, path,
+    line and column (from 1), why, hint, and the profiles that show it. A preset that cannot be resolved is among the findings
+    of a store. Raises TypeError for what is neither.
+
+    >>> [finding.code for finding in check(loads("options.hccl_timeot = 600"))]
+    ['NP201']
+    """
+    if isinstance(config, Library):
+        return checks.fold_findings(finding for name in config for finding in _check_preset(config, name))
+    _require_config(config)
+    return checks.check_config(config)
 
 
 def diff(before: Config, after: Config) -> list[Change]:
-    """Return what differs between two configs: key, kind, before, after, unit, risk, origins (before, after).
+    """Return what changes from one config to another, in the catalogue's order.
 
-    Values are compared in their structured form and typed: ``true`` is not ``1``, ``2`` is not ``2.0``.
+    Each change has key, kind (added, removed, changed), before and after (None where it is not set), unit, risk, and origins
+    (before, after). Values are compared in their structured form and by type: ``true`` is not ``1``, ``2`` is not ``2.0``. Raises
+    TypeError for what is no config.
+
+    >>> [str(change.key) for change in diff(loads("options.hccl_timeout = 1"), loads("options.hccl_timeout = 2"))]
+    ['hccl_timeout']
     """
     from npuprof.compare.changes import compare_configs
 
+    _require_config(before)
+    _require_config(after)
     return compare_configs(before, after)
 
 
-def render(config: Config, target: str, inline: bool = False) -> str:
+def render(config: Config, target: str, inline: bool = False, *, check: bool = True) -> str:
     """Return a config as the text of a target; ``TARGETS`` lists the names.
 
-    Raises NpuprofError for values the target cannot carry. Sidecar files are not written: see the command.
+    With ``inline`` only the lines to paste, no function. A config that was resolved for no target is resolved for this one, as the
+    command does, and checked first, which ``check=False`` leaves out. Sidecar files are not written: ``npuprof render -o DIR`` does.
+
+    Raises NpuprofError for errors that the check finds, for what the target cannot carry, and for a config that was resolved
+    for another target; TypeError for what is no config.
+
+    >>> print(render(loads("options.hccl_timeout = 600"), "session", inline=True).splitlines()[-1])
+    config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
     """
+    _require_config(config)
     if target not in renderers.MODULES:
         from npuprof.model import did_you_mean
 
-        hint = did_you_mean(target, TARGETS, f"known are {', '.join(TARGETS)}")
+        hint = did_you_mean(str(target), TARGETS, f"known are {', '.join(TARGETS)}")
         raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", hint)])
-    return renderers.load_target(target).render(config, inline).text
+    there = _resolve_for_target(config, target, check)
+    return renderers.load_target(target).render(there, inline).text
 
 
-def apply(config: Config, config_proto: Any, folder: str | None = None) -> Any:
+def env(config: Config, *, trust: bool = False, check: bool = True) -> dict[str, str]:
+    """Return a config as environment variables, name to text: those that ``npuprof env`` exports in this process.
+
+    Facts of a process (``{ launcher = "rank" }``) are taken from what the launcher has set; sidecar files are written to npuprof's
+    cache. Variables that decide what is executed are refused unless the store is trusted, or with ``trust``.
+
+    Raises NpuprofError for errors that the check finds, unless ``check`` is false, for values that no environment can hold, and for
+    a config that was resolved for another target; TypeError for what is no config.
+
+    >>> env(loads("env.HCCL_CONNECT_TIMEOUT = 600"))["HCCL_CONNECT_TIMEOUT"]
+    '600'
+    """
+    from npuprof.renderers.environment import collect_env_variables
+    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+
+    _require_config(config)
+    there = _resolve_for_target(config, "env", check)
+    found, _ = collect_env_variables(there, build_fact_finder(os.environ), sidecar_cache_folder(there), trust)
+    write_sidecars(there, sidecar_cache_folder(there))
+    return found
+
+
+def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | None = None, *, check: bool = True) -> Any:
     """Set a config's options in a ``tf.compat.v1.ConfigProto`` that the caller made; return it.
 
-    Needs no TensorFlow import of its own. ``folder`` is where sidecar files are written, if there are any.
-    Raises NpuprofError for options that cannot be carried.
+    The options go where the rendered session puts them: in the parameter map of its one ``NpuOptimizer``, which is added where there
+    is none, each in the field of its type. ``folder`` is where sidecar files are written, by default npuprof's cache. A config
+    that was resolved for no target is resolved for the session, and checked first, which ``check=False`` leaves out.
+
+    Raises NpuprofError for errors that the check finds, for options that no field holds, and for a config for another target or for
+    inference offline, before anything is changed; TypeError for what is no config, or no ConfigProto.
     """
-    from npuprof.renderers.process import fill_config_proto as fill
+    from npuprof.renderers.process import fill_config_proto
 
-    renderers.load_target("session").refuse_offline(config)
-    return fill(config, config_proto, folder)
+    _require_config(config)
+    _require(hasattr(config_proto, "graph_options"), f"config_proto must be a tf.compat.v1.ConfigProto, not {type(config_proto).__name__}")
+    there = _resolve_for_target(config, "session", check)
+    renderers.load_target("session").refuse_offline(there)
+    return fill_config_proto(there, config_proto, None if folder is None else os.fspath(folder))
 
 
-__all__ = ["TARGETS", "Library", "apply", "check", "diff", "loads", "open_store", "render"]
+def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
+    """Return a config as it is for a target. Raises NpuprofError for another target, and for errors if it is to be ``checked``."""
+    asked = config.context.target
+    if asked not in (None, target):
+        what = f"{config.name} was resolved for the target {asked}, not for {target}"
+        why, hint = "Overrides for a target may differ.", f"resolve it with target={target!r}, or with none"
+        raise NpuprofError([Finding("NP902", what, why, hint)])
+    there = config
+    if asked is None:
+        resolver = config.resolver.for_context(config.context._replace(target=target))
+        there = resolver.resolve_members(config.lineage, config.name, config.claims, config.changes)
+    if checked:
+        findings = checks.check_before_export(there)
+        if any(finding.severity == "error" for finding in findings):
+            raise NpuprofError(findings)
+    return there
+
+
+def _check_preset(store: Library, name: str) -> Sequence[Finding]:
+    try:
+        return checks.check_config(store.resolve(name))
+    except NpuprofError as error:
+        return error.findings
+
+
+def _build_changes(values: Mapping[str, Any] | None, unset: Sequence[str]) -> Sequence[Any]:
+    _require(values is None or isinstance(values, Mapping), 'set must be a dict of values by key: set={"hccl_timeout": 600}')
+    return spec.build_plain_steps(dict(values or {}), _require_list("unset", unset))
+
+
+def _require_list(name: str, given: Sequence[str]) -> list[str]:
+    _require(not isinstance(given, (str, bytes)), f"{name} must be a list of texts, not one text: {name}=[{given!r}]")
+    found = list(given)
+    _require(all(isinstance(item, str) for item in found), f"{name} must be a list of texts")
+    return found
+
+
+def _require_config(config: object) -> None:
+    _require(isinstance(config, Config), f"a Config is needed, as resolve and loads return it, not {type(config).__name__}")
+
+
+def _require(good: bool, what: str) -> None:
+    if not good:
+        raise TypeError(what)
+
+
+__all__ = ["TARGETS", "Library", "apply", "check", "diff", "env", "loads", "open_store", "render"]

@@ -262,6 +262,9 @@ class NpuprofError(Exception):
             self._findings = tuple(self._given)
         return self._findings
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.findings,)
+
     def __str__(self) -> str:
         return "\n".join(map(str, self.findings))
 

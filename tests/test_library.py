@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import doctest
+import inspect
 import json
+import multiprocessing
+import os
+import pickle
 import pkgutil
+import pydoc
+import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -110,13 +121,211 @@ def test_changes_are_python_values_and_reach_into_tables(library: npuprof.Librar
             library.resolve("leaf", set={"hccl_timeout": value})
 
 
-def test_what_is_returned_can_be_changed_without_changing_the_store(library: npuprof.Library) -> None:
-    for name in ("leaf", "base"):
-        config = library.resolve(name)
-        config.options["modify_mixlist"]["black-list"]["to-add"].append("Oops")
-        config.settings.clear()
-    assert library.resolve("leaf").options["modify_mixlist"]["black-list"]["to-add"] == ["MatMul", "Cast"]
-    assert library.resolve("base").options["modify_mixlist"]["black-list"]["to-add"] == ["MatMul"]
+FROZEN = [
+    lambda config: config.options.update(x=1),
+    lambda config: config.options.__setitem__("x", 5),
+    lambda config: config.options.pop("hccl_timeout"),
+    lambda config: config.env.setdefault("A", "1"),
+    lambda config: config.settings.clear(),
+    lambda config: config.options["modify_mixlist"]["black-list"]["to-add"].append("Oops"),
+    lambda config: config.options["modify_mixlist"]["black-list"]["to-add"].sort(),
+    lambda config: config["modify_mixlist"]["black-list"].__delitem__("to-add"),
+]
+
+
+@pytest.mark.parametrize("change", FROZEN)
+def test_a_config_says_that_it_does_not_change(library: npuprof.Library, change: Callable[[npuprof.Config], object]) -> None:
+    config = library.resolve("leaf")
+    before = copy.deepcopy(dict(config))
+    with pytest.raises(TypeError, match="copy it"):
+        change(config)
+    with pytest.raises(AttributeError, match="a config does not change"):
+        config.name = "other"
+    assert dict(config) == before == dict(library.resolve("leaf"))
+
+
+def test_what_is_copied_from_a_config_may_be_changed(library: npuprof.Library) -> None:
+    options = copy.deepcopy(library.resolve("leaf").options)
+    options["modify_mixlist"]["black-list"]["to-add"].append("Mine")
+    assert type(options) is dict
+    assert json.loads(json.dumps(library.resolve("leaf").options)) == library.resolve("leaf").options
+
+
+def test_a_config_is_read_as_a_mapping(library: npuprof.Library) -> None:
+    config = library.resolve("leaf", set={"env.JOB_ID": "7"})
+    assert list(config) == list(config.ordered_settings())
+    assert set(config) == {"hccl_timeout", "precision_mode_v2", "modify_mixlist", "dump_path", "env.JOB_ID"}
+    assert len(config) == 5
+    assert config["env.JOB_ID"] == "7"
+    assert config.get("deterministic", 0) == 0
+    assert "hccl_timeout" in config
+    with pytest.raises(KeyError):
+        config["deterministic"]
+    assert npuprof.loads("")
+    assert dict(npuprof.loads("")) == {}
+
+
+def test_configs_are_equal_by_what_they_say_and_for_what(library: npuprof.Library) -> None:
+    one, other = library.resolve("leaf"), library.resolve("leaf")
+    assert one == other
+    assert len({one, other, library.resolve("leaf", cann="9.0.0"), library.resolve("base")}) == 3
+    assert one != library.resolve("leaf", cann="9.0.0")
+    assert one != dict(one)
+
+
+@pytest.mark.parametrize("asked", [{}, {"product": "atlas-a2"}, {"set": {"hccl_timeout": 5, "env.A": "1"}, "unset": ["dump_path"]}])
+def test_a_config_can_be_sent_to_another_process(library: npuprof.Library, asked: dict[str, Any]) -> None:
+    config = library.resolve("leaf", **asked)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        digest, text, found, origins, again = pool.apply(describe_config, (config,))
+    assert (digest, text) == (config.digest, npuprof.render(config, "json"))
+    assert found == [str(finding) for finding in npuprof.check(config)]
+    assert origins == [str(origin) for origin in config.origins("hccl_timeout")]
+    assert again == config
+    assert pickle.loads(pickle.dumps(again)).preset_digest == config.preset_digest
+
+
+def describe_config(config: npuprof.Config) -> tuple[str, str, list[str], list[str], npuprof.Config]:
+    found = [str(finding) for finding in npuprof.check(config)]
+    return config.digest, npuprof.render(config, "json"), found, [str(origin) for origin in config.origins("hccl_timeout")], config
+
+
+def test_errors_can_be_sent_to_another_process() -> None:
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        npuprof.loads("[options]\nx =\n")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.findings[0].line) == (str(caught.value), 2)
+
+
+def test_a_store_is_read_like_a_collection(library: npuprof.Library, tmp_path: Path) -> None:
+    assert list(library) == ["base", "leaf"]
+    assert len(library) == 2
+    assert "leaf" in library
+    assert "gone" not in library
+    assert list(npuprof.open_store(tmp_path / "profiles")) == ["base", "leaf"]
+
+
+def test_a_store_is_checked_as_a_whole(library: npuprof.Library, tmp_path: Path) -> None:
+    assert {finding.profiles for finding in npuprof.check(library) if finding.code == "NP303"} == {("base",)}
+    build_store(tmp_path / "profiles", {"torn": "x =", "lost": 'profile.extends = ["gone"]\n'})
+    found = npuprof.check(npuprof.open_store(tmp_path / "profiles"))
+    assert {finding.code for finding in found if finding.severity == "error"} == {"NP001", "NP101", "NP303"}
+
+
+@pytest.mark.parametrize(
+    "options", ['precision_mode_v2 = "fp17"', 'precision_mode_v2 = "fp16"\nprecision_mode = "force_fp16"', "hccl_timeot = 1"]
+)
+def test_what_is_rendered_exported_or_applied_is_checked_first(options: str) -> None:
+    config = npuprof.loads(f"[options]\n{options}\n")
+    for export in (lambda **how: npuprof.render(config, "session", **how), lambda **how: npuprof.env(config, **how)):
+        with pytest.raises(npuprof.NpuprofError):
+            export()
+    with pytest.raises(npuprof.NpuprofError):
+        npuprof.apply(config, SimpleNamespace(graph_options=None))
+    if "timeot" not in options:
+        assert "precision_mode" in npuprof.render(config, "session", check=False)
+        assert "NPUPROF_PRECISION_MODE_V2" in npuprof.env(config, check=False)
+
+
+def test_an_abstract_preset_is_not_rendered() -> None:
+    with pytest.raises(npuprof.NpuprofError, match="NP107"):
+        npuprof.render(npuprof.loads("profile.abstract = true"), "session")
+
+
+def test_a_target_gets_the_overrides_that_are_for_it() -> None:
+    text = '[options]\nhccl_timeout = 1\n[[override]]\nmatch = { target = "session" }\noptions = { hccl_timeout = 2 }\n'
+    config = npuprof.loads(text, set={"deterministic": 1})
+    assert json.loads(npuprof.render(config, "json"))["options"] == {"hccl_timeout": 1, "deterministic": 1}
+    assert ".i = 2" in npuprof.render(config, "session", inline=True)
+    assert ".i = 1" in npuprof.render(config, "session", inline=True)
+    with pytest.raises(npuprof.NpuprofError, match="resolved for the target keras, not for session"):
+        npuprof.render(npuprof.loads(text, target="keras"), "session")
+
+
+def test_the_environment_is_that_of_the_command(library: npuprof.Library, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = library.resolve("leaf", set={"env.HCCL_CONNECT_TIMEOUT": 600})
+    found = npuprof.env(config)
+    assert found["HCCL_CONNECT_TIMEOUT"] == "600"
+    result = run("env", "leaf", "--set", "env.HCCL_CONNECT_TIMEOUT=600", "--shell", "bash")
+    assert {line.partition("=")[0].removeprefix("export ") for line in result.out.splitlines()} == found.keys()
+    with pytest.raises(npuprof.NpuprofError, match="NP930"):
+        npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'))
+    assert npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'), trust=True)["LD_PRELOAD"] == "/x.so"
+
+
+MISUSE: list[tuple[Callable[[npuprof.Library, npuprof.Config], object], str]] = [
+    (lambda store, config: npuprof.check(None), "a Config is needed"),
+    (lambda store, config: npuprof.diff(config, {}), "a Config is needed"),
+    (lambda store, config: npuprof.render("leaf", "session"), "a Config is needed"),
+    (lambda store, config: npuprof.env(store), "a Config is needed"),
+    (lambda store, config: npuprof.apply(config, None), "must be a tf.compat.v1.ConfigProto, not NoneType"),
+    (lambda store, config: npuprof.apply(None, None), "a Config is needed"),
+    (lambda store, config: store.resolve("leaf", unset="dump_path"), "unset must be a list of texts, not one text"),
+    (lambda store, config: store.resolve("leaf", mixins="base"), "mixins must be a list of texts, not one text"),
+    (lambda store, config: store.resolve("leaf", unset=[1]), "unset must be a list of texts"),
+    (lambda store, config: store.resolve("leaf", set=["a=1"]), "set must be a dict"),
+    (lambda store, config: store.resolve(None), "name must be a str, not NoneType"),
+    (lambda store, config: npuprof.loads(b""), "text must be a str, not bytes"),
+    (lambda store, config: npuprof.loads("", store="profiles"), "store must be what open_store returns"),
+    (lambda store, config: npuprof.open_store(3), "str, bytes or os.PathLike"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("use", "said"), MISUSE)
+def test_misuse_is_a_type_error_in_words(library: npuprof.Library, use: Callable[..., object], said: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(said)):
+        use(library, library.resolve("leaf"))
+
+
+def test_help_shows_what_there_is() -> None:
+    text = pydoc.plain(pydoc.render_doc(npuprof))
+    for name in ("open_store(", "loads(", "check(", "diff(", "render(", "env(", "apply("):
+        assert f"    {name}" in text, name
+
+
+@pytest.mark.parametrize("name", ["open_store", "loads", "check", "diff", "render", "env", "apply", "Library.resolve"])
+def test_a_public_docstring_says_what_is_raised(name: str) -> None:
+    found = inspect.getdoc(attrgetter(name)(npuprof))
+    assert found
+    assert "Raises" in found
+
+
+def test_the_examples_of_the_docstrings_are_true(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    failed, tried = doctest.testmod(import_module("npuprof.library"))
+    assert failed == 0
+    assert tried == 8
+
+
+def read_snippets() -> list[str]:
+    """Return the Python of the README and of the public docstrings."""
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text[text.index("## The library") :], re.MULTILINE | re.DOTALL)
+    library = import_module("npuprof.library")
+    for example in doctest.DocTestFinder().find(library, globs={}):
+        if example.examples:
+            blocks.append("from npuprof import *\n" + "".join(one.source for one in example.examples))
+    return blocks
+
+
+@pytest.mark.slow
+def test_the_snippets_run_and_are_typed(tmp_path: Path) -> None:
+    shutil.copytree(REPOSITORY / "profiles", tmp_path / "profiles")
+    snippets = read_snippets()
+    assert len(snippets) > 6
+    for number, snippet in enumerate(snippets):
+        (tmp_path / f"snippet{number}.py").write_text(snippet, encoding="utf-8")
+        if "tensorflow" in snippet:
+            pytest.importorskip("tensorflow")
+        done = subprocess.run(
+            [sys.executable, f"snippet{number}.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    words = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary"]
+    words += [f"snippet{number}.py" for number in range(len(snippets))]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "MYPYPATH": str(REPOSITORY)})
+    assert done.returncode == 0, done.stdout
 
 
 def test_findings_carry_the_fields_of_the_contract(library: npuprof.Library) -> None:
@@ -212,4 +421,4 @@ def test_a_preset_for_the_atc_compiler_is_written_for_it(target: str) -> None:
 
 def test_a_preset_for_the_atc_compiler_fills_no_config_proto() -> None:
     with pytest.raises(npuprof.NpuprofError, match="NP916"):
-        npuprof.apply(npuprof.loads(OFFLINE), object())
+        npuprof.apply(npuprof.loads(OFFLINE), SimpleNamespace(graph_options=None))

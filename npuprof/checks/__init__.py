@@ -33,6 +33,17 @@ def check_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     return found if notes else [finding for finding in found if finding.severity != "info"]
 
 
+def check_before_export(config: Config) -> list[Finding]:
+    """Return the errors and warnings that count where a config is exported in its own context, an abstract one's first of all."""
+    findings = fold_findings(check_config(config, notes=False, everywhere=False))
+    if config.abstract:
+        origin = config.lineage[-1].origin("profile", "abstract")
+        why = "It is only there to be extended, and may be incomplete."
+        hint = "extend it, or lay it over another with --with"
+        findings.insert(0, Finding("NP107", f"{config.name} is abstract", why, hint, origin, "profile.abstract", (config.name,)))
+    return findings
+
+
 def check_values(config: Config, notes: bool = True) -> list[Finding]:
     """Return what is wrong with the values of a config, each taken by itself: all that can be said where the rest is not known."""
     view = View(config)

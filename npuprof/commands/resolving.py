@@ -55,15 +55,9 @@ def _tell_unasked_overrides(config: Config) -> None:
 
 
 def _refuse_errors(config: Config, untold: Sequence[str]) -> None:
-    from npuprof.checks import check_config, fold_findings
+    from npuprof.checks import check_before_export
 
-    findings = fold_findings(check_config(config, notes=False, everywhere=False))
-    if config.abstract:
-        origin = config.lineage[-1].origin("profile", "abstract")
-        why = "It is only there to be extended, and may be incomplete."
-        hint = "extend it, or lay it over another with --with"
-        what = f"{config.name} is abstract"
-        findings.insert(0, Finding("NP107", what, why, hint, origin, "profile.abstract", (config.name,)))
+    findings = check_before_export(config)
     if any(finding.severity == "error" for finding in findings):
         raise NpuprofError(findings)
     tell_findings([finding for finding in findings if finding.code not in untold])

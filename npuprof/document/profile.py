@@ -90,6 +90,15 @@ class Profile:
         self.steps: tuple[Step, ...] = reader.steps(document.data, (), self.table.get("unset", []), ("profile", "unset"))
         self.overrides: tuple[Override, ...] = reader.overrides()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: no store, which belongs to the process that opened it."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "home"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.home = None
+        for name, value in state.items():
+            setattr(self, name, value)
+
     @property
     def extends(self) -> tuple[str, ...]:
         """The parents as written, later wins."""

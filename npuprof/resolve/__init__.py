@@ -69,7 +69,7 @@ class Resolver:
         problems += [claim.conflict for claim in claims.values() if claim.conflict]
         if problems:
             raise NpuprofError(problems)
-        return self._build_config(name, lineage, claims, _build_command_line(tuple(changes)))
+        return self._build_config(name, lineage, claims, tuple(changes))
 
     def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
         """Return a profile resolved with what is wrong with its form left out, and alone where its ancestors cannot be ordered.
@@ -83,13 +83,14 @@ class Resolver:
             lineage, claims = (profile,), combine_claims(profile, ())
         return self._build_config(profile.name, lineage, claims, ())
 
-    def _build_config(self, name: str, lineage: tuple[Profile, ...], claims: Claims, last: tuple[Profile, ...]) -> Config:
+    def _build_config(self, name: str, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...]) -> Config:
+        last = _build_command_line(changes)
         scenario = claims["scenario"].value if "scenario" in claims else None
         settings = dict(self.fold_lineage(lineage, scenario))
         for member in last:
             apply_layers(settings, member, self._select_layers(member, scenario), None)
         tracer = partial(self._trace_setting, (*lineage, *last), scenario)
-        return Config(name, self.context, lineage, settings, tracer, self, bool(last), claims)
+        return Config(name, self.context, lineage, settings, tracer, self, changes, claims)
 
     def _resolve_claims(self, lineage: tuple[Profile, ...]) -> Claims:
         """Return what the last profile of a lineage is for."""
@@ -227,6 +228,15 @@ class Resolver:
                     queue.pop()
             queues = [queue for queue in queues if queue]
         return tuple(reversed(order))
+
+
+def rebuild_config(name: str, context: Context, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...]) -> Config:
+    """Return a config that was pickled: resolved again from the profiles that took part, with no store behind it."""
+    return Resolver(_find_no_profile, context).resolve_members(lineage, name, claims, changes)
+
+
+def _find_no_profile(reference: str, *_: object) -> Profile:
+    raise AssertionError(f"nothing is looked up behind a config that was pickled: {reference}")
 
 
 def is_override_active(override: Override, context: Context, scenario: str | None) -> bool:

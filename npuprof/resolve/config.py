@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.model import SECTIONS, Context, Event, Origin, Path
+from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
+from npuprof.resolve.frozen import FrozenDict, freeze_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,19 +31,31 @@ if TYPE_CHECKING:
         def for_context(self, context: Context) -> Resolving:
             """Return the resolver of the same profiles for another context."""
 
-        def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims) -> Config:
-            """Return a lineage resolved. Raises NpuprofError."""
+        def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: tuple[Step, ...] = ()) -> Config:
+            """Return a lineage resolved, with changes after it. Raises NpuprofError."""
 
 
-class Config:
-    """One profile, resolved for one context.
+class Config(Mapping[str, Any]):
+    """One preset, resolved for one context: a value that does not change.
 
-    ``settings`` maps full keys (``precision_mode``, ``env.JOB_ID``) to plain values, in the order of
-    resolution; ``options``, ``env``, ``estimator`` and ``atc`` show one section each, in the catalogue's
-    order, by plain name. ``claims`` say what it is for. ``lineage`` holds the profiles that took part, lowest first;
-    ``changed`` tells whether changes from the command line came after them. ``memo`` keeps what has been worked out
-    from the settings.
+    Read as a mapping, it gives every setting by its full key: ``config["precision_mode_v2"]``, ``config["env.JOB_ID"]``, in the
+    catalogue's order; ``options``, ``env``, ``estimator`` and ``atc`` show one section each, by plain name. Values are what TOML
+    has: str, int, float, bool, list, dict. Two configs are equal where their digests and contexts are. They can be hashed, and
+    pickled for another process.
+
+    ``name`` is the spec it was asked for by, ``context`` what it was resolved for (CANN release, product, target). ``lineage``
+    holds the profiles that took part, lowest first, and ``changes`` what came after them from the caller. ``settings`` are
+    the settings in the order of resolution, ``claims`` what the preset is for. ``memo`` keeps what has been worked out.
     """
+
+    name: str
+    context: Context
+    lineage: tuple[Profile, ...]
+    settings: dict[str, Any]
+    resolver: Resolving
+    changes: tuple[Step, ...]
+    claims: Claims
+    memo: dict[str, Any]
 
     def __init__(
         self,
@@ -52,19 +65,45 @@ class Config:
         settings: dict[str, Any],
         tracer: Callable[[str], tuple[Any, list[Event]]],
         resolver: Resolving,
-        changed: bool = False,
+        changes: tuple[Step, ...] = (),
         claims: Claims | None = None,
     ) -> None:
-        self.name = name
-        self.context = context
-        self.lineage = lineage
-        self.settings = settings
-        self.resolver = resolver
-        self.changed = changed
-        self.claims = claims or {}
-        self.memo: dict[str, Any] = {}
-        self._tracer = tracer
-        self._traced: dict[str, tuple[Any, list[Event]]] = {}
+        self.__dict__.update(
+            name=name, context=context, lineage=lineage, settings=FrozenDict(settings), resolver=resolver, changes=changes, claims=claims or {},
+            memo={}, _tracer=tracer, _traced={},
+        )  # fmt: skip
+
+    _tracer: Callable[[str], tuple[Any, list[Event]]]
+    _traced: dict[str, tuple[Any, list[Event]]]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a config does not change: resolve with set={{...}} in place of setting {name}")
+
+    def __getitem__(self, key: str) -> Any:
+        return freeze_value(self.settings[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ordered_settings())
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    def __bool__(self) -> bool:
+        return True  # one that sets nothing is one all the same
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.settings
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and (self.digest, self.context) == (other.digest, other.context)
+
+    def __hash__(self) -> int:
+        return hash((self.digest, self.context))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from npuprof.resolve import rebuild_config
+
+        return rebuild_config, (self.name, self.context, self.lineage, self.claims, self.changes)
 
     def section(self, section: str) -> dict[str, Any]:
         """Return the settings of one section by plain name: the catalogue's first, in its order."""
@@ -86,22 +125,29 @@ class Config:
     @property
     def options(self) -> dict[str, Any]:
         """The session options, by name."""
-        return self.section("options")
+        return self._freeze_section("options")
 
     @property
     def env(self) -> dict[str, Any]:
         """The environment variables, by name."""
-        return self.section("env")
+        return self._freeze_section("env")
 
     @property
     def estimator(self) -> dict[str, Any]:
         """The arguments of NPURunConfig that are no session options, by name."""
-        return self.section("estimator")
+        return self._freeze_section("estimator")
 
     @property
     def atc(self) -> dict[str, Any]:
         """The ATC flags without a session twin, by name."""
-        return self.section("atc")
+        return self._freeze_section("atc")
+
+    def _freeze_section(self, section: str) -> dict[str, Any]:
+        mark = f"frozen {section}"
+        if mark not in self.memo:
+            self.memo[mark] = freeze_value(self.section(section))
+        found: dict[str, Any] = self.memo[mark]
+        return found
 
     def find_profile_value(self, name: str) -> Any:
         """Return a key of ``[profile]`` that is inherited: the profile's own word, else what all it builds on leave over."""

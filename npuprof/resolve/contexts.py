@@ -16,9 +16,9 @@ Point = tuple[Context, tuple[tuple[str, str], ...]]
 
 
 def resolve_elsewhere(config: Config, context: Context) -> Config | None:
-    """Return a config resolved again in another context, without changes from the command line; None where that cannot be."""
+    """Return a config resolved again in another context, None where that cannot be."""
     try:
-        return config.resolver.for_context(context).resolve_members(config.lineage, config.name, config.claims)
+        return config.resolver.for_context(context).resolve_members(config.lineage, config.name, config.claims, config.changes)
     except NpuprofError:
         return None
 

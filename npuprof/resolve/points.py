@@ -74,10 +74,7 @@ class ContextMap:
         self._configs: dict[tuple[int, str | None], Config | None] = {}
 
     def find_regions(self, settings: Collection[str]) -> list[Region]:
-        """Return where some settings differ by the overrides that take part; all that the preset is meant for is in some region.
-
-        With changes from the command line only what need not be asked for.
-        """
+        """Return where some settings differ by the overrides that take part; all that the preset is meant for is in some region."""
         bits = 0
         for key in settings:
             bits |= self._touching.get(key, 0)
@@ -143,8 +140,6 @@ class ContextMap:
     def _build_regions(self, points: list[Point]) -> list[Region]:
         """Return points of one kind in pieces in which every product goes with every release."""
         plain = any(self._is_plain(point) for point in points)
-        if not plain and self._config.changed:
-            return []
         elsewhere = frozenset(self._list_named("target")).difference(point.target or "" for point in points)
         for axis in ("target", "scenario"):
             if any(getattr(point, axis) is _OPEN for point in points):  # then no other decides: all are here
@@ -199,7 +194,7 @@ class ContextMap:
             claims["scenario"] = Claim(scenario, config.lineage[-1].origin("profile"))
         resolver = config.resolver.for_context(Context(point.cann[-1], point.product[-1], point.target))
         try:
-            return resolver.resolve_members(config.lineage, config.name, claims)
+            return resolver.resolve_members(config.lineage, config.name, claims, config.changes)
         except NpuprofError as error:
             self.problems += [finding for finding in error.findings if finding not in self.problems]
             return None
