@@ -32,6 +32,16 @@ def find_product(name: str) -> str | None:
     return None
 
 
+def suggest_product(name: str) -> str:
+    """Return what to write for a product that is not known by this name."""
+    from npuprof.model import did_you_mean
+
+    chip = "Ascend" + re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE).upper().replace("-", "_")
+    if family := find_product(chip):
+        return f"did you mean {chip!r}, a chip of {family!r}?"
+    return did_you_mean(name, product_names(), f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2")
+
+
 @cache
 def find_product_family(name: str) -> str:
     """Return the family of a family or line."""

@@ -13,6 +13,7 @@ from npuprof.checks.surfaces import is_taken_by_flag, list_leaves
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
+from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import LONGEST_WORD, did_you_mean
 
 _INT64 = 2**63
@@ -93,6 +94,9 @@ def _build_unknown_option_fault(name: str) -> Fault:
         if find(name):
             hint = f"{name} belongs below [{section}]"
             return Fault("NP201", f"{name!r} is no session option", why, hint)
+    if name in PROFILE_KEYS:
+        hint = f"{name} belongs below [profile]; on a command line it is profile.{name}"
+        return Fault("NP201", f"{name!r} is no session option", why, hint)
     hint = did_you_mean(name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it")
     return Fault("NP201", f"unknown option {name!r}", why, hint)
 

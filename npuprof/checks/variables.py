@@ -57,6 +57,9 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
                 f"write {name} = {format_short_value(word)}" if known else _describe_wanted_text(variable),
             )
         ]
+    if variable is None and catalog.find_option(name):
+        what = f"no known environment variable {name!r}"
+        return [Fault("NP206", what, "Nothing known reads it.", f"{name} is a session option: it belongs below [options]")]
     if variable is None:
         near = _find_near_variables(name)
         if near and near[0] != name:

@@ -43,6 +43,8 @@ class Check(JudgingVerb):
         judged = self._open_store(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
         names = self.specs or judged.home.names()
         found = list(_find_strays(judged.home)) if not self.specs else []
+        if not names and not found:
+            raise NpuprofError([_build_empty_finding(judged.home)])
         unresolved = len(found)
         if not self.specs:
             judged.load_profiles(names)
@@ -79,6 +81,11 @@ class Check(JudgingVerb):
         where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
         remark = f"{where}: {format_severity_counts(matrix.findings) or 'nothing found'}{hint}"
         return Answer(matrix.build_table(listed), (remark,), code)
+
+
+def _build_empty_finding(home: ReadOnceStore) -> Finding:
+    what = f"there is no preset in {home.label}, so nothing was checked"
+    return Finding("NP010", what, "", "npuprof init lays out a store with some, npuprof new NAME makes one; or name another with --store")
 
 
 def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:

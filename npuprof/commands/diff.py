@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError
@@ -131,7 +133,24 @@ def _choose_sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
         why = "A single preset is compared with its last commit."
         raise NpuprofError([Finding("NP902", f"nothing to compare {one!r} with", why, "name a second preset")])
     name, at, _ = one.partition("@")
+    if not at and name not in workspace.store.names():
+        _refuse_revision(workspace, one)
     return (one, name) if at else (f"{one}@HEAD", one)
+
+
+def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
+    """Raise NpuprofError where a revision, or a range of them, stands where a preset belongs."""
+    from npuprof.store import revisions
+
+    ends = [end for end in re.split(r"\.{2,3}", word) if end]
+    if not re.search(r"\.\.|[~^]", word):
+        try:
+            revisions.find_repository(workspace.store).resolve_commit(word)
+        except NpuprofError:
+            return
+    hint = f"npuprof diff --rev {word} compares the whole store"
+    hint += f", npuprof diff NAME@{word} one preset" if len(ends) == 1 else ""
+    raise NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", "", hint)])
 
 
 def _label_commit(text: str, commit: str) -> str:

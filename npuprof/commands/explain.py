@@ -7,10 +7,11 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Rule, products, values
 from npuprof.commands.parameters import CANN, MIXINS, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
-from npuprof.commands.resolving import resolve_asked
+from npuprof.commands.resolving import resolve_shown
 from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
+from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.output import read_plain_file
@@ -24,7 +25,7 @@ class Explain(Verb):
     group = "look"
 
     spec: str = SPEC
-    key: str = argument("KEY", "A key: an option, env.NAME, or a place inside a value.")
+    key: str = argument("KEY", "A key: an option, env.NAME, profile.NAME, or a place inside a value.")
     format: str = formats("text", "json")
     store: str | None = STORE
     cann: str | None = CANN
@@ -36,7 +37,10 @@ class Explain(Verb):
 
     def run(self) -> Answer:
         """Return who set a value, whom it overruled, its default and meaning, and the rules that read it. Raises NpuprofError."""
-        config = resolve_asked(self)
+        config = resolve_shown(self)
+        own = self.key.removeprefix("profile.")
+        if own in PROFILE_KEYS and own not in config.settings:
+            return _explain_profile_key(config, own)
         key, tail = _parse_key(config, self.key)
         last = self._find_last_change(config, key, tail)
         found = _explain_place(config, key, tail, last)
@@ -72,6 +76,24 @@ class Explanation(Record):
         return keys.format_key_path(self.key, self.tail)
 
 
+def _explain_profile_key(config: Config, name: str) -> Answer:
+    """Return who decides a key of ``[profile]``: for those that are inherited the nearest of its ancestors, else the preset itself."""
+    from npuprof.resolve import origins
+
+    value, origin = config.find_profile_value(name), config.find_profile_origin(name)
+    if value is None and config.lineage and name in config.lineage[-1].table:
+        value, origin = config.lineage[-1].table[name], config.lineage[-1].origin("profile", name)
+    meaning = PROFILE_KEYS[name].help
+    state = "is not set" if value is None else f"= {keys.format_toml_value(value)}"
+    lines = [f"{config.name}: profile.{name} {state}", *([f"  set by       {_describe_author(origin)}"] if origin else [])]
+    fields = {
+        "schema": "npuprof.explain/1", "preset": config.name, "key": f"profile.{name}", "set": value is not None, "value": value,
+        "winners": [origins.build_origin_dict(origin)] if origin else [], "summary": meaning,
+    }  # fmt: skip
+    text = "".join(f"{escape_controls(line)}\n" for line in [*lines, f"  meaning      {meaning}"])
+    return Answer({"text": lambda: text, "json": lambda: fields})
+
+
 def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     """Return the key and the path below it. Raises NpuprofError for what is no key, or one that nobody knows."""
     parsed = keys.parse_key_path(text)
@@ -81,7 +103,9 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     if not known and parsed[0] not in config.settings and not config.history(parsed[0]):
         names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
-        raise NpuprofError([Finding("NP201", what, "", did_you_mean(text, names))])
+        raise NpuprofError(
+            [Finding("NP201", what, "", did_you_mean(keys.split_section_and_name(parsed[0])[1], names, "npuprof options lists all"))]
+        )
     return parsed
 
 

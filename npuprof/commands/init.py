@@ -11,6 +11,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.report.json_text import format_json_answer
+from npuprof.report.text import format_count
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"
@@ -32,12 +33,16 @@ class Init(Verb):
     group = "edit"
 
     folder: str = argument("FOLDER", "Where to lay it out.", default=".")
-    ci: str = option("--ci", metavar="NAME", text="The CI sample: {choices}.", default="github", choices=tuple(_CI))
+    ci: str | None = option(
+        "--ci", metavar="NAME", text="The CI sample: {choices}; alone it joins a store that is there.", choices=tuple(_CI)
+    )
     dry_run: bool = DRY_RUN
 
     def run(self) -> Answer:
         """Write all files, or none where one of them is there already; return their names. Raises NpuprofError."""
-        files = _collect_files(self.ci)
+        if self.ci is not None and _has_store(self.folder):
+            return self._add_ci(_CI[self.ci])
+        files = _collect_files(self.ci or "github")
         _refuse_existing(self.folder, files)
         remarks: list[str] = []
         old = _add_attributes(self.folder, files)
@@ -48,8 +53,32 @@ class Init(Verb):
         if not self.dry_run:
             _write_files(self.folder, files, old)
         done = "would be written" if self.dry_run else "written"
-        remarks.append(f"{len(files)} files {done}; next: npuprof list, npuprof show {_SAMPLE}, npuprof git install")
+        remarks.append(f"{format_count(len(files), 'file')} {done}; next: npuprof list, npuprof show {_SAMPLE}, npuprof git install")
+        if not self.dry_run and store.find_repository_top(os.path.realpath(self.folder)):
+            remarks.append(f"commit them all, as npuprof commit takes presets only: git add {' '.join(_list_tops(files))}")
         return Answer("".join(f"{name}\n" for name in sorted(files)), tuple(remarks))
+
+    def _add_ci(self, templates: dict[str, str]) -> Answer:
+        """Write the CI sample for a store that is there. Raises NpuprofError where one of its files is."""
+        files = {name: _read_template(template) for name, template in templates.items()}
+        if there := [name for name in files if os.path.lexists(os.path.join(self.folder, name))]:
+            what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {self.folder}"
+            raise NpuprofError([Finding("NP923", what, "A sample never overwrites a file.", "move the file away, and run this again")])
+        if not self.dry_run:
+            _write_files(self.folder, files, None)
+        done = "would be written" if self.dry_run else "written"
+        return Answer(
+            "".join(f"{name}\n" for name in sorted(files)), (f"{format_count(len(files), 'file')} {done}; the store is as it was",)
+        )
+
+
+def _has_store(folder: str) -> bool:
+    return os.path.isdir(os.path.join(folder, "profiles")) and bool(os.listdir(os.path.join(folder, "profiles")))
+
+
+def _list_tops(files: dict[str, str]) -> list[str]:
+    """Return what to hand to git: the folders and files at the top."""
+    return sorted({name.split("/")[0] for name in files})
 
 
 def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
@@ -72,11 +101,11 @@ def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
 
 def _refuse_existing(folder: str, files: dict[str, str]) -> None:
     there = [name for name in files if os.path.lexists(os.path.join(folder, name))]
-    if os.path.isdir(os.path.join(folder, "profiles")) and os.listdir(os.path.join(folder, "profiles")):
+    if _has_store(folder):
         there.insert(0, "profiles/")
     if there:
         what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {folder}"
-        hint = "use another folder, or add what is missing: npuprof new, npuprof schema, npuprof git install"
+        hint = "use another folder, or add what is missing: npuprof new, npuprof schema, npuprof git install, npuprof init --ci NAME"
         raise NpuprofError([Finding("NP923", what, "A new store never overwrites a file.", hint)])
 
 

@@ -35,6 +35,9 @@ class Inject(Verb):
         from npuprof.scripts.files import find_script_files
         from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
 
+        if self.spec is not None and self.spec.endswith((".py", ".ipynb")) and not os.path.exists(self.file):
+            hint = f"npuprof inject {self.spec} {self.file}"
+            raise NpuprofError([Finding("NP902", "the file comes first, then the preset", "", hint)])
         injector = Injector(self.store, trusting=self.check or self.trust)
         if self.spec is None or self.everywhere:
             self._refuse_unclear()
@@ -55,7 +58,8 @@ class Inject(Verb):
         if self.spec is not None:
             what, hint = "--all refreshes every block with the preset it names", "leave out SPEC"
         elif not self.everywhere and not self.check:
-            what, hint = "which preset?", "name a SPEC, or refresh the blocks that are there with --all"
+            what = f"which preset is to go into {self.file}?"
+            hint = "name it behind the file, or refresh the blocks that are there with --all"
         else:
             return
         raise NpuprofError([Finding("NP902", what, "", hint)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from npuprof import catalog
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 class List(Verb):
     """List the presets of the store."""
 
+    usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them."
     group = "look"
 
     store: str | None = STORE
@@ -66,7 +68,14 @@ class List(Verb):
             ),
             "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.store)},
         }
-        return Answer(forms, code=2 if problems else 0, problems=tuple(problems.values()))
+        remarks = () if found or problems else (_explain_nothing(workspace.store, self.where is not None),)
+        return Answer(forms, remarks, 2 if problems else 0, problems=tuple(problems.values()))
+
+
+def _explain_nothing(store: Folder, filtered: bool) -> str:
+    if filtered and store.names():
+        return "no preset meets the condition"
+    return f"there is no preset in {store.label}: npuprof init lays out a store with some, npuprof new NAME makes one"
 
 
 def _build_rows(found: list[tuple[Profile, Config]], store: Folder) -> list[dict[str, Any]]:
@@ -153,7 +162,9 @@ def _parse_condition(text: str) -> Any:
         tree = condition.parse_condition(text)
         odd = condition.find_misplaced_operand(tree)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        raise _build_condition_error(f"{text!r} is not a condition", "write 'precision_mode_v2 == \"fp16\"'") from None
+        single = re.fullmatch(r"\s*([\w.]+)\s*=\s*([^=\s]+)\s*", text)
+        hint = f"write '{single[1]} == {single[2]}'" if single else "write 'precision_mode_v2 == \"fp16\"'"
+        raise _build_condition_error(f"{text!r} is not a condition", hint) from None
     if odd is not None and odd[0] == "value":
         key = ".".join(odd[1])
         hint = f"write '{key} is set', or compare it: '{key} == {_give_example(key)}'"
@@ -187,8 +198,11 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any) -> None:
         wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
         if option is not None and kind and any(type(value) is not kind[0] for value in wanted):
             said = ", ".join(repr(value) if isinstance(value, str) else str(value).lower() for value in wanted)
+            meant = str(wanted[0]).strip()
+            fits = kind[0] is int and re.fullmatch(r"-?\d+", meant)
+            shown = meant if fits else f'"{meant}"' if kind[0] is str and '"' not in meant else _give_example(option.name)
             raise _build_condition_error(
-                f"{option.name} holds {kind[1]}, and is compared with {said}", f"write '{option.name} == {_give_example(option.name)}'"
+                f"{option.name} holds {kind[1]}, and is compared with {said}", f"write '{option.name} {word} {shown}'"
             )
 
 

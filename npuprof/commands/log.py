@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
@@ -61,6 +62,8 @@ class Log(Verb):
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
             raise NpuprofError([_build_missing_finding(repository, name, tip)])
+        if first is None and key:
+            _refuse_unknown_key(name, key)
         steps = _load_headers(repository, islice(chain([first], walk), self.number) if first else ())
         shallow = repository.is_shallow() if first and self.number is None else False
         forms: Forms = {
@@ -87,6 +90,17 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
     return parsed
 
 
+def _refuse_unknown_key(name: str, key: str) -> None:
+    """Raise NpuprofError for a key that no commit has set and the catalogue does not know."""
+    from npuprof import catalog
+
+    section, plain = keys.split_section_and_name(key)
+    if not catalog.find_record_texts(section, plain) and section != "env":
+        known = catalog.record_names(section)
+        what = f"{name} has never set {key!r}, and the catalogue does not know it"
+        raise NpuprofError([Finding("NP201", what, "", did_you_mean(plain, known, "npuprof options lists all; variables are env.NAME"))])
+
+
 def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Iterator[HistoryStep]:
     """Yield steps with author, date and subject of their commits read, in rounds that grow: the first step does not wait."""
     from npuprof.store.commits import load_commit_headers
@@ -99,7 +113,9 @@ def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Itera
 
 
 def _build_missing_finding(repository: Repository, name: str, tip: str) -> Finding:
-    hint = did_you_mean(name, sorted(repository.list_profile_files(tip)), "commit it first; npuprof list shows all")
+    known = sorted(repository.list_profile_files(tip))
+    there = os.path.exists(f"{repository.git.top}/{repository.prefix}{name}.toml")
+    hint = did_you_mean(name, known, f"commit it first: npuprof commit {name}" if there else "npuprof list shows what there is")
     return Finding("NP023", f"no commit has a profile {name!r}", "", hint)
 
 

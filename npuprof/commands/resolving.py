@@ -26,10 +26,27 @@ if TYPE_CHECKING:
         unset: list[str]
 
 
+#: What is said of keys that the catalogue does not know.
+_UNKNOWN = ("NP201", "NP206", "NP207", "NP208", "NP209")
+
+
 def resolve_asked(asked: ResolvingVerb, target: str | None = None) -> Config:
     """Return the preset that a verb was asked for, in the context it was asked for. Raises NpuprofError."""
     workspace = spec.Workspace(asked.store, spec.build_context(asked.cann, asked.product, target))
     return workspace.resolve_spec(asked.spec, asked.mixin, spec.parse_assignments(asked.set_, asked.unset))
+
+
+def resolve_shown(asked: ResolvingVerb) -> Config:
+    """Return the preset that a verb shows without checking it; changes to keys that nobody knows are told. Raises NpuprofError."""
+    config = resolve_asked(asked)
+    if config.changes:
+        from npuprof.checks.settings import find_setting_faults
+        from npuprof.checks.view import View
+
+        view = View(config)
+        faults = [(fault, step.key) for step in config.changes if step.op == "set" for fault in find_setting_faults(step.key, step.value)]
+        tell_findings([view.build_finding(fault, key) for fault, key in faults if fault.code in _UNKNOWN])
+    return config
 
 
 def resolve_checked(asked: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = ()) -> Config:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 class Restore(Verb):
     """Write a preset back as it was: NAME@REV."""
 
+    usage_hint = "The revision stands behind the name: npuprof restore NAME@1.2.0"
     group = "versions"
 
     spec: str = argument("SPEC", "A preset of the store at a revision: NAME@REV.")

@@ -25,6 +25,7 @@ class Run(Verb):
     """
 
     group = "export"
+    usage_hint = "The command stands behind --, with its options: npuprof run NAME -- python train.py --epochs 3"
 
     spec: str = SPEC
     command: list[str] = arguments("CMD...", "The command and its arguments, after --.")

@@ -62,11 +62,17 @@ class Scan(JudgingVerb):
                 judged |= {(one.where, one.message) for one in beside}
                 findings += [*found, *beside]
                 unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
+        findings += [_build_preset_finding(path) for path in self.paths if path.endswith(".toml") and os.path.isfile(path)]
         told = self.select_told(findings)
         hidden = len(findings) - len(told)
         more = f" ({hidden} more with --severity info)" if hidden else ""
         remark = f"{format_count(count, 'file')} scanned: {format_severity_counts(told) or 'nothing found'}{more}"
         return self.answer_findings(told, self.decide_code(findings, unread), remark)
+
+
+def _build_preset_finding(path: str) -> Finding:
+    what = f"{path} is no script, and was not looked at"
+    return Finding("NP801", what, "scan reads scripts.", f"for a preset: npuprof check {path}", where=Place(path))
 
 
 def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, bytes | Finding]]:

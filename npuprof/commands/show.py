@@ -6,7 +6,7 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.commands.parameters import CANN, COLOR, MIXINS, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
-from npuprof.commands.resolving import resolve_asked
+from npuprof.commands.resolving import resolve_shown
 from npuprof.commands.verb import Verb, flag
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
@@ -34,7 +34,7 @@ class Show(Verb):
 
     def run(self) -> Answer:
         """Return the preset resolved, with the origins of its values if wanted. Raises NpuprofError."""
-        config = resolve_asked(self)
+        config = resolve_shown(self)
         return Answer({"toml": lambda: self._format_toml(config), "json": lambda: self._build_fields(config)})
 
     def _build_fields(self, config: Config) -> dict[str, Any]:

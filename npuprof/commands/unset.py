@@ -50,6 +50,8 @@ class Unset(Verb):
             raise NpuprofError([Finding("NP920", what, "What is inherited is cleared by its name in that list.", "make it a list of keys")])
         if added:
             found.append(PathChange(("profile", "unset"), [*listed, *added]))
+        if self.dry_run:
+            remarks[:] = [f"would remove {said[len('removed ') :]}" if said.startswith("removed ") else said for said in remarks]
         if not found:
             raise NpuprofError([build_nothing_finding(file.profile, text) for text in self.keys])
         return edit.apply_changes(file.text, found)

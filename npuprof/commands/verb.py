@@ -105,13 +105,15 @@ def flag(*flags: str, text: str) -> Any:
 class Verb:
     """A verb of the command line; its module names it, its docstring is its help.
 
-    ``group`` is where the help lists it. ``hidden`` verbs are called by programs, ``takes_any_word`` lets words that
+    ``group`` is where the help lists it. ``hidden`` verbs are called by programs, ``usage_hint`` is said beside an
+    error of usage, ``takes_any_word`` lets words that
     look like flags be arguments.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {}
     group: ClassVar[str] = ""
     hidden: ClassVar[bool] = False
+    usage_hint: ClassVar[str] = ""
     takes_any_word: ClassVar[bool] = False
 
     format: str = ""

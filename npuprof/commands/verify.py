@@ -41,7 +41,8 @@ class Verify(Verb):
         from npuprof.history.verification import Verifier
 
         if not self.tags:
-            raise NpuprofError([Finding("NP902", "verify has nothing to verify", "", "released versions are verified with --tags")])
+            hint = f"released versions are verified with --tags: npuprof verify --tags {' '.join(self.names)}".rstrip()
+            raise NpuprofError([Finding("NP902", "verify has nothing to verify", "", hint)])
         workspace = spec.Workspace(self.store)
         _refuse_unknown_names(workspace, self.names)
         verifier = Verifier(workspace)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from npuprof.document.positions import Positions
 
 _MAX_DEPTH = 100
-_CONFLICT_MARKS = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
 _MAX_INTEGER_BITS = 14_000  # bits: Python refuses to write more than 4300 digits
 
 
@@ -77,7 +76,9 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
     try:
         data = parse_toml_text(text)
     except tomllib.TOMLDecodeError as error:
-        raise NpuprofError([_build_syntax_finding(source, text, str(error))]) from None
+        from npuprof.document.syntax import build_syntax_finding
+
+        raise NpuprofError([build_syntax_finding(source, text, str(error))]) from None
     except ValueError:
         raise NpuprofError([_build_huge_number_finding(source, text)]) from None
     except RecursionError:
@@ -144,26 +145,6 @@ def _decode_utf8(source: str, raw: bytes) -> str:
 def _build_encoding_finding(source: str, line: int, column: int, what: str) -> Finding:
     return Finding(
         "NP002", f"the file is not UTF-8 text: {what}", "TOML is always UTF-8.", "save the file as UTF-8", where=Place(source, line, column)
-    )
-
-
-def _build_syntax_finding(source: str, text: str, message: str) -> Finding:
-    what, _, place = message.rpartition(" (at ")
-    if match := re.fullmatch(r"line (\d+), column (\d+)\)", place):
-        line, column = int(match[1]), int(match[2])
-    else:
-        line = text.count("\n") + 1
-        column = len(text.rpartition("\n")[2]) + 1
-        what = f"the text ends too early: {what[:1].lower()}{what[1:]}"
-    if text.split("\n")[line - 1].startswith(_CONFLICT_MARKS):
-        why, hint = "A merge left both sides in the file.", "keep one side, and delete the marks"
-        return Finding("NP001", "not valid TOML: a merge conflict is not resolved", why, hint, where=Place(source, line, column))
-    return Finding(
-        "NP001",
-        f"not valid TOML: {what[:1].lower()}{what[1:]}",
-        "Nothing of the file can be used until it can be read.",
-        "mend the line; strings need quotes, and a key may stand only once in its table",
-        where=Place(source, line, column),
     )
 
 

@@ -39,7 +39,7 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already."""
     name, equals, raw = text.partition("=")
     if not equals:
-        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'")])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", spec.suggest_assignment(text))])
     path, key = _locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
     value = spec.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())

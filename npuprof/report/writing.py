@@ -64,6 +64,9 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
 
 def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
     """Write files as ``write_wanted_files`` does, over whatever is there; a device or a pipe is written to. Raises NpuprofError."""
+    for path in files:
+        if path.endswith(os.sep):
+            raise NpuprofError([Finding("NP012", f"cannot write {path}: it names a folder", "One file is written.", "name a file in it")])
     write_wanted_files([Wanted(path, text if isinstance(text, bytes) else text.encode()) for path, text in files.items()])
 
 

@@ -71,6 +71,10 @@ class Resolver:
             raise NpuprofError(problems)
         return self._build_config(name, lineage, claims, tuple(changes))
 
+    def reduce_config(self, config: Config) -> tuple[Any, ...]:
+        """Return what a pickle of a config holds: a function, and what to call it with."""
+        return rebuild_config, (config.name, config.context, config.lineage, config.claims, config.changes)
+
     def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
         """Return a profile resolved with what is wrong with its form left out, and alone where its ancestors cannot be ordered.
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
         def for_context(self, context: Context) -> Resolving:
             """Return the resolver of the same profiles for another context."""
 
+        def reduce_config(self, config: Config) -> tuple[Any, ...]:
+            """Return what a pickle of a config holds: a function, and what to call it with."""
+
         def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: tuple[Step, ...] = ()) -> Config:
             """Return a lineage resolved, with changes after it. Raises NpuprofError."""
 
@@ -69,8 +72,8 @@ class Config(Mapping[str, Any]):
         claims: Claims | None = None,
     ) -> None:
         self.__dict__.update(
-            name=name, context=context, lineage=lineage, settings=FrozenDict(settings), resolver=resolver, changes=changes, claims=claims or {},
-            memo={}, _tracer=tracer, _traced={},
+            name=name, context=context, lineage=lineage, settings=FrozenDict(settings), resolver=resolver, changes=changes,
+            claims=claims or {}, memo={}, _tracer=tracer, _traced={},
         )  # fmt: skip
 
     _tracer: Callable[[str], tuple[Any, list[Event]]]
@@ -101,9 +104,7 @@ class Config(Mapping[str, Any]):
         return hash((self.digest, self.context))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from npuprof.resolve import rebuild_config
-
-        return rebuild_config, (self.name, self.context, self.lineage, self.claims, self.changes)
+        return self.resolver.reduce_config(self)
 
     def section(self, section: str) -> dict[str, Any]:
         """Return the settings of one section by plain name: the catalogue's first, in its order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
@@ -82,6 +83,10 @@ class ReadOnceStore:
         if name not in self._hints:
             self._hints[name] = did_you_mean(name, self.names(), otherwise)
         return self._hints[name]
+
+
+#: What lies beside a store in a project, and is no preset.
+_PROJECT_FILES = ("pyproject.toml", "npuprof.toml")
 
 
 def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Profile]) -> Profile:
@@ -167,6 +172,8 @@ class Folder(ReadOnceStore):
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         hint = self._suggest_name(name, f"npuprof list shows what is in {self.label}")
+        if not self.names():
+            hint = f"{self.label} holds no preset yet: npuprof init lays out a store with some, npuprof new {name} makes this one"
         if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
             hint = f"{self.label}/{name}.toml is a link to a file that is not there: mend or remove it"
         return build_missing_finding("NP008", name, self.label, hint, asked)
@@ -178,12 +185,17 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
     try:
         raw = read_plain_file(path)
     except FileNotFoundError:
-        raise NpuprofError(
-            [Finding("NP008", f"there is no file {path!r}", "", "give a path to a TOML file, or a profile's name")]
-        ) from None
+        raise NpuprofError([Finding("NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home))]) from None
     except (OSError, ValueError) as error:
         raise NpuprofError([_build_unreadable_finding(source, error)]) from None
     return Profile(document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home)
+
+
+def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
+    name = path.removesuffix(".toml")
+    if isinstance(home, Folder) and name in home.names():
+        return f"did you mean the preset {name!r}? It is named without .toml"
+    return "give a path to a TOML file, or a profile's name"
 
 
 def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) -> Folder:
@@ -198,7 +210,12 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
         if not os.path.isdir(asked):
             what = f"the store {asked!r} is not a folder"
             origin = "--store" if given else "$NPUPROF_STORE"
-            raise NpuprofError([Finding("NP010", what, f"It was named by {origin}.", "name a folder that holds presets")])
+            hint = "name a folder that holds presets, or make one: npuprof init"
+            raise NpuprofError([Finding("NP010", what, f"It was named by {origin}.", hint)])
+        if _holds_store_below(asked):
+            inner = os.path.join(asked, "profiles").removeprefix("./")
+            what = f"{asked!r} is no store of presets: those are in {inner}"
+            raise NpuprofError([Finding("NP010", what, "", f"write --store {inner}" if given else f"set NPUPROF_STORE={inner}")])
         return Folder(asked)
     here = os.getcwd()
     while True:
@@ -209,6 +226,17 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
         if parent == here:
             raise NpuprofError([_build_no_store_finding()])
         here = parent
+
+
+def _holds_store_below(folder: str) -> bool:
+    """Return whether a folder is a project with a store in it, rather than a store."""
+    try:
+        names = os.listdir(folder)
+        below = os.listdir(os.path.join(folder, "profiles")) if "profiles" in names else []
+    except OSError:
+        return False
+    own = [name for name in names if name.endswith(".toml") and name not in _PROJECT_FILES and not name.startswith(".")]
+    return not own and any(name.endswith(".toml") for name in below)
 
 
 def has_release_tags(root: str) -> bool:
@@ -269,7 +297,7 @@ def _build_no_store_finding() -> Finding:
         "NP010",
         "no store of presets was found",
         "npuprof looks for a folder 'profiles' here and in every folder above.",
-        "go to a project that has one, or name it with --store; 'builtin:' is the store npuprof ships",
+        "go to a project that has one, make one with npuprof init, or name it with --store; 'builtin:' is the store npuprof ships",
     )
 
 
@@ -277,6 +305,12 @@ def build_bad_name_finding(name: str, asked: Origin | None = None) -> Finding:
     """Return what is to be said of a text that cannot be the name of a profile."""
     why = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
     hint = "leave out the .toml" if name.endswith(".toml") else "for a file elsewhere give a path that ends in .toml"
+    if name.endswith("/"):
+        hint = "leave the / off; npuprof check without a name looks at the whole store"
+    if asked is not None and "/" in name:
+        hint = "parents are presets of the same store: name one of it, or copy the other one in"
+    if re.match(r"HEAD\b|.*\.\.|[^/]*[~^]", name) and asked is None and "/" not in name:
+        hint = f"a revision stands behind a name, bert@{name}; two of them are compared by npuprof diff --rev {name}"
     if name.startswith("builtin:"):
         hint = f"name the store apart: {name.removeprefix('builtin:')} --store builtin:"
     return Finding(

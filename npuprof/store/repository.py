@@ -112,6 +112,8 @@ class Repository(ReleaseTags):
                 why = "This clone is shallow: it holds the newest commits only."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         where = (asked.profile,) if asked else ()
+        if not revision:
+            return Finding("NP011", "the revision behind @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off", asked)
         return Finding("NP011", f"unknown revision {revision!r}", why, hint, asked, "profile.extends" if asked else "", where)
 
     def is_shallow(self) -> bool:

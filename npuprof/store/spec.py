@@ -237,7 +237,7 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
         problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint))
     family = products.find_product(product) if product else None
     if product and family is None:
-        hint = did_you_mean(product, products.product_names(), f"known are {', '.join(products.product_names())}")
+        hint = products.suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
     if target and target not in targets.NAMES:
         hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
@@ -245,6 +245,14 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
     if problems:
         raise NpuprofError(problems)
     return Context(release, family, target)
+
+
+def suggest_assignment(text: str) -> str:
+    """Return how to write what was meant by a text that is no assignment."""
+    colon = re.fullmatch(r"([\w.-]+)\s*:\s*(\S+)", text)
+    if colon:
+        return f"write {colon[1]}={colon[2]}"
+    return f"write {text}=VALUE" if keys.parse_key(text) else "write hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
 
 
 def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
@@ -255,7 +263,7 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
         name, equals, raw = text.partition("=")
         parsed = keys.parse_key(name)
         if not equals or parsed is None:
-            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", "write hccl_timeout=600, or env.HCCL_ALGO='...'"))
+            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", suggest_assignment(text)))
         else:
             steps.append(_build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:

@@ -1,0 +1,171 @@
+"""What is wrong with a text that is no TOML: the parser's complaint in words, at the place where somebody has to look."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from npuprof.document.keys import format_short_value
+from npuprof.model import Finding, Place
+
+_CONFLICT_MARKS = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
+_WHY = "Nothing of the file can be used until it can be read."
+_BLOCK_MARKS = ('"""', "'''")
+_SEGMENT = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_HEADER = re.compile(r"[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]")
+_STATEMENT = re.compile(rf"[ \t]*({_SEGMENT}(?:[ \t]*\.[ \t]*{_SEGMENT})*)[ \t]*=")
+#: What people write for the two words of TOML.
+_WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
+
+
+class Fault(NamedTuple):
+    """What is wrong, at which line and column (from 1), and what to try."""
+
+    what: str
+    line: int
+    column: int
+    hint: str
+
+
+def build_syntax_finding(source: str, text: str, message: str) -> Finding:
+    """Return the finding for what the parser of TOML says of a text."""
+    what, _, place = message.rpartition(" (at ")
+    if match := re.fullmatch(r"line (\d+), column (\d+)\)", place):
+        line, column, ended = int(match[1]), int(match[2]), False
+    else:
+        line, column, ended = text.count("\n") + 1, len(text.rpartition("\n")[2]) + 1, True
+    lines = text.split("\n")
+    if lines[line - 1].startswith(_CONFLICT_MARKS):
+        why, hint = "A merge left both sides in the file.", "keep one side, and delete the marks"
+        return Finding("NP001", "not valid TOML: a merge conflict is not resolved", why, hint, where=Place(source, line, column))
+    fault = _find_fault(lines, what or message, line, column, ended)
+    return Finding("NP001", f"not valid TOML: {fault.what}", _WHY, fault.hint, where=Place(source, fault.line, fault.column))
+
+
+def _find_fault(lines: list[str], message: str, line: int, column: int, ended: bool) -> Fault:
+    """Return a complaint of the parser in words, with the place that it is about."""
+    if re.match(r"(Illegal|Found invalid) character '\\n'|Unterminated string|Expected (\"'\"|'\"')$", message):
+        return _find_open_string(lines, line)
+    if message.startswith(("Expected \"'''\"", 'Expected \'"""\'')):
+        return _find_open_block(lines)
+    told = f"{message[:1].lower()}{message[1:]}"
+    if message.startswith("Cannot mutate immutable namespace"):
+        hint = "write the key between the braces, or the table as [table]"
+        return Fault("a table in braces is complete, and takes no more keys", line, column, hint)
+    if message.startswith(("Cannot overwrite a value", "Duplicate inline table key")):
+        if header := _HEADER.match(lines[line - 1]):
+            what = f"[{header[1]}] would be a table, and is a value already"
+            return Fault(what, line, header.start(1) + 1, "give one of the two another name")
+        found = _find_repeated_key(lines, line)
+        return found or Fault("a key stands twice", line, column, "a key may stand only once in its table: remove one of them")
+    if message.startswith("Cannot declare"):
+        return _find_repeated_table(lines, line) or Fault(told, line, column, "write each [table] once, with all its keys below it")
+    if message.startswith("Invalid value"):
+        if ended and "=" not in lines[line - 1].partition("#")[0]:
+            return Fault(*_place_saying("Unclosed array", line, column))
+        return _describe_bare_value(lines[line - 1], line, column)
+    if message.startswith("Expected newline or end of document"):
+        rest = format_short_value(lines[line - 1][column - 1 :].strip())
+        return Fault(f"{rest} stands behind the value", line, column, "write one key = value on a line; what is text needs quotes")
+    if message.startswith("Expected '=' after a key"):
+        colon = re.match(r"[ \t]*[\w.-]+[ \t]*:", lines[line - 1])
+        hint = "write key = value: TOML has no colon there" if colon else "write key = value; a table is written [table]"
+        return Fault("a key without a value", line, column, hint)
+    before = lines[line - 1][: column - 1]
+    if "inline table" in message or (message.startswith("Invalid") and before.count("{") > before.count("}")):
+        hint = "write { a = 1, b = 2 } on one line, or a [table] of its own"
+        return Fault("a table in braces is not closed on its line", line, column, hint)
+    for beginning in _SAYINGS:
+        if message.startswith(beginning):
+            return Fault(*_place_saying(beginning, line, column))
+    hint = "mend the line; strings need quotes, and a key may stand only once in its table"
+    return Fault(f"the text ends too early: {told}" if ended else told, line, column, hint)
+
+
+_SAYINGS = {
+    "Unclosed array": ("a list is not closed, or lacks a comma", "separate the elements with commas, and end the list with ]"),
+    "Unescaped '\\'": ("a backslash that escapes nothing", "double each backslash, or use single quotes, in which it stands for itself"),
+    "Invalid statement": ("neither a key nor a [table]", "write key = value; a remark begins with #"),
+    "Invalid initial character": ("neither a key nor a [table]", "write key = value; a remark begins with #"),
+    "Expected ']'": ("the name of a table is not closed", "write [table], or [table.below]"),
+}
+
+
+def _place_saying(beginning: str, line: int, column: int) -> tuple[str, int, int, str]:
+    said, hint = _SAYINGS[beginning]
+    return said, line, column, hint
+
+
+def _find_open_string(lines: list[str], line: int) -> Fault:
+    """Return where a string begins that its line does not end."""
+    if sum(text.count(mark) for text in lines for mark in _BLOCK_MARKS) % 2:
+        return _find_open_block(lines)
+    line -= line > 1 and not lines[line - 1].strip()  # the parser has gone past the end of the line
+    quote, place, skipped = "", -1, False
+    for index, char in enumerate(lines[line - 1]):
+        if skipped:
+            skipped = False
+        elif quote:
+            skipped = char == "\\" and quote == '"'
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote, place = char, index
+        elif char == "#":
+            break
+    hint = f"end it with {quote or 'its quote'} on the same line; text of several lines stands between three of them"
+    return Fault("a string is not closed", line, place + 1 if quote else len(lines[line - 1]) + 1, hint)
+
+
+def _find_open_block(lines: list[str]) -> Fault:
+    """Return where the string of several lines begins that nothing ends: at the last three quotes."""
+    marks = [(number, match) for number, text in enumerate(lines, 1) for match in re.finditer("|".join(_BLOCK_MARKS), text)]
+    line, match = marks[-1]
+    return Fault("a string of several lines is not closed", line, match.start() + 1, f"end it with {match[0]}")
+
+
+def _find_repeated_key(lines: list[str], line: int) -> Fault | None:
+    """Return the key that a line sets again, with the line that has set it first."""
+    match = _STATEMENT.match(lines[line - 1])
+    if match is None:
+        return None
+    table, first = "", 0
+    for number, text in enumerate(lines[: line - 1], 1):
+        if header := _HEADER.match(text):
+            table, first = header[1], 0
+        elif not first and (other := _STATEMENT.match(text)) and _normalize_key(other[1]) == _normalize_key(match[1]):
+            first = number
+    if not first:
+        return None
+    where = f" in [{table}]" if table else ""
+    what = f"{format_short_value(match[1])} stands twice{where}, first in line {first}"
+    return Fault(what, line, match.start(1) + 1, "keep one of the two lines")
+
+
+def _find_repeated_table(lines: list[str], line: int) -> Fault | None:
+    """Return the table that a line begins again, with the line that has begun it first."""
+    match = _HEADER.match(lines[line - 1])
+    if match is None:
+        return None
+    for number, text in enumerate(lines[: line - 1], 1):
+        if (other := _HEADER.match(text)) and _normalize_key(other[1]) == _normalize_key(match[1]):
+            hint = f"put what is below it into the table of line {number}; what repeats is written [[{match[1]}]]"
+            return Fault(f"[{match[1]}] stands twice, first in line {number}", line, match.start(1) + 1, hint)
+    return None
+
+
+def _normalize_key(text: str) -> str:
+    return re.sub(r"[\s\"']", "", text)
+
+
+def _describe_bare_value(text: str, line: int, column: int) -> Fault:
+    """Return what stands in the place of a value, and what it should be."""
+    rest = text[column - 1 :]
+    if not rest.split("#")[0].strip():
+        return Fault("a key without a value", line, column, 'write one behind the =: a number, true, false, or "text" in quotes')
+    word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0] or rest[0]
+    what = f"{format_short_value(word)} is no value"
+    if word.lower() in _WORDS:
+        return Fault(what, line, column, f"write {_WORDS[word.lower()]}")
+    if re.fullmatch(r"[A-Za-z_./~$-][^\"']*", word):
+        return Fault(what, line, column, f"text needs quotes: {format_short_value(word)}")
+    return Fault(what, line, column, 'write a number, true, false, or "text" in quotes')

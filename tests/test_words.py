@@ -1,0 +1,211 @@
+"""A hundred mistakes that people make, and the words that help: what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from repositories import Repo
+
+BERT = '[profile]\nscenario = "training"\n\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
+
+#: What is typed, the exit code, and what has to be said.
+TYPED = [
+    # a verb or an option by another name
+    ("shwo bert", 2, "No such command 'shwo'", "show"),
+    ("ls", 2, "npuprof list"),
+    ("validate", 2, "npuprof check"),
+    ("help", 2, "npuprof --help"),
+    ("version", 2, "npuprof --version"),
+    ("exec bert", 2, "npuprof run SPEC -- CMD"),
+    ("history bert", 2, "npuprof log SPEC"),
+    ("compare bert x", 2, "npuprof diff A B"),
+    ("export bert", 2, "npuprof env SPEC"),
+    ("git instal", 2, "'install'"),
+    ("render bert --target session", 2, "--to"),
+    ("check --json", 2, "--format"),
+    ("show bert --soc Ascend910B2", 2, "--product"),
+    ("show bert --release 9.0.0", 2, "--cann"),
+    ("render bert --out x.py", 2, "--output"),
+    ("list --filter x", 2, "--where"),
+    ("migrate bert --to 9.0.0", 2, "--cann"),
+    ("log bert --limit 3", 2, "--number"),
+    ("diff --revision HEAD", 2, "--rev"),
+    # something left out
+    ("show", 2, "Missing argument 'SPEC'", "npuprof list shows them"),
+    ("explain bert", 2, "Missing argument 'KEY'", "npuprof options list them"),
+    ("set bert", 2, "hccl_timeout=600"),
+    ("option", 2, "npuprof options"),
+    ("migrate bert", 2, "--cann", "9.0.0"),
+    ("run bert", 2, "no command to run", "npuprof run NAME -- python train.py"),
+    ("run bert python train.py --epochs 3", 2, "--epochs", "The command stands behind --"),
+    ("inject train.py", 2, "which preset is to go into train.py?"),
+    ("show bert@", 2, "the revision behind @ is missing", "NAME@HEAD"),
+    ("restore bert", 2, "names no revision", "bert@HEAD"),
+    ("verify bert", 2, "npuprof verify --tags bert"),
+    # names of presets, files, revisions
+    ("show brt", 2, "there is no profile 'brt'", "did you mean 'bert'?"),
+    ("show Bert", 2, "did you mean 'bert'?"),
+    ("show bert.toml", 2, "did you mean the preset 'bert'?", "without .toml"),
+    ("show gone.toml", 2, "there is no file 'gone.toml'"),
+    ("show bert+gone", 2, "there is no profile 'gone'"),
+    ("show bert --with gone", 2, "there is no profile 'gone'"),
+    ("show bert@nope", 2, "unknown revision 'nope'", "git log --oneline"),
+    ("show bert@9.9.9", 2, "no released version 9.9.9", "npuprof release bert"),
+    ("check profiles/", 2, "leave the / off", "npuprof check without a name"),
+    ("list bert", 2, "npuprof show NAME"),
+    ("restore bert 1.0.0", 2, "npuprof restore NAME@1.2.0"),
+    ("new bert", 2, "profiles/bert.toml exists already"),
+    ("new ../x", 2, "cannot be the name of a profile"),
+    ("log gone", 2, "no commit has a profile 'gone'", "npuprof list"),
+    ("log draft", 2, "commit it first: npuprof commit draft"),
+    ("diff bert gone", 2, "there is no profile 'gone'"),
+    ("diff HEAD", 2, "'HEAD' is a revision, and no preset", "npuprof diff --rev HEAD", "npuprof diff NAME@HEAD"),
+    ("diff HEAD~1..HEAD", 2, "npuprof diff --rev HEAD~1..HEAD"),
+    ("diff --rev nope", 2, "unknown revision 'nope'"),
+    ("inject bert train.py", 2, "the file comes first", "npuprof inject train.py bert"),
+    ("scan gone.py", 2, "gone.py", "no such file"),
+    ("scan profiles/bert.toml", 0, "no script", "npuprof check profiles/bert.toml"),
+    ("import gone.py", 2, "gone.py", "no such file"),
+    ("list --store .", 2, "'.' is no store of presets: those are in profiles", "--store profiles"),
+    ("list --store gone", 2, "the store 'gone' is not a folder", "npuprof init"),
+    ("list --store empty", 0, "there is no preset in empty", "npuprof init", "npuprof new NAME"),
+    ("check --store empty", 2, "nothing was checked", "npuprof init"),
+    ("show bert --store empty", 2, "empty holds no preset yet", "npuprof new bert"),
+    ("init", 2, "exists already", "npuprof init --ci NAME"),
+    # keys
+    ("explain bert hccl_timeot", 2, "the catalogue does not know it", "did you mean 'hccl_timeout'"),
+    ("explain bert options.hccl_timeot", 2, "did you mean"),
+    ("option hccl_timeot", 2, "did you mean 'hccl_timeout'"),
+    ("log bert misspelt", 2, "has never set 'misspelt'", "npuprof options"),
+    ("unset bert gone", 2, "neither sets nor inherits gone", "npuprof show bert"),
+    ("set bert products=atlas-a2", 2, "products belongs below [profile]", "profile.products"),
+    ("set bert description=x", 2, "profile.description"),
+    ("set bert HCCL_CONNECT_TIMEOUT=600", 2, "HCCL_CONNECT_TIMEOUT belongs below [env]"),
+    ("set bert framework=3", 2, "framework belongs below [atc]"),
+    ("set bert env.hccl_timeout=600 --dry-run", 0, "hccl_timeout is a session option: it belongs below [options]"),
+    ("set bert env.HCCL_CONECT_TIMEOUT=600 --dry-run", 0, "did you mean 'HCCL_CONNECT_TIMEOUT'?"),
+    ("set bert hcom_paralel=true", 2, "did you mean 'hcom_parallel'?"),
+    ("show bert --set misspelt=1", 0, "unknown option 'misspelt'"),
+    ("set bert hccl_timeout", 2, "'hccl_timeout' is not KEY=VALUE", "hccl_timeout=VALUE"),
+    ("set bert hccl_timeout:600", 2, "write hccl_timeout=600"),
+    ("list --where hccl_timeout", 2, "hccl_timeout is set"),
+    ("list --where hccl_timeout=600", 2, "write 'hccl_timeout == 600'"),
+    ("list --where \"hccl_timeout == '600'\"", 2, "holds a whole number", "write 'hccl_timeout == 600'"),
+    ("list --where \"hcom_paralel == true\"", 2, "hcom_paralel", "did you mean 'hcom_parallel'"),
+    ("rule 301", 2, "did you mean 'NP301'?"),
+    # values
+    ("set bert precision_mode_v2=fp17", 2, 'did you mean "fp16"?', "profiles/bert.toml:5"),
+    ("set bert hccl_timeout=abc", 2, "takes a whole number", "profiles/bert.toml:6"),
+    ("set bert deterministic=yes", 2, "write deterministic = 1"),
+    ("set bert hcom_parallel=1", 2, "true"),
+    ("set bert precision_mode=force_fp16", 2, "precision_mode and precision_mode_v2 are both set"),
+    ("render bert --set hccl_timeout=-5", 2, "--set", "out of range"),
+    ("show bert --product 910B2", 2, "did you mean 'Ascend910B2', a chip of 'atlas-a2'?"),
+    ("show bert --product ascend-910b", 2, "did you mean 'Ascend910B'"),
+    ("show bert --product atlas-a5", 2, "did you mean"),
+    ("show bert --product gpu", 2, "known are", "Ascend910B2"),
+    ("show bert --cann 99.0", 2, "unknown CANN release '99.0'", "9.0.0"),
+    ("show bert --cann latest", 2, "the newest are"),
+    ("render bert --to tf2", 2, "known are", "global-options"),
+    ("render bert --to estimater", 2, "did you mean 'estimator'?"),
+    ("env bert --shell csh", 2, "did you mean 'tcsh'"),
+    ("env bert --format dotnev", 2, "did you mean 'dotenv'?"),
+    ("env bert -o folder/", 2, "folder/: it names a folder", "name a file in it"),
+    ("check --severity warn", 2, "did you mean 'warning'?"),
+    ("check --format xml", 2, "known are text, json"),
+    ("release bert 1.0", 2, "'1.0' is not a version", "1.2.0"),
+    ("run bert -- gone-command", 127, "there is no such command", "PATH"),
+    ("unset bert hccl_timeout --dry-run", 0, "would remove hccl_timeout"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
+    repo.commit({"bert": BERT, "x": BERT})
+    (repo.folder / "profiles/draft.toml").write_text(BERT)
+    (repo.folder / "empty").mkdir()
+    (repo.folder / "train.py").write_text("import tensorflow as tf\n")
+    monkeypatch.chdir(repo.folder)
+    return repo.folder
+
+
+@pytest.mark.parametrize(("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED], ids=[row[0] for row in TYPED])
+def test_a_mistake_on_the_command_line_is_answered_in_words(folder: Path, run: Any, typed: str, code: int, said: list[str]) -> None:
+    result = run(*shlex.split(typed))
+    assert result.code == code, result.err
+    told = result.out + result.err
+    assert not [words for words in said if words not in told], told
+    assert "Traceback" not in result.err
+
+
+#: A text, the line and column of what is wrong, and what has to be said.
+WRITTEN = [
+    ('[options]\na = "abc\nb = 1\n', 2, 5, "a string is not closed", 'end it with "'),
+    ("[options]\na = 'abc\n", 2, 5, "a string is not closed", "end it with '"),
+    ('[options]\na = """abc\nb = 1\n', 2, 5, "a string of several lines is not closed", 'end it with """'),
+    ("[options]\nhccl_timeout = 1\n\nhccl_timeout = 2\n", 4, 1, '"hccl_timeout" stands twice in [options], first in line 2', "keep one"),
+    ('[options]\n"a b" = 1\n"a b" = 2\n', 3, 1, "stands twice in [options], first in line 2"),
+    ("[options]\na = 1\n[env]\n[options]\nb = 1\n", 4, 2, "[options] stands twice, first in line 1", "into the table of line 1"),
+    ("[options]\na = fp16\n", 2, 5, '"fp16" is no value', 'text needs quotes: "fp16"'),
+    ("[options]\na = /tmp/x\n", 2, 5, 'text needs quotes: "/tmp/x"'),
+    ("[options]\na = True\n", 2, 5, '"True" is no value', "write true"),
+    ("[options]\na = no # never\n", 2, 5, "write false"),
+    ("[options]\na =\n", 2, 4, "a key without a value"),
+    ("[options]\na: 1\n", 2, 2, "TOML has no colon there"),
+    ("[options]\na\n", 2, 2, "write key = value"),
+    ("[options]\na = 1 b = 2\n", 2, 7, '"b = 2" stands behind the value', "one key = value on a line"),
+    ("[options]\na = [1, 2\nb = 3\n", 3, 1, "a list is not closed, or lacks a comma"),
+    ("[options]\na = [1 2]\n", 2, 8, "separate the elements with commas"),
+    ("[options]\na = { b = 1\n", 2, 12, "a table in braces is not closed on its line"),
+    ("[options]\na = {\n b = 1 }\n", 2, 6, "a table in braces is not closed on its line"),
+    ('[options]\na = "C:\\dir"\n', 2, 10, "a backslash that escapes nothing", "single quotes"),
+    ("[options\na = 1\n", 1, 9, "the name of a table is not closed", "[table]"),
+    ("[options]\na = 1\n[options.a]\n", 3, 2, "[options.a] would be a table, and is a value already"),
+    ("[options]\na = { b = 1 }\na.c = 2\n", 3, 8, "a table in braces is complete"),
+    ("<<<<<<< ours\n[options]\n", 1, 1, "a merge conflict is not resolved", "keep one side"),
+    ("[option]\nhccl_timeout = 1\n", 1, 2, "unknown table or key 'option'", "options"),
+    ("hccl_timeout = 1\n", 1, 1, "options go below [options]"),
+    ('[profile]\nextends = "base"\n', 2, 1, "'extends' must be a list of names", 'extends = ["base/training"]'),
+    ('[profile]\nextends = ["../x/bert"]\n', 2, 12, "parents are presets of the same store"),
+    ('[profile]\nextends = ["gone"]\n', 2, 12, "gone"),
+    ('[profile]\nscenario = "train"\n', 2, 1, "unknown scenario 'train'", "did you mean 'training'?"),
+    ('[profile]\nproducts = ["910B"]\n', 2, 13, "did you mean 'Ascend910B'"),
+    ('[profile]\ncann = "8+"\n', 2, 1, "is no range of releases", '">=8.0,<10"'),
+    ("[profile]\nlocked = [\"hcom_paralel\"]\n", 2, 11, "did you mean 'hcom_parallel'?"),
+    ("[options]\nproducts = [\"atlas-a2\"]\n", 2, 1, "products belongs below [profile]"),
+    ('[[override]]\noptions = { hccl_timeout = 1 }\n', 1, 3, "match"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "column", "said"), [(row[0], row[1], row[2], row[3:]) for row in WRITTEN])
+def test_a_mistake_in_a_file_is_answered_where_it_stands(
+    folder: Path, run: Any, text: str, line: int, column: int, said: tuple[str, ...]
+) -> None:
+    Path("profiles/it.toml").write_text(text)
+    result = run("check", "it")
+    assert f"profiles/it.toml:{line}:{column}: error" in result.out + result.err, result.out + result.err
+    missing = [words for words in said if words not in result.out + result.err]
+    assert not missing, result.out + result.err
+
+
+def test_a_ci_sample_joins_a_store_that_is_there(folder: Path, run: Any) -> None:
+    result = run("init", "--ci", "gitlab")
+    assert (result.code, result.out) == (0, ".gitlab/presets.yml\n")
+    assert run("init", "--ci", "gitlab").code == 2
+
+
+def test_init_says_what_commit_leaves_behind(repo: Repo, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repo.folder)
+    (repo.folder / "new").mkdir()
+    result = run("init", "new")
+    assert result.code == 0
+    assert "commit them all" in result.err
+    assert ".gitattributes" in result.err
+
+
+@pytest.mark.parametrize(("key", "said"), [("scenario", 'profile.scenario = "training"'), ("profile.cann", "profile.cann is not set")])
+def test_what_a_preset_is_for_is_explained_too(folder: Path, run: Any, key: str, said: str) -> None:
+    assert said in run("explain", "bert", key).out
