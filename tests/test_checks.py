@@ -325,6 +325,21 @@ def test_a_fault_of_form_hides_no_value(store: Any, run: Any, fault: str, code: 
     assert {("NP203", "precision_mode_v2"), ("NP201", "hccl_timeot"), ("NP202", "env.HCCL_CONNECT_TIMEOUT")} <= found
 
 
+@pytest.mark.parametrize("fault", ['scenario = "trainin"', "owner = 3", 'locked = ["a..b"]', "nmae = 1"])
+def test_a_fault_in_what_is_said_of_a_preset_hides_neither_rules_nor_other_claims(store: Any, run: Any, fault: str) -> None:
+    claims = f'[profile]\n{fault}\ncann = "eight"\nproducts = ["atlas-a9"]\n'
+    store({"a": f'{claims}[options]\nprecision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"\n'})
+    done = run("check", "a", "--format", "json")
+    assert done.code == 2
+    assert {finding["code"] for finding in json.loads(done.out)["findings"]} >= {"NP402", "NP403", "NP301"}
+
+
+def test_a_fault_of_form_hides_no_value_of_a_preset_on_standard_input(store: Any, run: Any) -> None:
+    store({})
+    done = run("check", "-", "--format", "json", stdin=b'[profile]\nextends = ["nowhere"]\ncann = "x"\n[options]\nhccl_timeot = 3\n')
+    assert {finding["code"] for finding in json.loads(done.out)["findings"]} == {"NP101", "NP201", "NP402"}
+
+
 def test_one_fault_in_a_base_is_one_finding_that_names_the_heirs(tmp_path: Path) -> None:
     files = {"base": "[options]\nhcom_paralel = true\n", "b": 'profile.extends = ["base"]', "a": 'profile.extends = ["b"]'}
     (finding,) = run(tmp_path, files, {})

@@ -57,7 +57,8 @@ class Check(JudgingVerb):
                 unresolved += 1
                 found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
                 with suppress(NpuprofError):  # a file that cannot be read at all
-                    found += checks.check_values(judged.resolve_as_far_as_can_be(name), notes)
+                    config = judged.resolve_as_far_as_can_be(name)
+                    found += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
         for config in configs:
             found += checks.check_config(config, notes)
         findings = checks.fold_findings(found)
@@ -86,6 +87,17 @@ class Check(JudgingVerb):
 def _build_empty_finding(home: ReadOnceStore) -> Finding:
     what = f"there is no preset in {home.label}, so nothing was checked"
     return Finding("NP010", what, "", "npuprof init lays out a store with some, npuprof new NAME makes one; or name another with --store")
+
+
+def _is_whole(error: NpuprofError) -> bool:
+    """Return whether a preset that cannot be resolved has all its settings for certain: the faults are in what is said about it."""
+    return all(
+        finding.code in ("NP006", "NP007", "NP009")
+        and finding.origin is not None
+        and finding.origin.path[:1] == ("profile",)
+        and finding.origin.path[1:2] not in ((), ("extends",), ("unset",))
+        for finding in error.findings
+    )
 
 
 def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ class Workspace:
         self._store: ProfileSource | None = None
         self._names: dict[str, str] = {}
         self.resolver = Resolver(self.find_extended_profile, context)
+        self._piped: Profile | None = None
 
     @property
     def home(self) -> ProfileSource:
@@ -75,17 +76,22 @@ class Workspace:
             if len(parts) > 1:
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
-            try:
-                raw = read_standard_input()
-            except OSError as error:  # closed, a folder, or without an end
-                what = f"cannot read standard input: {describe_os_error(error)}"
-                raise NpuprofError([Finding("NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml")]) from None
-            return Profile(parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store())
+            if self._piped is None:  # who asks again finds nothing left to read
+                self._piped = self._read_piped_profile()
+            return self._piped
         if _is_file_spec(spec):
             return self._load_file_profile(spec)
         if "@" in spec:
             return self._load_revision_profile(spec)
         return self.home.profile(spec)
+
+    def _read_piped_profile(self) -> Profile:
+        try:
+            raw = read_standard_input()
+        except OSError as error:  # closed, a folder, or without an end
+            what = f"cannot read standard input: {describe_os_error(error)}"
+            raise NpuprofError([Finding("NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml")]) from None
+        return Profile(parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store())
 
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
