@@ -15,7 +15,7 @@ from typing import Any
 from npuprof.catalog import products, releases, values
 from npuprof.document import build_command_line_document
 from npuprof.document.profile import Override, Profile
-from npuprof.model import Context, Event, Finding, NpuprofError, Step
+from npuprof.model import Context, Event, Finding, NpuprofError, Step, renew_hints
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 
@@ -38,6 +38,7 @@ class Resolver:
     """
 
     def __init__(self, lookup: Lookup, context: Context | None = None) -> None:
+        renew_hints()
         self.lookup = lookup
         self.context = context or Context()
         self.judged: dict[Any, dict[Any, Any]] = {}  #: what the checks have found of values, by what they were checked for
