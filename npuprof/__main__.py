@@ -15,8 +15,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 fine, 1 not clean, 2 could not answer, 70 a bug in npuprof."""
     import os
 
-    from npuprof.model import NpuprofError
+    from npuprof.model import NpuprofError, renew_hints
 
+    renew_hints()
     given = list(sys.argv[1:] if words is None else words)
     try:
         return _dispatch_words(given)

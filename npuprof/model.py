@@ -6,7 +6,9 @@ that ``npuprof render`` does after it has read its files.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Protocol, Self, dataclass_transform
 
 TYPE_CHECKING = False
@@ -269,20 +271,74 @@ class NpuprofError(Exception):
         return "\n".join(map(str, self.findings))
 
 
+#: Longer words are no slips of a name.
+_LONGEST_NAME = 200
+#: How many names are compared for the hints of one piece of work; whoever reads thousands of slips looks at the first of them.
+_HINT_BUDGET = 100_000
+_hint_budget = _HINT_BUDGET
+
+
+class _NameIndex:
+    """Names in lower case with the characters of each as bits, one for the first ``a``, one for the second, and so on."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names: dict[str, str] = {}
+        for name in names:
+            if len(name) <= _LONGEST_NAME:
+                self.names.setdefault(name.lower(), name)
+        self._bits: dict[tuple[str, int], int] = {}
+        self._marks = sorted((len(name), name, self._collect_bits(name, True)) for name in self.names)
+
+    def list_candidates(self, word: str, likeness: float) -> list[str]:
+        """Return the names that have enough characters in common with a word, in whatever order."""
+        size, mark = len(word), self._collect_bits(word, False)
+        near = size * likeness / (2 - likeness), size * (2 - likeness) / likeness  # whatever the characters are
+        first, last = bisect_left(self._marks, (int(near[0]),)), bisect_left(self._marks, (int(near[1]) + 1,))
+        return [
+            name for length, name, bits in self._marks[first:last] if 2 * (bits & mark).bit_count() >= likeness * (length + size)
+        ]  # fmt: skip
+
+    def _collect_bits(self, text: str, new: bool) -> int:
+        found, counts = 0, dict[str, int]()
+        for char in text:
+            counts[char] = count = counts.get(char, 0) + 1
+            bit = self._bits.setdefault((char, count), len(self._bits)) if new else self._bits.get((char, count))
+            if bit is not None:
+                found |= 1 << bit
+        return found
+
+
+@lru_cache(16)
+def _index_names(names: tuple[str, ...]) -> _NameIndex:
+    return _NameIndex(names)
+
+
 def find_nearest_names(word: str, names: Iterable[str], count: int = 3, likeness: float = 0.72) -> list[str]:
     """Return up to ``count`` of ``names`` that look like ``word``, nearest first; case counts for little.
 
     ``likeness``, up to 1, says how near is near: as ``difflib.SequenceMatcher.ratio`` counts.
     """
+    if len(word) > _LONGEST_NAME:
+        return []
+    index = _index_names(tuple(names))
+    found = index.list_candidates(word.lower(), likeness)
+    if not found:
+        return []
     import difflib
 
-    lowered: dict[str, str] = {}
-    for name in names:
-        lowered.setdefault(name.lower(), name)
-    return [lowered[match] for match in difflib.get_close_matches(word.lower(), lowered, count, likeness)]
+    return [index.names[match] for match in difflib.get_close_matches(word.lower(), found, count, likeness)]
 
 
 def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
-    """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` where nothing is near."""
-    found = find_nearest_names(word, names)
+    """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` where nothing is near, or enough names have been compared."""
+    global _hint_budget
+    known = tuple(names) if _hint_budget > 0 else ()
+    _hint_budget -= len(known)
+    found = find_nearest_names(word, known)
     return f"did you mean {' or '.join(repr(name) for name in found)}?" if found else otherwise
+
+
+def renew_hints() -> None:
+    """Begin a piece of work that may compare names for its hints anew: a command, a preset that is read or judged."""
+    global _hint_budget
+    _hint_budget = _HINT_BUDGET

@@ -82,7 +82,8 @@ def test_a_number_is_read_in_the_unit_that_is_asked_for(value: Any, unit: str, n
     ("value", "choices", "choice"),
     [("yes", [0, 1], 1), ("no", ["enable", "disable", "force"], "disable"), ("FP16", ["fp16", "origin"], "fp16"),
      (True, ["0", "1", "2"], "1"),
-     ("yes", ["1", "2", "4"], UNKNOWN), ("no", ["a", "b"], UNKNOWN), ("no", ["off", "disable"], UNKNOWN), (2.0, [1, 2], 2), ("2", [1, 2], 2), ("", [0, 1], UNKNOWN)],
+     ("yes", ["1", "2", "4"], UNKNOWN), ("no", ["a", "b"], UNKNOWN), ("no", ["off", "disable"], UNKNOWN),
+     (2.0, [1, 2], 2), ("2", [1, 2], 2), ("", [0, 1], UNKNOWN)],
 )  # fmt: skip
 def test_a_choice_is_guessed_only_where_one_is_meant(value: Any, choices: list[Any], choice: Any) -> None:
     assert guess_choice(value, choices) is choice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SHELL_WORD = re.compile(r"^~[\w.-]*(?=/|$)|\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([^)]*\))", re.ASCII)
+_SHELL_WORD = re.compile(r"^~[\w.-]*(?=/|$)|\$(?:[A-Za-z_]\w*|\{[^{}]*\}|\([^()]*\))", re.ASCII)
 
 
 def find_shell_word(path: str) -> str:

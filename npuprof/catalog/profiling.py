@@ -43,7 +43,7 @@ def _find_member_fault(name: str, item: Any) -> tuple[str, str] | None:
     if name == "output" and isinstance(item, str) and (word := find_shell_word(item)):
         return f"{item!r} holds {word}, which nothing expands", "write the path out, or one from the current folder on"
     if name == "storage_limit":
-        match = re.fullmatch(r"([0-9]+)MB", str(item), re.ASCII)
+        match = re.fullmatch(r"([0-9]{1,9})MB", str(item), re.ASCII)
         good = match is not None and _LIMIT[0] <= int(match[1]) <= _LIMIT[1]
         return None if good else (f"{item!r} is no limit", f'write a text like "{_LIMIT[0]}MB", at most {_LIMIT[1]}MB')
     takes = _MEMBERS[name]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from npuprof.checks import judgement, scope, sharing
 from npuprof.checks.view import View
-from npuprof.model import Finding
+from npuprof.model import Finding, renew_hints
 from npuprof.resolve.config import Config
 
 _PROFILE_CHECKS = (scope.check_profile_claims, sharing.check_dead_steps)
@@ -22,6 +22,7 @@ def check_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     Values and overrides are judged together: with ``everywhere`` in every context that the preset is meant for, else
     where nothing more need be asked for.
     """
+    renew_hints()
     view = View(config)
     if any(profile.overrides for profile in config.lineage):
         from npuprof.checks import contexts

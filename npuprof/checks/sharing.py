@@ -70,16 +70,18 @@ def check_locked_keys(view: View, about: About | None = None) -> Iterator[Findin
         return
     final = view.resolver.fold_lineage(lineage, view.scenario)
     for place, profile in enumerate(lineage):
-        for written in profile.locked:
-            key, tail = keys.parse_key(written) or (written, ())
-            if about is not None and not about((key,)):
-                continue
-            yield from _check_unknown_lock(view, profile, key)
-            then = view.resolver.fold_lineage(lineage[: place + 1], view.scenario).get(key)
-            before, now = values.find_value(key, then, tail), values.find_value(key, final.get(key), tail)
+        locks = [(index, *(keys.parse_key(written) or (written, ()))) for index, written in enumerate(profile.locked)]
+        asked = locks if about is None else [lock for lock in locks if about((lock[1],))]
+        then = view.resolver.fold_lineage(lineage[: place + 1], view.scenario) if asked else {}
+        later = {member.document for member in lineage[place + 1 :]} if asked else set()
+        named: set[str] = set()
+        for index, key, tail in asked:
+            if key not in named:
+                named.add(key)
+                yield from _check_unknown_lock(view, profile, key, index)
+            before, now = values.find_value(key, then.get(key), tail), values.find_value(key, final.get(key), tail)
             if before[0] == now[0] and values.is_equivalent_setting(key if not tail else "", before[1], now[1]):
                 continue
-            later = {member.document for member in lineage[place + 1 :]}
             guilty = [event.origin for event in view.config.history(key) if event.origin.document in later]
             what = f"{keys.format_key_path(key, tail)} is locked by {profile.name} ({profile.origin('profile', 'locked')})"
             why = "Whoever locked it relies on the value in every profile below."
@@ -88,11 +90,10 @@ def check_locked_keys(view: View, about: About | None = None) -> Iterator[Findin
             yield view.build_finding(Fault("NP105", what, why, hint), key, guilty[-1] if guilty else None)
 
 
-def _check_unknown_lock(view: View, profile: Profile, key: str) -> Iterator[Finding]:
+def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> Iterator[Finding]:
     """Yield a lock on an option that there is not: it would protect nothing."""
     section, name = keys.split_section_and_name(key)
     if section == "options" and catalog.find_option(name) is None and key not in view.settings:
-        index = next(index for index, written in enumerate(profile.locked) if (keys.parse_key(written) or (written,))[0] == key)
         hint = did_you_mean(name, catalog.record_names(), "npuprof options lists all")
         fault = Fault("NP201", f"locked names an unknown option {name!r}", "The lock would protect nothing.", hint)
         yield view.build_finding(fault, "profile.locked", profile.origin("profile", "locked", index))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import Any
 
 from npuprof import catalog
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from npuprof.report.answer import Forms
     from npuprof.store.repository import Repository
     from npuprof.store.versions import TagRef, Version
+
+#: How far a tree is indented, in characters: what lies deeper stands in a tree of its own.
+_DEEPEST_BRANCH = 80
 
 
 class List(Verb):
@@ -139,21 +143,33 @@ def _build_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _format_tree(profiles: list[Profile]) -> str:
+    """Return who extends whom, with the heirs of each preset told once, and no branch deeper than a terminal is wide."""
     heirs: dict[str, list[str]] = {}
     names = {profile.name for profile in profiles}
     for profile in profiles:
         for parent in profile.extends:
             heirs.setdefault(parent, []).append(profile.name)
-    roots = [p.name for p in profiles if not any(parent in names for parent in p.extends)]
     lines: list[str] = []
-    waiting = [(name, "", "") for name in reversed(roots)]
-    while waiting:
-        name, lead, below = waiting.pop()
-        lines.append(f"{lead}{name}\n")
-        children = heirs.get(name, [])
-        for place in range(len(children) - 1, -1, -1):
-            last = place == len(children) - 1
-            waiting.append((children[place], below + ("`-- " if last else "|-- "), below + ("    " if last else "|   ")))
+    told: set[str] = set()
+    roots = deque(p.name for p in profiles if not any(parent in names for parent in p.extends))
+    while roots:
+        waiting = [(roots.popleft(), "", "")]
+        while waiting:
+            name, lead, below = waiting.pop()
+            children = heirs.get(name, [])
+            if children and name in told:
+                lines.append(f"{lead}{name} (as above)\n")
+            elif children and len(below) >= _DEEPEST_BRANCH:
+                lines.append(f"{lead}{name} (as below)\n")
+                told.add(name)
+                roots.append(name)
+            else:
+                lines.append(f"{lead}{name}\n")
+                told.add(name)
+                for place in range(len(children) - 1, -1, -1):
+                    last = place == len(children) - 1
+                    waiting.append((children[place], below + ("`-- " if last else "|-- "), below + ("    " if last else "|   ")))
+        told.difference_update(roots)
     return "".join(lines)
 
 

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from npuprof.document.positions import Positions
 
 _MAX_DEPTH = 100
+#: A segment of a key, and the pieces of a text: strings of many lines, dotted keys with all their segments, remarks. None is tried twice.
+_SEGMENT = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_TOKENS = (
+    r'''"""(?:[^"\\]|\\[\s\S]|"(?!""))*+(?:"{3,5})?|'''
+    r"""'''(?:[^']|'(?!''))*+(?:'{3,5})?|"""
+    rf"""({_SEGMENT}(?:[ \t]*+\.[ \t]*+{_SEGMENT})*+)|#[^\n]*+"""
+)
 _MAX_INTEGER_BITS = 14_000  # bits: Python refuses to write more than 4300 digits
 
 
@@ -73,6 +80,8 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
     Raises NpuprofError with the place of the fault when the bytes are not UTF-8 or the text is not TOML.
     """
     text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
+    if (long := _find_long_key(text)) >= 0:
+        raise NpuprofError([_build_nesting_finding(source, *_locate_offset(text, long))])
     try:
         data = parse_toml_text(text)
     except tomllib.TOMLDecodeError as error:
@@ -93,12 +102,27 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
 def parse_toml_text(text: str) -> dict[str, Any]:
     """Return what a TOML text says.
 
-    Raises tomllib.TOMLDecodeError, or ValueError for a whole number with thousands of digits, which Python cannot write down.
+    Raises tomllib.TOMLDecodeError, ValueError for a whole number with thousands of digits, which Python cannot write down, or
+    RecursionError for what is nested too deeply.
     """
+    if _find_long_key(text) >= 0:
+        raise RecursionError("a key of too many segments")
     data = tomllib.loads(text)
     if len(text) > 3000 and (longest := max(_iterate_integer_bits(data), default=0)) > _MAX_INTEGER_BITS:
         raise ValueError(f"{longest} bits")
     return data
+
+
+def _find_long_key(text: str) -> int:
+    """Return where a dotted key of too many segments begins, -1 where none does: reading one takes the square of them."""
+    if text.count(".") <= _MAX_DEPTH or not any(line.count(".") > _MAX_DEPTH for line in text.split("\n")):
+        return -1
+    found = (match for match in re.finditer(_TOKENS, text) if match[1] and len(match[1]) > 2 * _MAX_DEPTH)
+    return next((match.start() for match in found if len(re.findall(_SEGMENT, match[1])) > _MAX_DEPTH), -1)
+
+
+def _locate_offset(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def _find_too_deep_path(data: dict[str, Any]) -> Path:
@@ -156,7 +180,7 @@ def _build_huge_number_finding(source: str, text: str) -> Finding:
         "not readable: a number with thousands of digits",
         "No option holds more than 64 bits.",
         "write a smaller number, or text in quotes",
-        where=Place(source, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)),
+        where=Place(source, *_locate_offset(text, offset)),
     )
 
 

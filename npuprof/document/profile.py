@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from npuprof.document import Document, keys
-from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Record, Step, did_you_mean
+from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Record, Step, did_you_mean, renew_hints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class Profile:
         self.home = home
         self.stacked = False  # put together on a command line: what is named last wins, whatever extends it
         self.problems: list[Finding] = []
+        renew_hints()
         reader = _Reader(document, self.problems)
         self.table: dict[str, Any] = reader.profile_table()
         self.steps: tuple[Step, ...] = reader.steps(document.data, (), self.table.get("unset", []), ("profile", "unset"))

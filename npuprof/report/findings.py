@@ -14,16 +14,48 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF n
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
     """Return findings with their source lines, why and what to try."""
-    return "".join(_format_finding(finding, coloured) for finding in findings)
+    sources = _Sources()
+    return "".join(_format_finding(finding, coloured, sources) for finding in findings)
 
 
-def _format_finding(finding: Finding, coloured: bool) -> str:
+class _Sources:
+    """The lines of the text that was asked for last: findings of one file mostly follow each other, and may be thousands."""
+
+    def __init__(self) -> None:
+        self._mark: object = None
+        self._lines: list[str] = []
+
+    def read_line(self, finding: Finding, number: int) -> str | None:
+        """Return the line a finding cites, None where there is none to show."""
+        if not number:
+            return None
+        mark = id(finding.origin.document) if finding.origin is not None else finding.path
+        if mark != self._mark:
+            self._mark, self._lines = mark, _split_source(finding)
+        if number > len(self._lines):
+            return None
+        line = self._lines[number - 1].rstrip("\r")
+        return line if len(line) <= 400 else None
+
+
+def _split_source(finding: Finding) -> list[str]:
+    if finding.origin is not None:
+        return finding.origin.document.text.split("\n")
+    from npuprof.report.output import read_plain_file
+
+    try:
+        return read_plain_file(finding.path or "").decode(errors="replace").split("\n")
+    except (OSError, ValueError):
+        return []
+
+
+def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
     severity = paint_text(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
     place = finding.place
     place = f"{paint_text(escape_controls(place), '1', coloured)}: " if place else ""
     lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
     line, column = finding.position
-    source = _read_source_line(finding, line)
+    source = sources.read_line(finding, line)
     if source is not None:
         number = str(line)
         caret = " " * _measure_display_width(source[: column - 1]) + "^"
@@ -45,24 +77,6 @@ def _format_finding(finding: Finding, coloured: bool) -> str:
 def _format_profile_names(names: Sequence[str]) -> str:
     shown = ", ".join(map(escape_controls, names[:8] if len(names) <= 8 else names[:7]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 7} more"
-
-
-def _read_source_line(finding: Finding, number: int) -> str | None:
-    if not number:
-        return None
-    if finding.origin is not None:
-        lines = finding.origin.document.text.split("\n")
-    else:
-        try:
-            from npuprof.report.output import read_plain_file
-
-            lines = read_plain_file(finding.path or "").decode(errors="replace").split("\n")
-        except (OSError, ValueError):
-            return None
-    if number > len(lines):
-        return None
-    line = lines[number - 1].rstrip("\r")
-    return line if len(line) <= 400 else None
 
 
 def _measure_display_width(text: str) -> int:

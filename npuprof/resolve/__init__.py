@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from heapq import heappop, heappush
+from typing import Any, NoReturn
 
 from npuprof.catalog import products, releases, values
 from npuprof.document import build_command_line_document
 from npuprof.document.profile import Override, Profile
-from npuprof.model import Context, Event, Finding, NpuprofError, Step
+from npuprof.model import Context, Event, Finding, NpuprofError, Step, renew_hints
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 #: The name of a layer, as origins show it, and the steps it takes.
 Layer = tuple[str, tuple[Step, ...]]
+
+#: How many presets one may build on.
+MOST_ANCESTORS = 2000
 
 _NO_ORDER = "Later parents win, and every profile wins over what it extends; here these wishes contradict each other."
 
@@ -38,10 +42,12 @@ class Resolver:
     """
 
     def __init__(self, lookup: Lookup, context: Context | None = None) -> None:
+        renew_hints()
         self.lookup = lookup
         self.context = context or Context()
         self.judged: dict[Any, dict[Any, Any]] = {}  #: what the checks have found of values, by what they were checked for
         self._lineages: dict[str, tuple[Profile, ...]] = {}
+        self._too_long: dict[str, NpuprofError] = {}
         self._claims: dict[str, Claims] = {}
         self._parents: dict[str, tuple[str, ...]] = {}
         self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
@@ -123,6 +129,7 @@ class Resolver:
     def forget_lineages(self, kept: int) -> None:
         """Forget who extends whom, because the profiles are now other ones; keep at most ``kept`` folds."""
         self._lineages.clear()
+        self._too_long.clear()
         self._claims.clear()
         self._others.clear()
         if len(self._folds) > kept:
@@ -163,6 +170,8 @@ class Resolver:
             current = waiting[-1]
             if current.key not in known and current.key not in chain:
                 chain[current.key] = current
+                if current.key in self._too_long:
+                    self._refuse_heirs(chain, self._too_long[current.key])
                 parents[current.key] = self._resolve_parents(current, chain)
                 waiting += [parent for parent in reversed(parents[current.key]) if parent.key not in known]
                 continue
@@ -170,12 +179,21 @@ class Resolver:
             if current.key not in known:
                 del chain[current.key]
                 self._parents[current.key] = tuple(parent.key for parent in parents[current.key])
-                known[current.key] = self._order_lineage(current, parents[current.key])
+                lineage = self._order_lineage(current, parents[current.key])
+                if len(lineage) > MOST_ANCESTORS + 1:
+                    self._refuse_heirs({**chain, current.key: current}, NpuprofError([_build_long_lineage_finding(current)]))
+                known[current.key] = lineage
         return known[profile.key]
+
+    def _refuse_heirs(self, chain: dict[str, Profile], error: NpuprofError) -> NoReturn:
+        """Raise the error of a preset that has too many ancestors, and keep it for all that extend the preset: they have more."""
+        self._too_long |= dict.fromkeys(chain, error)
+        raise error
 
     def _resolve_parents(self, profile: Profile, chain: dict[str, Profile]) -> list[Profile]:
         parents: list[Profile] = []
         problems: list[Finding] = []
+        known: set[str] = set()
         for index, reference in enumerate(profile.extends):
             try:
                 parent = self.lookup(reference, profile, index)
@@ -184,8 +202,9 @@ class Resolver:
                 continue
             if parent.key in chain:
                 raise NpuprofError([_build_cycle_finding(list(chain.values()), parent)])
-            if any(parent.key == other.key for other in parents):
+            if parent.key in known:
                 problems.append(_build_repeated_parent_finding(profile, index))
+            known.add(parent.key)
             parents.append(parent)
         if problems:
             raise NpuprofError([*problems, *profile.problems])
@@ -216,21 +235,32 @@ class Resolver:
     def _merge_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
         queues = [list(line) for line in lines]
+        inside: dict[str, int] = {}  # how often a member is waited for: it stands in a queue and not at its end
+        ends: dict[str, list[int]] = {}  # the queues that a member is the last of
+        for place, queue in enumerate(queues):
+            ends.setdefault(queue[-1].key, []).append(place)
+            for member in queue[:-1]:
+                inside[member.key] = inside.get(member.key, 0) + 1
+        # From the far end: the winner of the rest is the last of some queue and inside no other; of several that of the first queue.
+        free = [place for place, queue in enumerate(queues) if not inside.get(queue[-1].key)]
         order: list[Profile] = []
-        while queues:
-            waiting: dict[str, int] = {}
-            for queue in queues:
-                for member in queue[:-1]:
-                    waiting[member.key] = waiting.get(member.key, 0) + 1
-            # From the far end: the winner of the rest is the last of some queue and inside no other.
-            winner = next((queue[-1] for queue in queues if queue[-1].key not in waiting), None)
-            if winner is None:
-                raise NpuprofError([_build_order_finding(profile, queues)])
+        while free:
+            queue = queues[heappop(free)]
+            if not queue or inside.get(queue[-1].key):
+                continue
+            winner = queue[-1]
             order.append(winner)
-            for queue in queues:
-                if queue[-1].key == winner.key:
-                    queue.pop()
-            queues = [queue for queue in queues if queue]
+            for place in ends.pop(winner.key):
+                queues[place].pop()
+                if queues[place]:
+                    last = queues[place][-1].key
+                    inside[last] -= 1
+                    ends.setdefault(last, []).append(place)
+                    if not inside[last]:
+                        for ready in ends[last]:
+                            heappush(free, ready)
+        if any(queues):
+            raise NpuprofError([_build_order_finding(profile, [queue for queue in queues if queue])])
         return tuple(reversed(order))
 
 
@@ -337,6 +367,18 @@ def _build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
         ring[0].origin("profile", "extends"),
         "profile.extends",
         tuple(p.name for p in ring),
+    )
+
+
+def _build_long_lineage_finding(profile: Profile) -> Finding:
+    return Finding(
+        "NP109",
+        f"{profile.name} builds on more than {MOST_ANCESTORS} presets",
+        "Every preset is folded over all that it builds on; no store that people keep comes near this bound.",
+        "lay what they have in common into fewer presets",
+        profile.origin("profile", "extends"),
+        "profile.extends",
+        (profile.name,),
     )
 
 

@@ -130,10 +130,9 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
         why = "The assignment is accepted and takes the whole group out of the options."
         what = f"global_options().{path} is a group, not an option"
         result.append(_build_script_finding(imported, "NP815", line, column, what, why, "assign its members one by one"))
-    session = [one for one in live if one.surface == "session"]
+    filled = {one.scope for one in live if one.surface == "session" and catalog.find_option(one.name)}
     for line, column, name, scope_name in facts.get("entries", ()):
-        known = any(one.scope == scope_name and catalog.find_option(one.name) for one in session)
-        if name != "NpuOptimizer" and known and find_nearest_names(name, ("NpuOptimizer",), 1):
+        if name != "NpuOptimizer" and scope_name in filled and find_nearest_names(name, ("NpuOptimizer",), 1):
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost in silence."
             result.append(
                 _build_script_finding(imported, "NP808", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterator
 
 from npuprof.model import Finding, Place
 from npuprof.scripts.lint.worlds import are_exclusive
@@ -10,18 +12,23 @@ from npuprof.scripts.reading import ImportedFile
 from npuprof.scripts.reading.session import AddedEntry
 
 #: What ends a path through a script, or takes entries away again.
-_LEAVES = re.compile(r"^[ \t]*(?:return|raise|break|continue|(?:sys\.)?exit\b)", re.MULTILINE)
-_TAKEN_AWAY = re.compile(r"\bClear\w*\(|^[ \t]*del\b|\.pop\(|\.CopyFrom\(|\.remove\(", re.MULTILINE)
+_LEAVES = re.compile(r"^[ \t]*(?:return|raise|break|continue|(?:sys\.)?exit\b)")
+_TAKEN_AWAY = re.compile(r"\bClear\w*\(|^[ \t]*del\b|\.pop\(|\.CopyFrom\(|\.remove\(")
+#: A line that gives something another value, and what.
+_BINDS = re.compile(r"[ \t]*((?:[^\s=:\[\]]|\[[^\[\]]*\])+)\s*(?::[^=\n]*)?=(?!=)")
 
 
 def find_double_entries(imported: ImportedFile) -> list[Finding]:
     """Return the entries that are added to a configuration which has one of that name already."""
     names = {site.scope: site.entry for site in imported.sites}
     named = [entry for entry in imported.facts.get("added entries", ()) if (entry.name or names.get(entry.site)) == "NpuOptimizer"]
-    lines = imported.facts.get("text", "").split("\n")
+    marks = _LineMarks(imported.facts.get("text", "")) if len(named) > 1 else None
+    earlier: dict[tuple[str, str], list[AddedEntry]] = {}
     result = []
-    for number, entry in enumerate(named):
-        before = next((one for one in named[:number] if _are_of_one_config(one, entry, lines)), None)
+    for entry in named:
+        others = earlier.setdefault((entry.scope, entry.owner), [])
+        before = next(marks.iterate_same_config(others, entry), None) if marks else None
+        others.append(entry)
         if before is None:
             continue
         what = f"a second entry named NpuOptimizer is added to {entry.config}; the first is added in line {before.line}"
@@ -33,13 +40,35 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
     return result
 
 
-def _are_of_one_config(one: AddedEntry, other: AddedEntry, lines: list[str]) -> bool:
-    """Return whether two entries are certainly added to the same object, in one run."""
-    if (one.scope, one.owner) != (other.scope, other.owner) or one.line >= other.line or are_exclusive(one.branches, other.branches):
-        return False
-    between = "\n".join(lines[one.line : other.line])
-    if _TAKEN_AWAY.search(between) or (one.branches != other.branches[: len(one.branches)] and _LEAVES.search(between)):
-        return False
-    parts = one.owner.split(".")
-    holders = "|".join(re.escape(".".join(parts[: n + 1])) for n in range(len(parts)))
-    return not re.search(rf"^[ \t]*(?:{holders})\s*(?::[^=\n]*)?=[^=]", between, re.MULTILINE)
+class _LineMarks:
+    """Which lines of a script end a path through it, take entries away again, or give a name another value."""
+
+    def __init__(self, text: str) -> None:
+        self._leaves: list[int] = []
+        self._taken_away: list[int] = []
+        self._bound: dict[str, list[int]] = {}
+        for number, line in enumerate(text.split("\n"), 1):
+            if _LEAVES.search(line):
+                self._leaves.append(number)
+            if _TAKEN_AWAY.search(line):
+                self._taken_away.append(number)
+            if match := _BINDS.match(line):
+                self._bound.setdefault(match[1], []).append(number)
+
+    def iterate_same_config(self, others: list[AddedEntry], entry: AddedEntry) -> Iterator[AddedEntry]:
+        """Yield those of some entries for the same owner that are certainly added to the same object in one run."""
+        parts = entry.owner.split(".")
+        holders = [".".join(parts[: n + 1]) for n in range(len(parts))]
+        bound = [_find_last(self._bound[name], entry.line) for name in holders if name in self._bound]
+        newest = max((_find_last(self._taken_away, entry.line), *bound))
+        leaves = _find_last(self._leaves, entry.line)
+        for other in others:
+            reached = leaves <= other.line or other.branches == entry.branches[: len(other.branches)]
+            if newest <= other.line < entry.line and reached and not are_exclusive(other.branches, entry.branches):
+                yield other
+
+
+def _find_last(lines: list[int], line: int) -> int:
+    """Return the last of some lines that is not below one, 0 where there is none."""
+    place = bisect_right(lines, line)
+    return lines[place - 1] if place else 0

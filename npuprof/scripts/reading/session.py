@@ -29,6 +29,9 @@ _NAMED = (
 )
 
 
+_GLOBAL, _RETURN = re.compile(r"\bglobal\b"), re.compile(r"\breturn\b")
+
+
 class AddedEntry(Record):
     """An optimizer entry that is added to a configuration: where, and to what.
 
@@ -173,14 +176,25 @@ def _is_entry_handed_on(walk: Walk, scope: Scope, root: str) -> bool:
     """Return whether an optimizer entry is handed to other code, which may set more in it."""
     if not root.isidentifier():
         return True
-    node = scope.node
-    first = getattr(node, "lineno", 1)
-    lines = walk.script.lines[first - 1 : getattr(node, "end_lineno", None)]
-    if any(re.search(rf"\breturn\b.*\b{root}\b(?!\.)|\bglobal\b.*\b{root}\b", line) for line in lines if root in line):
-        return True
-    handed = re.compile(rf"([\w.]*)\((?:[^()]*,)?\s*(?:\w+\s*=\s*)?{root}\s*[,)]")
-    called = {match for line in lines if root in line for match in handed.findall(line)}
-    return any(not re.search(rf"^[ \t]*def {re.escape(name)}\(", walk.script.text, re.MULTILINE) for name in called)
+    known: bool | None = walk.handed.get((scope.node, root))
+    if known is None:
+        lines = walk.find_lines_with(scope, root)
+        known = walk.handed[scope.node, root] = _is_returned(lines, root) or _is_given_to_others(walk, lines, root)
+    return known
+
+
+def _is_returned(lines: list[str], root: str) -> bool:
+    name = re.compile(rf"\b{root}\b"), re.compile(rf"\b{root}\b(?!\.)")
+    for line in lines:
+        for word, pattern in zip((_GLOBAL, _RETURN), name, strict=True):
+            if (leads := word.search(line)) and pattern.search(line, leads.end()):
+                return True
+    return False
+
+
+def _is_given_to_others(walk: Walk, lines: list[str], root: str) -> bool:
+    handed = re.compile(rf"(?<![\w.])([\w.]*)\((?:[^()]*,)?\s*(?:\w+\s*=\s*)?{root}\s*[,)]")
+    return any(name not in walk.defined_names for line in lines for name in handed.findall(line))
 
 
 Entry = tuple[ast.Subscript, str, "str | None"]

@@ -12,12 +12,18 @@ from npuprof.model import Finding, Place
 LARGEST_SCRIPT = 4_000_000
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_PRINT = re.compile(r"^(\s*(?:(?:else|try|finally)\s*:|(?:if|elif|for|while|with|except)\b.*?:)?\s*)print\b(?!\s*\()(?!\s*=).*$")
-_EXCEPT = re.compile(r"^(\s*except\s+.+?)\s*,\s*([A-Za-z_]\w*)\s*:")
-_RAISE = re.compile(r"^(\s*)raise\s+([\w.]+)\s*,\s*(.+)$")
+# Blanks are taken possessively: two patterns that share a long run of them would try every way to part it.
+_PRINT = re.compile(r"^(\s*+(?:(?:else|try|finally)\s*+:|(?:if|elif|for|while|with|except)\b.*?:)?\s*+)print\b(?!\s*\()(?!\s*=).*$")
+_EXCEPT = re.compile(r"^(\s*+except\s++.+?),\s*+([A-Za-z_]\w*+)\s*+:")
+_RAISE = re.compile(r"^(\s*+)raise\s++([\w.]++)\s*+,\s*+(.+)$")
 _EXEC = re.compile(r"^(\s*)exec\s+(?!\()")
 _OCTAL = re.compile(r"(?<![\w.\"'])0([0-7]+)\b(?!\.)")
-_PYTHON2 = re.compile(r"^\s*(?:print\s+[^\s(=]|print\s*$|except\s+.+?,\s*[A-Za-z_]\w*\s*:|raise\s+[\w.]+\s*,|exec\s+[^\s(])", re.MULTILINE)
+_BLANK = r"[ \t\f\r]"
+_PYTHON2 = re.compile(
+    rf"^{_BLANK}*+(?:print{_BLANK}++(?:[^\s(=]|$)|print$"
+    rf"|except{_BLANK}++.+?,{_BLANK}*+[A-Za-z_]\w*+{_BLANK}*+:|raise{_BLANK}++[\w.]++{_BLANK}*+,|exec{_BLANK}++[^\s(])",
+    re.MULTILINE,
+)
 
 
 class Script:
@@ -95,7 +101,8 @@ class Script:
 
     def _parse_python2(self) -> bool:
         """Read Python 2 as if it were Python 3, line by line in place, so that every line keeps its number."""
-        if not _PYTHON2.search(self.text) and "\t" not in self.text and not _OCTAL.search(self.text):
+        is_python2 = bool(_PYTHON2.search(self.text))
+        if not is_python2 and "\t" not in self.text and not _OCTAL.search(self.text):
             return False
         lines = []
         for written in self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -104,13 +111,13 @@ class Script:
             line = _EXCEPT.sub(r"\1 as \2:", line)
             line = _RAISE.sub(r"\1raise \2(\3)", line)
             line = _EXEC.sub(r"\1pass;", line) if _EXEC.match(line) else line
-            lines.append(_OCTAL.sub(r"0o\1", line).replace("<>", "!=") if _PYTHON2.search(self.text) else line)
+            lines.append(_OCTAL.sub(r"0o\1", line).replace("<>", "!=") if is_python2 else line)
         try:
             self.tree = parse_python("\n".join(lines) + "\n")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
         self.add_script_problem(
-            "the file is Python 2" if _PYTHON2.search(self.text) else "the file mixes tabs and blanks",
+            "the file is Python 2" if is_python2 else "the file mixes tabs and blanks",
             "Python 3 refuses it; it was read as far as its shape allows.",
             "port it, or leave it out",
             severity="info",

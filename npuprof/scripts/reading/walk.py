@@ -10,6 +10,7 @@ import ast
 import re
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from npuprof.scripts.reading.calls import (
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 _MOST_CALLS = 40
 _GLOBAL = re.compile(r"^\s*(?:global|nonlocal)[ \t]+([\w \t,]+)", re.MULTILINE)
+_WORD = re.compile(r"[^\W\d]\w*")
+_DEF = re.compile(r"^[ \t]*def (\w+)\(", re.MULTILINE)
 _WALRUS = re.compile(r"\b([A-Za-z_]\w*)\s*:=")
 _ATTRIBUTE = re.compile(r"^[ \t]*([A-Za-z_]\w*\.[A-Za-z_]\w*)\s*(?:[-+*/%|&^]|//|\*\*|<<|>>)?=(?!=)", re.MULTILINE)
 _SETATTR = re.compile(r"\bsetattr\(\s*([A-Za-z_]\w*)\s*,")
@@ -53,6 +56,9 @@ class Walk:
         self.aliases: dict[tuple[str, str], ast.expr] = {}
         self.facts: dict[str, Any] = {}
         self.place: ast.AST | None = None
+        self.handed: dict[tuple[ast.AST, str], bool] = {}  #: whether an entry is handed to other code, by its scope and name
+        self._told: dict[str, set[Any]] = {}
+        self._words: dict[ast.AST, dict[str, list[str]]] = {}
         self.dead = 0
         self._ifs = 0
         self._again = 0
@@ -204,6 +210,22 @@ class Walk:
                 self._calls.setdefault(name_callee(call), []).append((call, scope))
         return self._calls.get(name, [])
 
+    def find_lines_with(self, scope: Scope, name: str) -> list[str]:
+        """Return the lines of a scope in which a name stands."""
+        if scope.node not in self._words:
+            first = getattr(scope.node, "lineno", 1)
+            words: dict[str, list[str]] = {}
+            for line in self.script.lines[first - 1 : getattr(scope.node, "end_lineno", None)]:
+                for word in set(_WORD.findall(line)):
+                    words.setdefault(word, []).append(line)
+            self._words[scope.node] = words
+        return self._words[scope.node].get(name, [])
+
+    @cached_property
+    def defined_names(self) -> frozenset[str]:
+        """The names of the functions of this file."""
+        return frozenset(_DEF.findall(self.script.text))
+
     def find_alias(self, name: str, scope: Scope) -> ast.expr | None:
         """Return what a second name stands for, as seen from a scope."""
         where: Scope | None = scope
@@ -247,7 +269,9 @@ class Walk:
     def add_fact(self, fact: str, value: Any) -> None:
         """Keep a remark for the linter, once."""
         known = self.facts.setdefault(fact, [])
-        if value not in known:
+        marks = self._told.setdefault(fact, set())
+        if value not in marks:
+            marks.add(value)
             known.append(value)
 
     def add_setting(self, node: ast.AST, surface: str, key: str, name: str, **more: Any) -> None:
