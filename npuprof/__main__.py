@@ -71,8 +71,12 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
         output.tell_remark(note)
     text = answer.write_form(asked.format)
     if text is not None:
-        pieces = output.encode_pieces(text, asked.output, asked.coloured)
-        if asked.output in (None, "-"):
+        pieces = output.encode_pieces(text, asked.output, asked.coloured, asked.prose and asked.format in ("", "text"))
+        if asked.output is None and asked.paged and sys.stdout.isatty():
+            from npuprof.report.terminal import page_answer
+
+            page_answer(pieces)
+        elif asked.output in (None, "-"):
             output.write_answer(pieces)
         else:
             from npuprof.report.writing import write_files_atomically
@@ -93,11 +97,12 @@ def _print_error(error: Exception) -> None:
     from contextlib import suppress
 
     from npuprof.report.findings import format_findings
-    from npuprof.report.output import is_colour_wanted
+    from npuprof.report.output import is_colour_wanted, write_to_stderr
 
+    told = format_findings(getattr(error, "findings", ()), is_colour_wanted("auto", sys.stderr))
     with suppress(OSError):  # the error may be that it cannot be written to
         sys.stdout.flush()
-    sys.stderr.write(format_findings(getattr(error, "findings", ()), is_colour_wanted("auto", sys.stderr)))
+    write_to_stderr(told.rstrip("\n"))
 
 
 def _tell_system_error(error: OSError) -> None:

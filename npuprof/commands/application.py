@@ -82,9 +82,30 @@ _TYPES: dict[tuple[str, bool], Any] = {
 }  # fmt: skip
 
 
+def suggest_next_steps() -> str:
+    """Return what to do next, said to somebody who typed the bare command: by whether there is a store, and presets in it."""
+    from npuprof.model import NpuprofError
+    from npuprof.report.text import format_count
+    from npuprof.store import find_store
+
+    try:
+        store = find_store(None, os.environ)
+        names = store.names()
+    except NpuprofError:
+        return "No store of presets here: npuprof init lays one out; npuprof import SCRIPT makes presets of a script."
+    if not names:
+        return f"{store.label} holds no preset yet: npuprof init, or npuprof new NAME."
+    first = next((name for name in names if "/" not in name), names[0])
+    return f"{store.label} holds {format_count(len(names), 'preset')}: npuprof list, npuprof show {first}, npuprof check."
+
+
 def run_words(words: list[str], runner: Runner) -> int:
     """Let the framework read the words and run what they ask for; return the exit code. It prints errors of usage itself."""
     try:
+        if not words:
+            build_application(["--help"], runner)(args=["--help"], prog_name="npuprof", standalone_mode=False)
+            output.write_to_stderr(suggest_next_steps())
+            return 0
         result = build_application(words, runner)(args=words, prog_name="npuprof", standalone_mode=False)
     except typer.Exit as stop:
         return stop.exit_code

@@ -20,6 +20,7 @@ class Blame(Verb):
     """Show a preset resolved, each value with the commit that wrote it."""
 
     group = "versions"
+    paged = True
 
     spec: str = OF_STORE
     format: str = formats("text", "json")

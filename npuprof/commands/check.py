@@ -22,6 +22,7 @@ class Check(JudgingVerb):
     """Check presets: all findings at once (exit 1 if there are errors)."""
 
     group = "check"
+    prose = True
 
     specs: list[str] = SPECS
     rev: str | None = option("--rev", metavar="REV", text="The store as it is at a revision, not in the work tree.")
@@ -37,6 +38,7 @@ class Check(JudgingVerb):
     def run(self) -> Answer:
         """Return what was found. Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise."""
         from npuprof import checks
+        from npuprof.report.terminal import track_items
 
         if len(self.canns) > 1 or len(self.products) > 1:
             return self._answer_matrix()
@@ -59,7 +61,7 @@ class Check(JudgingVerb):
                 with suppress(NpuprofError):  # a file that cannot be read at all
                     config = judged.resolve_as_far_as_can_be(name)
                     found += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
-        for config in configs:
+        for config in track_items(configs, "presets"):
             found += checks.check_config(config, notes)
         findings = checks.fold_findings(found)
         more = "" if notes else " (--severity info shows notes as well)"

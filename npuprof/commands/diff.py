@@ -21,6 +21,7 @@ class Diff(Verb):
     """Show what differs, resolved, between presets or revisions."""
 
     group = "versions"
+    paged = True
 
     specs: list[str] = arguments("SPEC...", "Presets: one, two, or more for a matrix; with --rev names to restrict to.")
     rev: str | None = option("--rev", metavar="REVS", text="A..B, A...B (from where B left A), or A against the work tree.")
@@ -85,7 +86,7 @@ class Diff(Verb):
         if self.name_only:
             return Answer("".join(f"{key}\n" for key, _, _ in rows), code=code)
         forms: Forms = {
-            "text": lambda: matrix.format_matrix_text(configs, rows) if rows else "",
+            "text": lambda: matrix.build_matrix_table(configs, rows) if rows else "",
             "markdown": lambda: matrix.format_matrix_markdown(configs, rows),
             "html": lambda: matrix.format_matrix_html(configs, rows),
             "json": lambda: matrix.format_matrix_json(configs, rows),

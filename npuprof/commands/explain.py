@@ -23,6 +23,7 @@ class Explain(Verb):
     """Explain one value: who set it, whom it overruled, what it means."""
 
     group = "look"
+    prose = True
 
     spec: str = SPEC
     key: str = argument("KEY", "A key: an option, env.NAME, profile.NAME, or a place inside a value.")

@@ -33,6 +33,7 @@ class List(Verb):
 
     usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them."
     group = "look"
+    paged = True
 
     store: str | None = STORE
     tree: bool = flag("--tree", text="Show who extends whom.")
@@ -136,10 +137,14 @@ def _find_former_versions(repository: Repository, names: set[str], found: dict[s
 
 
 def _build_table(rows: list[dict[str, Any]]) -> Table:
-    return Table([
-        (row["name"], "abstract" if row["abstract"] else row["scenario"] or "-", row["version"] or "-", ", ".join(row["extends"]) or "-")
+    cells = [
+        (
+            row["name"], "abstract" if row["abstract"] else row["scenario"] or "-", row["version"] or "-", ", ".join(row["extends"]) or "-",
+            row["description"] or "-",
+        )
         for row in rows
-    ])  # fmt: skip
+    ]  # fmt: skip
+    return Table(cells, header=("preset", "for", "version", "extends", "description"), below=True)
 
 
 def _format_tree(profiles: list[Profile]) -> str:

@@ -35,6 +35,7 @@ class Log(Verb):
     """
 
     group = "versions"
+    paged = True
 
     spec: str = OF_STORE
     key: str | None = argument("KEY", "Only the commits that changed this key, or a place inside a value.", required=False)

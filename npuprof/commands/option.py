@@ -32,6 +32,8 @@ class Option(Verb):
     """Show everything the catalogue knows of one option."""
 
     group = "look"
+    prose = True
+    paged = True
     takes_any_word = True  # an ATC flag is a key, not an option of ours
 
     key: str = argument("KEY", "An option, an environment variable, or an ATC flag with its dashes.")

@@ -1,10 +1,14 @@
-"""``options``: the catalogue, searched by words."""
+"""``options``: the catalogue, searched by words, and by what there is to know of its records."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from npuprof import catalog
+from npuprof.catalog import products, releases
 from npuprof.commands.parameters import OUTPUT, formats
-from npuprof.commands.verb import Verb, argument
+from npuprof.commands.verb import Verb, argument, flag, option
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
@@ -14,27 +18,91 @@ class Options(Verb):
     """List the catalogue: options, environment variables, ATC flags."""
 
     group = "look"
+    paged = True
 
     query: str | None = argument("QUERY", "Words to look for in names and summaries.", required=False)
+    deprecated: bool = flag("--deprecated", text="Only what is deprecated, or has no effect any more.")
+    since: str | None = option("--since", metavar="RELEASE", text="Only options read since this CANN release or a later one.")
+    product: str | None = option("--product", metavar="PRODUCT", text="Only what a product supports, by family or soc_version.")
+    risk: str | None = option("--risk", metavar="RISK", text="Only options whose change puts this at risk: precision, memory, speed, ...")
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return every record whose name or summary holds all the words of the query. Raises NpuprofError where none does."""
+        """Return every record that all the words and filters hold for. Raises NpuprofError where none is left."""
         words = (self.query or "").lower().split()
+        filters = self._build_filters()
         rows = []
         for section, prefix in catalog.PREFIXES.items():
             for name in catalog.record_names(section):
                 summary = catalog.find_record_texts(section, name).get("summary", "")
-                if all(word in f"{prefix}{name} {summary}".lower() for word in words):
+                if all(word in f"{prefix}{name} {summary}".lower() for word in words) and all(keeps(section, name) for keeps in filters):
                     rows.append({"name": f"{prefix}{name}", "section": section, "summary": summary})
         if not rows:
-            hint = did_you_mean(self.query or "", catalog.record_names(), "try fewer words")
-            raise NpuprofError([Finding("NP201", f"nothing in the catalogue matches {self.query!r}", "", hint)])
+            hint = did_you_mean(self.query or "", catalog.record_names(), "leave a filter out" if filters else "try fewer words")
+            what = "the filters leave nothing" if self.query is None else f"nothing in the catalogue matches {self.query!r}"
+            raise NpuprofError([Finding("NP201", what, "", hint)])
         return Answer({
-            "text": lambda: Table([(row["name"], row["summary"]) for row in rows]),
+            "text": lambda: Table([(row["name"], row["summary"]) for row in rows], header=("name", "what it does")),
             "json": lambda: {"schema": "npuprof.options/1", "options": rows},
         })  # fmt: skip
+
+    def _build_filters(self) -> list[Callable[[str, str], bool]]:
+        """Return what a record has to pass. Raises NpuprofError for a release, a product or a risk that there is not."""
+        found: list[Callable[[str, str], bool]] = []
+        if self.deprecated:
+            found.append(lambda section, name: _is_past(_find_record(section, name)))
+        if self.since is not None:
+            first = _find_release(self.since)
+            found.append(lambda section, name: section == "options" and _find_first_release(name) >= first)
+        if self.product is not None:
+            family = _find_family(self.product)
+            found.append(lambda section, name: _is_supported(_find_record(section, name), family))
+        if self.risk is not None:
+            known = sorted({risk for name in catalog.record_names() for risk in getattr(_find_record("options", name), "risk", ())})
+            if self.risk not in known:
+                hint = did_you_mean(self.risk, known, f"known are {', '.join(known)}")
+                raise NpuprofError([Finding("NP902", f"--risk {self.risk!r} is unknown", "", hint)])
+            found.append(lambda section, name: self.risk in getattr(_find_record(section, name), "risk", ()))
+        return found
+
+
+def _find_record(section: str, name: str) -> Any:
+    finders: dict[str, Callable[[str], Any]] = {
+        "options": catalog.find_option, "env": catalog.find_variable, "atc": catalog.find_flag, "estimator": catalog.find_argument,
+    }  # fmt: skip
+    return finders[section](name)
+
+
+def _is_past(record: Any) -> bool:
+    gone = getattr(record, "states", "").endswith(".")
+    return bool(getattr(record, "deprecated", False) or getattr(record, "no_effect", False) or gone)
+
+
+def _find_release(text: str) -> int:
+    from npuprof.store.spec import build_context
+
+    release = build_context(text, None).cann
+    assert release is not None
+    return releases.release_index(release)
+
+
+def _find_first_release(name: str) -> int:
+    """Return the place of the first release whose adapter is known to read an option; one before all for what never was."""
+    option = catalog.find_option(name)
+    return option.states.find("Y") if option else -1
+
+
+def _find_family(text: str) -> str:
+    found = products.find_product(text)
+    if found is None:
+        raise NpuprofError([Finding("NP403", f"unknown product {text!r}", "", products.suggest_product(text))])
+    return products.find_product_family(found)
+
+
+def _is_supported(record: Any, family: str) -> bool:
+    supported = getattr(record, "products", ())
+    return (not supported or family in supported) and family not in getattr(record, "products_not", ())
 
 
 VERB = Options

@@ -14,6 +14,8 @@ class Rule(Verb):
     """Explain the code of a finding, with an example of each kind."""
 
     group = "look"
+    prose = True
+    paged = True
 
     code: str | None = argument("CODE", "The code of a finding; all codes if none is given.", required=False)
     format: str = formats("text", "json")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Iterator
 
 from npuprof.commands.findings import FORMATS, JudgingVerb
@@ -25,6 +23,7 @@ class Scan(JudgingVerb):
     """
 
     group = "scripts"
+    prose = True
 
     paths: list[str] = arguments("PATH...", "Files and folders; here if none is named.")
     cann: str | None = CANN
@@ -77,13 +76,10 @@ def _build_preset_finding(path: str) -> Finding:
 
 def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, bytes | Finding]]:
     """Yield each file with its bytes, or with the reason why it cannot be read; say how far it is on a terminal."""
+    from npuprof.report.terminal import track_items
     from npuprof.scripts.files import find_script_files
 
-    started = told = time.monotonic()
-    for count, file in enumerate(find_script_files(paths, problems)):
-        if sys.stderr.isatty() and time.monotonic() - told > 1 and time.monotonic() - started > 2:
-            told = time.monotonic()
-            output.tell_remark(f"{count} files looked at, now {file}")
+    for file in track_items(list(find_script_files(paths, problems)), "files"):
         try:
             yield file, output.read_plain_file(file)
         except OSError as error:

@@ -62,7 +62,7 @@ class SupportMatrix(Record):
         rows = [["", *map(_format_platform, self.contexts)], *([name, *(cell.text for cell in row)] for name, row in self.cells.items())]
         if any(not cell.meant for row in self.cells.values() for cell in row):
             after = f"\n(in brackets: works, but the preset does not name that release or product)\n{after}"
-        return Table(rows, after=after)
+        return Table(rows, after=after, wrapping=len(self.contexts))
 
     def build_fields(self) -> dict[str, Any]:
         """Return the matrix as the fields of its JSON form."""

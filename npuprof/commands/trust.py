@@ -33,6 +33,7 @@ class Trust(Verb):
     """
 
     group = "export"
+    prose = True
 
     store: str | None = argument(
         "STORE", "The folder that holds the presets; the store that would be used if none is named.", required=False

@@ -106,8 +106,8 @@ class Verb:
     """A verb of the command line; its module names it, its docstring is its help.
 
     ``group`` is where the help lists it. ``hidden`` verbs are called by programs, ``usage_hint`` is said beside an
-    error of usage, ``takes_any_word`` lets words that
-    look like flags be arguments.
+    error of usage, ``takes_any_word`` lets words that look like flags be arguments. On a terminal the text of ``prose`` is
+    wrapped at the ends of words, and what may be long is ``paged``.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {}
@@ -115,6 +115,8 @@ class Verb:
     hidden: ClassVar[bool] = False
     usage_hint: ClassVar[str] = ""
     takes_any_word: ClassVar[bool] = False
+    prose: ClassVar[bool] = False
+    paged: ClassVar[bool] = False
 
     format: str = ""
     output: str | None = None

@@ -28,6 +28,7 @@ class Verify(Verb):
     """
 
     group = "versions"
+    prose = True
 
     names: list[str] = arguments("NAME...", "Only the versions of these presets.")
     tags: bool = flag("--tags", text="Verify the tags NAME/vX.Y.Z; all of the store if none is named.")

@@ -10,6 +10,7 @@ from npuprof.compare.changes import find_catalogue_position, find_meta_value
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.report.json_text import format_json_answer
+from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls
 
 TYPE_CHECKING = False
@@ -37,12 +38,9 @@ def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> 
     return found
 
 
-def format_matrix_text(configs: Sequence[Config], table: list[Row]) -> str:
-    """Return rows as aligned text; ``-`` is what is not set."""
-    cells = [["", *(config.name for config in configs)], *_format_matrix_cells(configs, table)]
-    cells = [[escape_controls(cell) for cell in row] for row in cells]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(configs) + 1)]
-    return "".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() + "\n" for row in cells)
+def build_matrix_table(configs: Sequence[Config], table: list[Row]) -> Table:
+    """Return rows as a table; ``-`` is what is not set."""
+    return Table([["", *(config.name for config in configs)], *_format_matrix_cells(configs, table)], wrapping=len(configs))
 
 
 def _format_matrix_cells(configs: Sequence[Config], table: list[Row]) -> list[list[str]]:

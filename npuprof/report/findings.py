@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof.model import Finding
-from npuprof.report.text import escape_controls, format_count, paint_text
+from npuprof.report.text import escape_controls, format_count, measure_width, paint_text
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF names them, and as we count them
@@ -58,7 +58,7 @@ def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
     source = sources.read_line(finding, line)
     if source is not None:
         number = str(line)
-        caret = " " * _measure_display_width(source[: column - 1]) + "^"
+        caret = " " * measure_width(escape_controls(source[: column - 1])) + "^"
         lines += [
             f"  {number} | {escape_controls(source)}",
             f"  {' ' * len(number)} | {paint_text(caret, _COLOURS[finding.severity], coloured)}",
@@ -77,10 +77,6 @@ def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
 def _format_profile_names(names: Sequence[str]) -> str:
     shown = ", ".join(map(escape_controls, names[:8] if len(names) <= 8 else names[:7]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 7} more"
-
-
-def _measure_display_width(text: str) -> int:
-    return sum(2 if "\u1100" <= char <= "\uffdc" and char not in "\u2018\u2019" else 1 for char in escape_controls(text))
 
 
 def build_finding_dict(finding: Finding) -> dict[str, Any]:

@@ -137,16 +137,20 @@ def write_answer(pieces: Iterable[bytes]) -> None:
             raise build_write_error(f"standard output: {str(error.strerror).lower()}", "What came out is not the whole answer.") from None
 
 
-def encode_pieces(text: Text, path: str | None, coloured: bool) -> Iterator[bytes]:
+def encode_pieces(text: Text, path: str | None, coloured: bool, prose: bool = False) -> Iterator[bytes]:
     """Yield the pieces of an answer as they are written: UTF-8, line endings as they are.
 
-    On a terminal tables are laid out, and what would not be seen there is shown: a file or a pipe gets every byte.
+    On a terminal tables are laid out, ``prose`` is wrapped at the ends of words, and what would not be seen there is shown: a file
+    or a pipe gets every byte.
     """
     if path is None and sys.stdout.isatty():
+        from npuprof.report.terminal import find_width, wrap_lines
         from npuprof.report.text import escape_terminal_text
 
+        width = find_width()
         for piece in _encode_text(text, True, coloured):
-            yield escape_terminal_text(piece.decode(errors="surrogateescape"), coloured).encode()
+            shown = escape_terminal_text(piece.decode(errors="surrogateescape"), coloured)
+            yield (wrap_lines(shown, width) if prose else shown).encode()
     else:
         yield from _encode_text(text, False, coloured)
 
@@ -168,6 +172,10 @@ def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[byte
 def write_to_stderr(text: str) -> None:
     """Say something that is not the answer, and holds nothing that a terminal would take for more than text."""
     sys.stdout.flush()
+    if sys.stderr.isatty():
+        from npuprof.report.terminal import find_width, wrap_lines
+
+        text = wrap_lines(text, find_width())
     sys.stderr.write(f"{text}\n")
 
 
@@ -192,7 +200,11 @@ def is_colour_wanted(choice: str, stream: object = None) -> bool:
     """Return whether to colour a stream: ``always``, ``never``, or ``auto`` (a terminal, no NO_COLOR)."""
     if choice != "auto":
         return choice == "always"
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0", "false"):
+        return True
+    if os.environ.get("TERM") == "dumb":
         return False
     target = stream if stream is not None else sys.stdout
     return bool(getattr(target, "isatty", lambda: False)())

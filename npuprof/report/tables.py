@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from npuprof.model import Record
-from npuprof.report.text import escape_controls, paint_text
+from npuprof.report.text import escape_controls, measure_width, paint_text
 
 #: The styles of columns, as terminals write them.
 _CODES = {"yellow": "33"}
@@ -14,23 +14,28 @@ _CODES = {"yellow": "33"}
 class Table(Record):
     """Rows of equally many cells; ``styles`` are the styles of the columns on a terminal, ``gaps`` the blanks after each.
 
-    ``after`` is a text that follows the rows.
+    ``after`` is a text that follows the rows. ``header`` names the columns on a terminal; a program that reads a pipe gets rows
+    only. The last columns, as many as ``wrapping`` says, give way where the terminal is too narrow; with ``below`` the last cell
+    stands there on lines of its own.
     """
 
     rows: Sequence[Sequence[str]]
     styles: tuple[str, ...] = ()
     after: str = ""
     gaps: tuple[int, ...] = ()
+    header: tuple[str, ...] = ()
+    wrapping: int = 1
+    below: bool = False
 
     def format_plain(self, coloured: bool = False) -> str:
         """Return the rows as lines with aligned columns."""
         rows = [[escape_controls(cell) for cell in row] for row in self.rows]
         gaps = (*self.gaps, *[2] * len(rows[0] if rows else ()))
-        widths = [max(map(len, column)) + gap for column, gap in zip(zip(*rows, strict=True), gaps, strict=False)]
+        widths = [max(map(measure_width, column)) + gap for column, gap in zip(zip(*rows, strict=True), gaps, strict=False)]
         codes = [_CODES[style] if coloured and style else "" for style in (*self.styles, *[""] * len(widths))]
         lines = [
             "".join(
-                _paint_cell(cell, code) + " " * (width - len(cell)) for cell, width, code in zip(row, widths, codes, strict=False)
+                _paint_cell(cell, code) + " " * (width - measure_width(cell)) for cell, width, code in zip(row, widths, codes, strict=False)
             ).rstrip()
             for row in rows
         ]
@@ -38,22 +43,39 @@ class Table(Record):
 
     def format_terminal(self, coloured: bool) -> str:
         """Return the rows as a terminal of its width shows them best."""
+        return self._format_apart(coloured) if self.below else self._format_grid(coloured)
+
+    def _format_apart(self, coloured: bool) -> str:
+        """Return each row with its last cell below it."""
+        from npuprof.report.terminal import find_width, wrap_lines
+
+        heads = [self.header[:-1], *(row[:-1] for row in self.rows)] if self.header else [row[:-1] for row in self.rows]
+        lines = Table([[cell.upper() for cell in heads[0]], *heads[1:]] if self.header else heads, self.styles).format_plain(coloured)
+        found, width = [], find_width()
+        for place, line in enumerate(lines.splitlines(), -1 if self.header else 0):
+            text = self.rows[place][-1] if place >= 0 else ""
+            found += [line, *([f"    {escape_controls(text)}"] if text not in ("", "-") else [])]
+        return wrap_lines("".join(f"{line}\n" for line in found), width) + self.after
+
+    def _format_grid(self, coloured: bool) -> str:
         from io import StringIO
 
         from rich.console import Console
         from rich.table import Table as Grid
         from rich.text import Text
 
-        grid = Grid.grid(padding=(0, 2), pad_edge=False)
-        for _ in self.rows[0] if self.rows else ():
-            grid.add_column(overflow="fold")
+        grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(self.header), header_style="bold" if coloured else "")
+        columns = len(self.rows[0]) if self.rows else 0
+        for place, name in enumerate(self.header or [""] * columns):
+            grid.add_column(name.upper(), overflow="fold", no_wrap=place < columns - self.wrapping)
         for row in self.rows:
             styles = (*self.styles, *[""] * len(row))
             grid.add_row(*(Text(escape_controls(cell), style if coloured else "") for cell, style in zip(row, styles, strict=False)))
         console = Console(file=StringIO(), force_terminal=coloured, no_color=not coloured, highlight=False, soft_wrap=False)
         with console.capture() as captured:
             console.print(grid)
-        return captured.get() + self.after
+        lines = (line.rstrip() for line in captured.get().split("\n"))
+        return "\n".join(lines) + self.after
 
 
 def _paint_cell(cell: str, code: str) -> str:

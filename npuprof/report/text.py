@@ -10,6 +10,15 @@ def paint_text(text: str, code: str, coloured: bool) -> str:
     return f"\033[{code}m{text}\033[0m" if coloured else text
 
 
+def measure_width(text: str) -> int:
+    """Return how many columns a text takes on a terminal: wide characters take two, marks that stand on others none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
 def escape_controls(text: str) -> str:
     """Return text on one line with every character shown that shows nothing by itself.
 

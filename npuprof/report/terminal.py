@@ -1,0 +1,126 @@
+"""What a terminal needs: lines of its width, the user's pager, how far long work is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from npuprof.report.text import measure_width
+
+Item = TypeVar("Item")
+
+_ANSI = re.compile(r"\033\[[0-9;]*m")
+#: A line that cites a file, whose caret must stay below what it points at.
+_CITED = re.compile(r"\s*\d* \| ")
+#: What stands before the text of a line that goes on: a label, a sign.
+_LABEL = re.compile(r"\s*(?:[a-z]+: +|[A-Za-z][A-Za-z ]{1,14}?  +|[-+~!*] )")
+_FIRST_WORD = 1.0  # seconds before long work says how far it is
+
+
+def wrap_lines(text: str, width: int) -> str:
+    """Return a text whose lines are at most ``width`` columns wide where words allow that, those that go on indented."""
+    return "\n".join(piece for line in text.split("\n") for piece in _wrap_line(line, width))
+
+
+def _wrap_line(line: str, width: int) -> list[str]:
+    plain = _ANSI.sub("", line)
+    if measure_width(plain) <= width or _CITED.match(plain):
+        return [line]
+    label = _LABEL.match(plain)
+    own = len(plain) - len(plain.lstrip())
+    indent = measure_width(label[0]) if label else own if own == 4 else own + 4
+    indent = min(indent, width // 2)
+    lines, current, used = [], "", 0
+    for word in re.split(r"(?<=\S) (?=\S)", line):
+        size = measure_width(_ANSI.sub("", word))
+        if current and used + 1 + size > width:
+            lines.append(current)
+            current, used = " " * indent + word, indent + size
+        else:
+            current, used = (f"{current} {word}", used + 1 + size) if current else (word, size)
+    return [*lines, current]
+
+
+def find_width() -> int:
+    """Return the columns of the terminal, ``$COLUMNS`` first."""
+    return shutil.get_terminal_size().columns
+
+
+def page_answer(pieces: Iterable[bytes]) -> None:
+    """Show an answer through the pager of the user, piece by piece as it comes; without one print it.
+
+    ``$NPUPROF_PAGER`` names it, else ``$PAGER``, else it is ``less`` where that is there; ``cat`` or nothing is none.
+    """
+    import shlex
+    import subprocess
+
+    from npuprof.report.output import write_answer
+
+    asked = os.environ.get("NPUPROF_PAGER", os.environ.get("PAGER"))
+    words = shlex.split(asked) if asked is not None else ["less"]
+    if not words or words == ["cat"] or shutil.which(words[0]) is None:
+        write_answer(pieces)
+        return
+    sys.stdout.flush()
+    environment = {"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env=environment) as pager:  # noqa: S603 - the user names it
+        assert pager.stdin is not None
+        try:
+            for piece in pieces:
+                pager.stdin.write(piece)
+                pager.stdin.flush()
+            pager.stdin.close()
+        except (BrokenPipeError, KeyboardInterrupt):  # it was left before the end
+            pass
+        while True:
+            try:
+                pager.wait()
+                break
+            except KeyboardInterrupt:  # that is for the pager
+                continue
+
+
+def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """Yield items, and on a terminal say how many of them are done, once that takes long; ``what`` they are, in the plural."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    with _progress_line() as tell:
+        for done, item in enumerate(items):
+            tell(f"{done:,} of {len(items):,} {what}")
+            yield item
+
+
+@contextmanager
+def _progress_line() -> Iterator[Tell]:
+    """Give a function that shows a text in the last line of the terminal, a few times a second; the line is gone at the end."""
+    started = told = time.monotonic()
+    shown = False
+
+    def tell(text: str) -> None:
+        nonlocal told, shown
+        now = time.monotonic()
+        if now - started > _FIRST_WORD and now - told > 0.1:
+            told, shown = now, True
+            sys.stderr.write(f"\r\033[Knpuprof: {text}")
+            sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        if shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Tell = Callable[[str], None]
