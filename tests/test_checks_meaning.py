@@ -57,6 +57,8 @@ def test_a_hint_applied_is_clean_and_never_reverses(key: str) -> None:
         ("env.AOE_MODE", True, 'write one of "1", "2", "4"'),
         ("env.ASCEND_CACHE_PATH", True, "write text"),
         ("env.TE_PARALLEL_COMPILER", True, "write a whole number, 1 to 32"),
+        ("env.ASCEND_DEVICE_ID", "0,1", "write a whole number, at least 0"),
+        ("env.HCCL_CONNECT_TIMEOUT", "1,200", "write HCCL_CONNECT_TIMEOUT = 1200"),
         ("env.NPU_DEBUG", False, 'write NPU_DEBUG = "false"'),
         ("env.HCCL_CONNECT_TIMEOUT", "10m", "write HCCL_CONNECT_TIMEOUT = 600"),
         ("env.HCCL_CONNECT_TIMEOUT", 1.5, "write a whole number, 120 to 7200 s"),
@@ -82,8 +84,8 @@ def test_a_number_is_read_in_the_unit_that_is_asked_for(value: Any, unit: str, n
     ("value", "choices", "choice"),
     [("yes", [0, 1], 1), ("no", ["enable", "disable", "force"], "disable"), ("FP16", ["fp16", "origin"], "fp16"),
      (True, ["0", "1", "2"], "1"),
-     ("yes", ["1", "2", "4"], UNKNOWN), ("no", ["a", "b"], UNKNOWN), ("no", ["off", "disable"], UNKNOWN),
-     (2.0, [1, 2], 2), ("2", [1, 2], 2), ("", [0, 1], UNKNOWN)],
+     ("yes", ["1", "2", "4"], UNKNOWN),
+     ("no", ["a", "b"], UNKNOWN), ("no", ["off", "disable"], UNKNOWN), (2.0, [1, 2], 2), ("2", [1, 2], 2), ("", [0, 1], UNKNOWN)],
 )  # fmt: skip
 def test_a_choice_is_guessed_only_where_one_is_meant(value: Any, choices: list[Any], choice: Any) -> None:
     assert guess_choice(value, choices) is choice
