@@ -98,7 +98,7 @@ def test_an_inherited_override_is_judged_with_the_values_of_its_heirs(tmp_path: 
         ({"product": A3}, False, [CLASH]),
         ({"product": A2}, True, []),
         ({"cann": "9.0.0"}, True, [f"{CLASH} on atlas-a3"]),
-        ({"set": {"deterministic": 1}}, True, []),
+        ({"set": {"deterministic": 1}}, True, [f"{CLASH} on atlas-a3"]),
     ],
 )
 def test_what_was_asked_for_stays(tmp_path: Path, asked: dict[str, Any], everywhere: bool, expected: list[str]) -> None:

@@ -299,7 +299,8 @@ def test_explain_takes_a_single_element_as_it_is_shown(run: Any, key: str) -> No
 
 def test_list_shows_parents_and_filters_on_resolved_values(run: Any) -> None:
     assert run("list").out.splitlines() == [
-        "base      abstract  -  -", "leaf      training  -  base", "worrying  -         -  -", "wrong     -         -  -",
+        "base      abstract  -  -     for all", "leaf      training  -  base  -", "worrying  -         -  -     -",
+        "wrong     -         -  -     -",
     ]  # fmt: skip
     assert run("list", "--tree").out.splitlines() == ["base", "`-- leaf", "worrying", "wrong"]
     found = json.loads(run("list", "--where", "hccl_timeout == 1800 and precision_mode_v2 is set", "--format", "json").out)

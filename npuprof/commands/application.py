@@ -105,7 +105,7 @@ def run_words(words: list[str], runner: Runner) -> int:
         if not words:
             build_application(["--help"], runner)(args=["--help"], prog_name="npuprof", standalone_mode=False)
             output.write_to_stderr(suggest_next_steps())
-            return 0
+            return 2
         result = build_application(words, runner)(args=words, prog_name="npuprof", standalone_mode=False)
     except typer.Exit as stop:
         return stop.exit_code

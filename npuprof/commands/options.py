@@ -24,7 +24,7 @@ class Options(Verb):
     deprecated: bool = flag("--deprecated", text="Only what is deprecated, or has no effect any more.")
     since: str | None = option("--since", metavar="RELEASE", text="Only options read since this CANN release or a later one.")
     product: str | None = option("--product", metavar="PRODUCT", text="Only what a product supports, by family or soc_version.")
-    risk: str | None = option("--risk", metavar="RISK", text="Only options whose change puts this at risk: precision, memory, speed, ...")
+    risk: str | None = option("--risk", metavar="RISK", text="Only options whose change puts this at risk: numerics, memory, performance.")
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 

@@ -37,13 +37,14 @@ def _wrap_line(line: str, width: int) -> list[str]:
     indent = measure_width(label[0]) if label else own if own == 4 else own + 4
     indent = min(indent, width // 2)
     lines, current, used = [], "", 0
-    for word in re.split(r"(?<=\S) (?=\S)", line):
+    for word in re.findall(r"\s*\S+", line):
         size = measure_width(_ANSI.sub("", word))
-        if current and used + 1 + size > width:
+        if current and used + size > width:
             lines.append(current)
-            current, used = " " * indent + word, indent + size
+            word = word.lstrip()
+            current, used = " " * indent + word, indent + measure_width(_ANSI.sub("", word))
         else:
-            current, used = (f"{current} {word}", used + 1 + size) if current else (word, size)
+            current, used = current + word, used + size
     return [*lines, current]
 
 
