@@ -47,6 +47,12 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _dispatch_words(words: list[str]) -> int:
     """Run the verb that the words name: from their plain form, or where they are unusual through the framework."""
+    import os
+
+    if (asked := os.environ.get("_NPUPROF_COMPLETE", "")).startswith("complete_"):
+        from npuprof.commands.completion import answer_shell
+
+        return answer_shell(asked, os.environ)
     from npuprof.commands.registry import load_verb
 
     found = load_verb(words) if words else None

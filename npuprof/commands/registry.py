@@ -41,6 +41,23 @@ def _load_module(name: str) -> type[Verb] | None:
     return None
 
 
+def list_verb_names() -> Iterator[tuple[Names, str]]:
+    """Yield the names of all verbs that users call, with the first line of their help: read in their files, none is imported."""
+    import re
+
+    top = os.path.dirname(__file__)
+    for below in ("", "git"):
+        for name in sorted(os.listdir(os.path.join(top, below))):
+            if not name.endswith(".py"):
+                continue
+            with open(os.path.join(top, below, name), encoding="utf-8") as file:
+                text = file.read()
+            if "\nVERB = " in text and "\n    hidden = True" not in text:
+                purpose = re.search(r'^class \w+\([\w.]*Verb\):\n    """(.*?)(?:"""|\n)', text, re.MULTILINE)
+                word = name.removesuffix(".py").rstrip("_").replace("_", "-")
+                yield (below, word) if below else (word,), purpose[1] if purpose else ""
+
+
 def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
     """Yield all verbs with their names, group by group."""
     from pkgutil import walk_packages

@@ -1,0 +1,266 @@
+"""Completion by TAB: presets, keys, values, targets, revisions, and the verbs and flags, for the four shells that ask.
+
+The shells ask through the functions that ``--install-completion`` installs; what they get is one word a line, or what their
+function evaluates. Only words of harmless characters are offered: a store, or a repository, may hold others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from npuprof.commands.registry import list_verb_names, load_verb
+from npuprof.commands.verb import Parameter, Verb
+from npuprof.model import NpuprofError
+
+#: A word to offer, and what it means.
+Candidate = tuple[str, str]
+
+_HARMLESS = re.compile(r"[A-Za-z0-9_./@+=:,~^-]+")
+#: What splits words for bash: the rest of a word that holds one is completed by itself.
+_BREAKS = "=:@"
+
+
+def answer_shell(asked: str, environ: Mapping[str, str]) -> int:
+    """Print what may come next for a shell, ``complete_bash`` for one; return the exit code. Anything that goes wrong offers nothing."""
+    shell = asked.removeprefix("complete_")
+    try:
+        words, current = _read_words(shell, environ)
+        found = [item for item in find_candidates(words, current) if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])]
+    except (NpuprofError, ValueError, OSError):
+        found = []
+    found = list(dict(found).items())
+    if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
+        return 0 if found else 1
+    sys.stdout.write(_format_candidates(shell, found, current))
+    return 0
+
+
+def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str]:
+    """Return the words before the one that is completed, the command left out, and that one. Raises ValueError."""
+    if shell == "bash":
+        typed = environ.get("COMP_WORDS", "")
+        words = typed.split("\n") if "\n" in typed else _split(typed)  # by the function's IFS
+        place = int(environ.get("COMP_CWORD", "0"))
+        merged = _merge_broken_words([*words[:place], words[place] if place < len(words) else ""])
+        return merged[1:-1], merged[-1]
+    line = environ.get("_TYPER_COMPLETE_ARGS", "")
+    words = _split(line)[1:]
+    if shell in ("pwsh", "powershell"):
+        current = environ.get("_TYPER_COMPLETE_WORD_TO_COMPLETE", "")
+        return (words[:-1] if current else words), current
+    return (words[:-1], words[-1]) if words and not line.endswith(" ") else (words, "")
+
+
+def _split(line: str) -> list[str]:
+    """Return the words of a line that may end inside of quotes."""
+    for end in ("", "'", '"'):
+        try:
+            return shlex.split(line + end)
+        except ValueError:
+            continue
+    return line.split()
+
+
+def _merge_broken_words(words: Sequence[str]) -> list[str]:
+    """Return words as they were typed, where bash has split them at ``=``, ``:`` and ``@``."""
+    found: list[str] = []
+    joined = False
+    for place, word in enumerate(words):
+        broken = word in tuple(_BREAKS)
+        if found and place > 1 and (broken or joined):
+            found[-1] += word
+        else:
+            found.append(word)
+        joined = broken
+    return found
+
+
+def _format_candidates(shell: str, found: Sequence[Candidate], current: str) -> str:
+    if shell == "bash":
+        cut = max((current.rfind(mark) + 1 for mark in _BREAKS), default=0)
+        return "".join(f"{word[cut:]}\n" for word, _ in found)
+    if shell == "zsh":
+        if not found:
+            return "_files"
+        rows = [f'"{_escape_zsh(word)}":"{_escape_zsh(text)}"' if text else f'"{_escape_zsh(word)}"' for word, text in found]
+        return "_arguments '*: :((" + "\n".join(rows) + "))'"
+    if shell == "fish":
+        return "\n".join(f"{word}\t{text}" if text else word for word, text in found)
+    return "\n".join(f"{word}:::{text or ' '}" for word, text in found)
+
+
+def _escape_zsh(text: str) -> str:
+    plain = re.sub(r"[^\w ./@+=:,~^()<>|*%;-]", " ", text)
+    return plain.replace(":", r"\\:").replace("(", "[").replace(")", "]")
+
+
+def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
+    """Yield what may come behind some words; more than what begins with ``current``. Raises NpuprofError."""
+    found = load_verb(list(words))
+    if found is None:
+        for names, purpose in list_verb_names():
+            if [*names[:-1]] == [*words]:
+                yield names[-1], _first_sentence(purpose)
+        yield from (("git", "Teach git to diff and merge presets"), ("--help", ""), ("--version", "")) if not words else ()
+        return
+    _, verb, rest = found
+    given = list(rest)
+    waiting = _find_waiting_flag(verb, given, current)
+    if waiting is not None:
+        parameter, prefix = waiting
+        for word, text in _find_values(parameter, verb, given, current[len(prefix) :]):
+            yield prefix + word, text
+        return
+    if current.startswith("-"):
+        for parameter in verb.parameters.values():
+            yield from ((spelling, _first_sentence(parameter.describe())) for spelling in parameter.flags if spelling.startswith("--"))
+        yield "--help", "Show the help."
+        return
+    places = [parameter for parameter in verb.parameters.values() if parameter.kind in ("argument", "arguments")]
+    used = len(_list_places(verb, given))
+    if places and (used < len(places) or places[-1].kind == "arguments"):
+        yield from _find_values(places[min(used, len(places) - 1)], verb, given, current)
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")[:72]
+
+
+def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> tuple[Parameter, str] | None:
+    """Return the flag whose value is completed, with what stands before the value in the same word."""
+    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
+    spelling, equals, _ = current.partition("=")
+    if equals and spelling.startswith("--") and spelling in by_flag:
+        return by_flag[spelling], f"{spelling}="
+    last = by_flag.get(words[-1]) if words else None
+    return (last, "") if last is not None and last.kind != "flag" else None
+
+
+def _list_places(verb: type[Verb], words: Iterable[str]) -> list[str]:
+    """Return the words that are no flags, and no values of flags."""
+    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
+    found: list[str] = []
+    skipped = False
+    for word in words:
+        if skipped:
+            skipped = False
+        elif word.startswith("-") and word != "-":
+            parameter = by_flag.get(word)
+            skipped = parameter is not None and parameter.kind != "flag"
+        else:
+            found.append(word)
+    return found
+
+
+def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], current: str) -> Iterator[Candidate]:
+    """Yield what a parameter takes."""
+    if parameter.choices:
+        yield from ((choice, "") for choice in parameter.list_choices())
+        return
+    kind = parameter.metavar.rstrip(".")
+    given = _list_places(verb, words)
+    if kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV") or (kind == "NAME" and verb.group in ("versions", "look", "check")):
+        yield from _find_specs(_read_store(words), current)
+    elif kind == "KEY=VALUE":
+        yield from _find_assignments(current)
+    elif kind == "KEY":
+        yield from _list_keys(_read_store(words), given[0] if given else "")
+    elif kind in ("RELEASE", "CANN"):
+        from npuprof.catalog.releases import load_releases
+
+        yield from ((name, "") for name in reversed(load_releases()))
+    elif kind == "PRODUCT":
+        from npuprof.catalog import products
+
+        yield from ((name, str(products.load_products().get(name, {}).get("title", ""))) for name in products.product_names())
+    elif kind == "CODE":
+        from npuprof.catalog.pages import load_pages
+
+        yield from ((code, page.title) for code, page in load_pages().items())
+    elif kind in ("REV", "REVS", "REVISION"):
+        yield from ((name, "") for name in ("HEAD", *_list_refs(_read_store(words))))
+
+
+def _read_store(words: Sequence[str]) -> str | None:
+    """Return the store that a command line names."""
+    for place, word in enumerate(words):
+        if word.startswith("--store="):
+            return word.removeprefix("--store=")
+        if word == "--store" and place + 1 < len(words):
+            return words[place + 1]
+    return None
+
+
+def _find_specs(store: str | None, current: str) -> Iterator[Candidate]:
+    """Yield presets; behind ``@`` the versions of one, and the revisions there are; behind ``+`` what may be laid over."""
+    from npuprof.store import find_store
+
+    stacked, plus, last = current.rpartition("+")
+    name, at, _ = last.partition("@")
+    before = f"{stacked}{plus}"
+    if at:
+        refs = _list_refs(store)
+        versions = [ref.rpartition("/v")[2] for ref in refs if ref.startswith(f"{name}/v")]
+        yield from ((f"{before}{name}@{one}", "") for one in (*reversed(versions), "HEAD", *(ref for ref in refs if "/v" not in ref)))
+        return
+    yield from ((f"{before}{one}", "") for one in find_store(store, os.environ).names())
+
+
+def _find_assignments(current: str) -> Iterator[Candidate]:
+    """Yield keys with their ``=``, and behind it the values that the catalogue lists."""
+    from npuprof import catalog
+
+    key, equals, _ = current.partition("=")
+    if not equals:
+        yield from ((f"{word}=", text) for word, text in _list_catalogue())
+        return
+    section, _, name = key.rpartition(".")
+    record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else catalog.find_option(key)
+    if record is not None:
+        boolean = ("true", "false") if getattr(record, "field", "") == "b" else ()
+        yield from ((f"{key}={str(choice).lower() if isinstance(choice, bool) else choice}", "") for choice in (*record.choices, *boolean))
+
+
+def _list_keys(store: str | None, name: str) -> Iterator[Candidate]:
+    """Yield the keys that a preset itself sets, then those of the catalogue."""
+    from npuprof.store import find_store
+
+    if name:
+        try:
+            profile = find_store(store, os.environ).profile(name.partition("@")[0].partition("+")[0])
+            yield from ((step.key, "") for step in profile.steps)
+        except NpuprofError:
+            pass
+    yield from _list_catalogue()
+
+
+def _list_catalogue() -> Iterator[Candidate]:
+    from npuprof import catalog
+
+    for section, prefix in catalog.PREFIXES.items():
+        yield from ((f"{prefix}{name}", "") for name in catalog.record_names(section))
+
+
+def _list_refs(store: str | None) -> list[str]:
+    """Return the tags and branches of the repository around the store, read from its files: no program is started."""
+    from npuprof.store import find_repository_top, find_store
+
+    top = find_repository_top(os.path.realpath(find_store(store, os.environ).root))
+    git = os.path.join(top, ".git")
+    if not top or not os.path.isdir(git):
+        return []
+    found: set[str] = set()
+    try:
+        with open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file:
+            found.update(line.split(" ", 1)[1].strip() for line in file if " refs/" in line)
+    except OSError:
+        pass
+    for kind in ("refs/tags", "refs/heads"):
+        base = os.path.join(git, kind)
+        for folder, _, names in os.walk(base):
+            found.update(f"{kind}/{os.path.relpath(os.path.join(folder, name), base)}" for name in names)
+    return sorted(ref.split("/", 2)[2] for ref in found if ref.startswith(("refs/tags/", "refs/heads/")))
