@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from building import findings
 
@@ -189,3 +191,49 @@ def test_a_device_of_two_digits_is_doubtful(ids: str, code: str | None) -> None:
 )
 def test_a_number_with_a_unit_is_told_in_the_unit_of_the_setting(text: str, hint: str) -> None:
     assert hint in [finding.hint for finding in findings(text)]
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "wrong"),
+    [
+        ("modify_mixlist", '{"black-list": {"to-add": ["MatMul"]}}', True), ("modify_mixlist", "./ops_info.json", False),
+        ("op_precision_mode", "high_precision", True), ("op_precision_mode", "[ByOpType]\nMatMul=high_precision", True),
+        ("op_precision_mode", "./high_precision.ini", False), ("op_debug_config", "ccec_g, oom", True),
+        ("op_debug_config", "op_debug_config=oom", True), ("op_debug_config", "/etc/oom.cfg", False),
+        ("customize_dtypes", "conv1::InputDtype:float16", True), ("fusion_switch_file", "off", True),
+    ],
+)  # fmt: skip
+def test_the_content_of_a_file_is_not_taken_for_its_path(option: str, text: str, wrong: bool) -> None:
+    assert ("NP203" in told(f"{MIXED}{option} = {json.dumps(text)}\n")) is wrong
+
+
+@pytest.mark.parametrize(
+    ("setting", "code"),
+    [
+        ('RANK_ID = { launcher = "rank" }', None), ('RANK_ID = { launcher = "world-size" }', "NP203"),
+        ('RANK_SIZE = { launcher = "rank" }', "NP203"), ('ASCEND_DEVICE_ID = { launcher = "rank" }', "NP205"),
+        ('HCCL_IF_IP = { launcher = "node-rank" }', "NP203"), ('ASCEND_GLOBAL_LOG_LEVEL = { launcher = "rank" }', "NP203"),
+        ('NPU_LOOP_SIZE = { launcher = "job" }', "NP203"), ('JOB_ID = { launcher = "job" }', None),
+        ('MY_SEED = { launcher = "rank" }', None),
+    ],
+)  # fmt: skip
+def test_a_variable_takes_the_fact_of_a_launcher_that_it_stands_for(setting: str, code: str | None) -> None:
+    assert told(f"[env]\n{setting}\n") == ({code} if code else set())
+
+
+@pytest.mark.parametrize(
+    ("value", "good"),
+    [
+        ("level0:NA;level1:AHC;level2:NHR", True), ("level0:NA;level1:NHR;level2:AHC", False), ("level2:pairwise", False),
+        ("allreduce=level0:NA;level1:ring/allgather=level1:NHR_V1", True), ("allgather=level1:ring;level2:NHR_V1", False),
+    ],
+)  # fmt: skip
+def test_each_level_of_a_network_has_algorithms_of_its_own(value: str, good: bool) -> None:
+    assert told(f'[env]\nHCCL_ALGO = "{value}"\n') == (set() if good else {"NP203"})
+
+
+@pytest.mark.parametrize(("cann", "told_of"), [("==8.0.0", False), (">=8.0,<9.2", False), (">=8.0", True), (">=9.2", True), ("", True)])
+def test_an_old_name_of_a_variable_is_deprecated_where_there_is_a_new_one(cann: str, told_of: bool) -> None:
+    text = f'[profile]\ncann = "{cann}"\n' if cann else ""
+    found = {finding.code for finding in findings(f"{text}[env]\nASCEND_SLOG_PRINT_TO_STDOUT = 1\n")}
+    assert ("NP501" in found) is told_of

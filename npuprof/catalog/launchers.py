@@ -36,7 +36,8 @@ _LAUNCHERS: tuple[tuple[tuple[str, ...], dict[str, tuple[str, ...]]], ...] = (
     ),
     (("PMI_RANK", "MPI_LOCALRANKID"), {"rank": ("PMI_RANK",), "local-rank": ("MPI_LOCALRANKID",), "world-size": ("PMI_SIZE",)}),
 )
-_NUMBERS = ("rank", "local-rank", "world-size", "node-rank")
+#: The facts that are numbers.
+NUMBERS = ("rank", "local-rank", "world-size", "node-rank")
 #: Variables that may hold what a rank table calls its server_id.
 _SERVERS = ("CM_WORKER_IP", "HCCL_IF_IP", "POD_IP", "XDL_IP", "POD_NAME", "HOSTNAME")
 
@@ -55,7 +56,7 @@ def find_launcher_fact(name: str, environ: Mapping[str, str], table: str = "") -
 def _has_fact_value(environ: Mapping[str, str], variable: str, name: str) -> bool:
     """Return whether a variable holds a fact of this kind: text that is no number is no rank."""
     text = environ.get(variable, "")
-    return text.isascii() and text.isdecimal() if name in _NUMBERS else bool(text)
+    return text.isascii() and text.isdecimal() if name in NUMBERS else bool(text)
 
 
 def _find_rank_table_fact(name: str, environ: Mapping[str, str], table: str) -> str | None:

@@ -273,9 +273,15 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         from npuprof.checks.families import find_family_faults
 
         yield from find_family_faults(scope, key, record, str(value))
-    if record.deprecated:
+    if record.deprecated and not (isinstance(record, catalog.Variable) and _is_newer_name_unknown(scope, record)):
         newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
         yield Fault("NP501", f"{key} is deprecated", "", f"use {newer}" if newer else "unset it")
     if section == "atc" and scope.scenario and scope.scenario != "offline-inference":
         hint = 'write scenario = "offline-inference", or unset it'
         yield Fault("NP411", f"{key} has no meaning for {scope.scenario}", "Only the ATC compiler reads it.", hint)
+
+
+def _is_newer_name_unknown(scope: Scope, variable: catalog.Variable) -> bool:
+    """Return whether the releases in question are all older than what replaces a variable."""
+    since = variable.replacement_since
+    return bool(since and scope.releases) and releases.release_index(scope.releases[-1]) < releases.release_index(since)

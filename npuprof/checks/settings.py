@@ -205,6 +205,10 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
     if "\0" in value:
         return [Fault("NP203", f"{option.name} holds a NUL character", "No path or name can hold one.", "remove it")]
     if option.kind.startswith("path"):
+        if option.structure and _is_content(option.structure, value):
+            what = f"{option.name} = {format_short_value(value)} is what its file holds, not the path of one"
+            hint = f"write the path of a file, or a table below [options.{option.name}]"
+            return [Fault("NP203", what, "The engine looks for a file of that name.", hint)]
         if value and _PLAIN_PATH.issuperset(value):
             return []
         if value:
@@ -236,6 +240,25 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         why = _BAD_VALUE.get(option.on_bad_value, "The adapter hands the text on as it is; the engine cannot read it.")
         return [Fault("NP203", f"{option.name} = {format_short_value(value)} is not in its format", why, hint)]
     return []
+
+
+@cache
+def _is_content(form: str, value: str) -> bool:
+    """Return whether a text reads as the content of a file, or as nothing but words that stand in one."""
+    structure = values.load_form(form)
+    parsed = structure.parse(value)
+    if isinstance(parsed, dict) and any(parsed.values()) and not structure.faults(parsed):
+        return True
+    words = set(_list_words(structure.schema))
+    return bool(words) and words.issuperset(value.replace(" ", "").split(","))
+
+
+def _list_words(schema: Any) -> Iterator[str]:
+    """Yield the words that a schema lists anywhere as the only ones."""
+    for name, inner in schema.items() if isinstance(schema, dict) else ():
+        if name == "enum":
+            yield from inner
+        yield from _list_words(inner)
 
 
 def _read_number(option: Option, value: str) -> int | float | None:

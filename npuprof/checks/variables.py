@@ -162,4 +162,21 @@ def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Va
                 ("launcher",),
             )
         ]
+    return _find_misplaced_facts(variable, fact) if variable is not None else []
+
+
+def _find_misplaced_facts(variable: catalog.Variable, fact: str) -> list[Fault]:
+    """Return that what a launcher says is nothing that a variable takes."""
+    from npuprof.catalog.launchers import NUMBERS
+
+    what = f"env.{variable.name} takes no {fact} of a launcher"
+    meant = variable.launcher
+    if meant and fact != meant:
+        hint = f'write {variable.name} = {{ launcher = "{meant}" }}'
+        if {meant, fact} == {"rank", "local-rank"}:
+            why = "The two are equal on the first server only."
+            return [Fault("NP205", what, why, hint, ("launcher",))]
+        return [Fault("NP203", what, f"It is the {meant} of the process or the job.", hint, ("launcher",))]
+    if variable.choices or (variable.kind in ("int", "float") and fact not in NUMBERS):
+        return [Fault("NP203", what, "", _describe_wanted_text(variable), ("launcher",))]
     return []
