@@ -51,6 +51,13 @@ def test_a_hint_applied_is_clean_and_never_reverses(key: str) -> None:
         ("op_compiler_cache_mode", "disabled", 'write op_compiler_cache_mode = "disable"'),
         ("precision_mode_v2", "FP16", 'write precision_mode_v2 = "fp16"'),
         ("jit_compile", True, 'write jit_compile = "true"'),
+        ("aoe_mode", "yes", 'write one of "1", "2", "4"'),
+        ("dump_path", True, 'write text like "/home/test/output"'),
+        ("hccl_timeout", True, "write a whole number, 0 to 2147483647 s"),
+        ("env.AOE_MODE", True, 'write one of "1", "2", "4"'),
+        ("env.ASCEND_CACHE_PATH", True, "write text"),
+        ("env.TE_PARALLEL_COMPILER", True, "write a whole number, 1 to 32"),
+        ("env.NPU_DEBUG", False, 'write NPU_DEBUG = "false"'),
         ("env.HCCL_CONNECT_TIMEOUT", "10m", "write HCCL_CONNECT_TIMEOUT = 600"),
         ("env.HCCL_CONNECT_TIMEOUT", 1.5, "write a whole number, 120 to 7200 s"),
     ],
@@ -75,6 +82,7 @@ def test_a_number_is_read_in_the_unit_that_is_asked_for(value: Any, unit: str, n
     ("value", "choices", "choice"),
     [("yes", [0, 1], 1), ("no", ["enable", "disable", "force"], "disable"), ("FP16", ["fp16", "origin"], "fp16"),
      (True, ["0", "1", "2"], "1"),
+     ("yes", ["1", "2", "4"], UNKNOWN),
      ("no", ["a", "b"], UNKNOWN), ("no", ["off", "disable"], UNKNOWN), (2.0, [1, 2], 2), ("2", [1, 2], 2), ("", [0, 1], UNKNOWN)],
 )  # fmt: skip
 def test_a_choice_is_guessed_only_where_one_is_meant(value: Any, choices: list[Any], choice: Any) -> None:

@@ -72,11 +72,13 @@ def _read_sum(text: str, unit: str) -> int | float | None:
 def guess_choice(value: Any, choices: Sequence[Any]) -> Any:
     """Return the one choice that a value means, ``UNKNOWN`` where none does, or more than one."""
     text = str(value).strip()
+    truths = {read_truth(choice) for choice in choices}  # where "1" is no yes, "0" is no choice
+    truth = read_truth(value) if {True, False} <= truths or len(choices) == 1 else None
     for same in (
         [choice for choice in choices if str(choice) == text],
         [choice for choice in choices if str(choice).lower() == text.lower()],
         [choice for choice in choices if isinstance(choice, (int, float)) and read_number(value) == choice],
-        [choice for choice in choices if read_truth(value) is not None and read_truth(choice) is read_truth(value)],
+        [choice for choice in choices if truth is not None and read_truth(choice) is truth],
     ):
         if len(same) == 1:
             return same[0]
@@ -89,13 +91,13 @@ def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
         truth = read_truth(value)
         return UNKNOWN if truth is None else truth
     if kind in ("int", "float"):
-        number = int(value) if isinstance(value, bool) else read_number(value, unit)
+        if isinstance(value, bool):  # true is no number of seconds
+            return UNKNOWN if unit else int(value)
+        number = read_number(value, unit)
         if number is None or number != number or number in (float("inf"), -float("inf")):
             return UNKNOWN
         return number if kind == "float" or isinstance(number, int) else int(number) if number.is_integer() else UNKNOWN
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, (int, float)) else UNKNOWN
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else UNKNOWN
 
 
 def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> list[str]:

@@ -127,7 +127,7 @@ def guess_option_value(option: Option, value: Any) -> Any:
     """Return what a value of another type means as that of an option, one the checks accept; ``meaning.UNKNOWN`` where that is a guess."""
     from npuprof.checks.meaning import UNKNOWN, guess_choice, guess_plain_value
 
-    if option.default_count:  # one value by itself is none of several
+    if option.default_count or option.kind.startswith("path"):  # one value by itself is none of several, and a number no path
         return UNKNOWN
     kind = _FIELD_KINDS[option.field or ("b" if option.kind == "bool" else "s")]
     guess = guess_choice(value, option.choices) if option.choices else guess_plain_value(value, kind, option.unit)

@@ -47,7 +47,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if isinstance(value, str) and "\0" in value:
         return [Fault("NP203", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
     if isinstance(value, bool):
-        word = guess_choice(value, variable.choices) if variable and variable.choices else str(int(value))
+        word = str(int(value)) if variable is None or variable.kind == "flag" else guess_choice(value, variable.choices)
         known = word is not UNKNOWN and not find_variable_faults(name, word)
         return [
             Fault(
