@@ -57,6 +57,8 @@ def test_a_hint_applied_is_clean_and_never_reverses(key: str) -> None:
         ("env.AOE_MODE", True, 'write one of "1", "2", "4"'),
         ("env.ASCEND_CACHE_PATH", True, "write text"),
         ("env.TE_PARALLEL_COMPILER", True, "write a whole number, 1 to 32"),
+        ("env.ASCEND_DEVICE_ID", "0,1", "write a whole number, at least 0"),
+        ("env.HCCL_CONNECT_TIMEOUT", "1,200", "write HCCL_CONNECT_TIMEOUT = 1200"),
         ("env.NPU_DEBUG", False, 'write NPU_DEBUG = "false"'),
         ("env.HCCL_CONNECT_TIMEOUT", "10m", "write HCCL_CONNECT_TIMEOUT = 600"),
         ("env.HCCL_CONNECT_TIMEOUT", 1.5, "write a whole number, 120 to 7200 s"),

@@ -328,6 +328,32 @@ def test_a_second_entry_of_one_configuration_is_named(lines: str, doubled: list[
     assert [line for code, line in told(lines) if code == "NP820"] == doubled
 
 
+@pytest.mark.parametrize(
+    ("lines", "nameless"),
+    [
+        ("", True), ("op.name = 'NpuOptimizer'\n", False), ("name_entry(op)\n", False), ("op.MergeFrom(other)\n", False),
+        ("setattr(op, 'name', FLAGS.name)\n", False), ("entries.append(op)\n", False), ("# op gets options\n", False),
+    ],
+)  # fmt: skip
+def test_an_entry_with_options_and_without_a_name_is_an_error(lines: str, nameless: bool) -> None:
+    made = "import tensorflow as tf\nconfig = tf.ConfigProto()\nop = config.graph_options.rewrite_options.custom_optimizers.add()\n"
+    found = findings(f'{made}{lines}op.parameter_map["use_off_line"].b = True\n')
+    assert [one.line for one in found if one.code == "NP808"] == ([3] if nameless else [])
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ('["use_off_line"].b = "True"', "write True"),
+        ('["hccl_timeout"].i = "600"', "write 600"),
+        ('["precision_mode"].s = "force_fp32"', 'write tf.compat.as_bytes("force_fp32")'),
+        ('["precision_mode"].s = tf.compat.as_text("force_fp16")', 'write tf.compat.as_bytes("force_fp16")'),
+    ],
+)
+def test_a_value_of_another_type_is_told_as_its_field_takes_it(line: str, hint: str) -> None:
+    assert [one.hint for one in findings(f"{HEAD}{P}{line}\n{TAIL}") if one.code == "NP803"] == [hint]
+
+
 def test_entries_of_two_branches_are_not_two_of_one_run() -> None:
     arms = "".join(f"{word}:\n    {SECOND.replace(chr(10), chr(10) + '    ')}pass\n" for word in ("if FLAGS.x", "else"))
     assert "NP820" not in [one.code for one in findings(f"config = tf.ConfigProto()\n{arms}{TAIL}")]

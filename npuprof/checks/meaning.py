@@ -20,7 +20,7 @@ _NO = frozenset(
     ("false", "no", "off", "n", "f", "0", "disable", "disabled", "none", "never", "close", "closed", "forbid", "forbidden", "not")
 )  # fmt: skip
 _NEGATION = re.compile(r"(?:no|not|non|dis|un|without)(?:[-_]|(?<=dis)|(?<=un))")
-_NUMBER = re.compile(r"([+-]?\d[\d_,]*(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)", re.IGNORECASE | re.ASCII)
+_NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)", re.IGNORECASE | re.ASCII)
 _SUM = re.compile(r"\d+[a-zµ]+", re.IGNORECASE | re.ASCII)
 _SECONDS = {name: seconds for seconds, names in (
     (1e-6, ("us", "µs")), (1e-3, ("ms",)), (1.0, ("s", "sec", "secs", "second", "seconds")),

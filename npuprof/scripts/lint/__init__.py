@@ -11,7 +11,7 @@ from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Place, find_nearest_names
 from npuprof.scripts.lint.arguments import find_call_faults
-from npuprof.scripts.lint.entries import find_double_entries
+from npuprof.scripts.lint.entries import find_double_entries, find_nameless_entries
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import COMMON_RULES, ScriptView, build_script_views
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
@@ -35,6 +35,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None) -> list[F
     found += _check_setting_groups(imported, live, context)
     found += find_call_faults(imported, context)
     found += find_double_entries(imported)
+    found += find_nameless_entries(imported)
     found += _check_surroundings(imported, live)
     unique = {(f.code, f.where, f.key, f.message): f for f in found}
     return sorted(unique.values(), key=lambda f: (f.line, f.column, f.code))

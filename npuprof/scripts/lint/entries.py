@@ -1,4 +1,4 @@
-"""Optimizer entries of one configuration: there should be one named NpuOptimizer, since of two the later takes over."""
+"""Optimizer entries of one configuration: there should be one, named NpuOptimizer, since of two the later takes over."""
 
 from __future__ import annotations
 
@@ -12,6 +12,27 @@ from npuprof.scripts.reading.session import AddedEntry
 #: What ends a path through a script, or takes entries away again.
 _LEAVES = re.compile(r"^[ \t]*(?:return|raise|break|continue|(?:sys\.)?exit\b)", re.MULTILINE)
 _TAKEN_AWAY = re.compile(r"\bClear\w*\(|^[ \t]*del\b|\.pop\(|\.CopyFrom\(|\.remove\(", re.MULTILINE)
+_ADDED = re.compile(r"[ \t]*([A-Za-z_]\w*)[ \t]*=[^=#]*custom_optimizers\.add\(\)")
+
+
+def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
+    """Return the entries that get options but no name, in a script that hands them to nobody else who could name them."""
+    names = {site.scope: site.entry for site in imported.sites}
+    text = imported.facts.get("text", "")
+    lines = text.split("\n")
+    result = []
+    for entry in imported.facts.get("added entries", ()):
+        made = _ADDED.match(lines[entry.line - 1]) if entry.line <= len(lines) else None
+        if entry.name or names.get(entry.site) or made is None:
+            continue
+        variable = re.escape(made[1])
+        used = rf"(?<![\w.]){variable}\b(?![ \t]*\.[ \t]*parameter_map\b)(?![ \t]*=[^=]*custom_optimizers\.add\()"
+        if re.search(rf"^[ \t]*{variable}\.parameter_map\[", text, re.MULTILINE) and not re.search(used, text):
+            what = f"the optimizer entry {made[1]} has no name"
+            why = "The adapter looks for an entry named exactly NpuOptimizer; all options of another are lost in silence."
+            hint = f'write {made[1]}.name = "NpuOptimizer"'
+            result.append(Finding("NP808", what, why, hint, where=Place(imported.file, entry.line, entry.column)))
+    return result
 
 
 def find_double_entries(imported: ImportedFile) -> list[Finding]:

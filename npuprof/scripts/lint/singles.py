@@ -64,7 +64,7 @@ def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: 
     if found.kind and found.kind not in _TYPES.get(found.field, (found.kind,)):
         if found.field == "s" and python2:
             return []
-        hint = "write tf.compat.as_bytes(...)" if found.kind == "str" else f"write {_suggest_field_value(found, option)}"
+        hint = f"write {_suggest_field_value(found, option)}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
         return [Fault("NP803", f"{found.name}: .{found.field} takes no {'None' if found.kind == 'NoneType' else found.kind}", why, hint)]
     return _find_script_value_faults(found) if not found.reason else []
