@@ -160,8 +160,10 @@ def _parse_condition(text: str) -> Any:
         raise _build_condition_error(f"{key} stands alone in {text!r}, and is neither true nor false", hint)
     if odd is not None:
         raise _build_condition_error(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
-    for word, left, right in condition.list_comparisons(tree):
-        _refuse_unlike_sides(word, left, right)
+    for comparison in condition.list_comparisons(tree):
+        if not condition.collect_condition_paths(comparison):
+            raise _build_condition_error(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
+        _refuse_unlike_sides(*comparison)
     return tree
 
 
@@ -181,14 +183,20 @@ def _give_example(key: str) -> str:
 
 def _refuse_unlike_sides(word: str, left: Any, right: Any) -> None:
     """Raise NpuprofError where an option is compared with what its values never are: that would be an empty list."""
+    from npuprof.checks import settings
+    from npuprof.checks.meaning import UNKNOWN
+
     for one, other in ((left, right), (right, left)):
         option = catalog.find_option(one[1][0]) if one[0] == "value" and len(one[1]) == 1 else None
         kind = _KINDS.get(option.field or "") if option is not None and other[0] == "const" else None
         wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
         if option is not None and kind and any(type(value) is not kind[0] for value in wanted):
             said = ", ".join(repr(value) if isinstance(value, str) else str(value).lower() for value in wanted)
+            meant = [settings.guess_option_value(option, value) for value in wanted]
+            example = _give_example(option.name) if len(meant) != 1 or meant[0] is UNKNOWN else keys.format_toml_value(meant[0])
+            sign = word if word not in ("in", "not in") and one is left else "=="
             raise _build_condition_error(
-                f"{option.name} holds {kind[1]}, and is compared with {said}", f"write '{option.name} == {_give_example(option.name)}'"
+                f"{option.name} holds {kind[1]}, and is compared with {said}", f"write '{option.name} {sign} {example}'"
             )
 
 
