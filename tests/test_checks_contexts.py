@@ -46,6 +46,8 @@ def clash(match: str, profile: str = "") -> str:
         (clash(f'product = "{A3}"'), f"{CLASH} on atlas-a3"),
         (clash(f'product = ["{A3}", "{A2}"]'), f"{CLASH} on atlas-a3, atlas-a2"),
         (clash(f'product = "{A3}"', f'products = ["{A2}", "{A3}"]'), f"{CLASH} on atlas-a3"),
+        (clash('cann = ">=8.5"'), f"{CLASH} in CANN 8.5.0 to 9.2.0"),
+        (clash('cann = [">=9.1", "==8.5.0"]'), f"{CLASH} in CANN 8.5.0, 9.1.0 to 9.2.0"),
         (clash('cann = ">=9.0,<9.1"'), f"{CLASH} in CANN 9.0.0"),
         (clash('cann = ">=8.5"', 'cann = ">=8.0,<9.1"'), f"{CLASH} in CANN 8.5.0 to 9.0.0"),
         (clash('target = "session"'), f"{CLASH} for the target session"),

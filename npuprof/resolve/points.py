@@ -68,6 +68,7 @@ class ContextMap:
                 self._touching[step.key] = self._touching.get(step.key, 0) | 1 << place
         self.touched = frozenset(self._touching)
         asked = config.context
+        self._alike: dict[str | None, Stretch] = {}  # releases by the newest of them, which is looked at for all
         self._base = (asked.product, asked.cann, asked.target, config.scenario)
         self._points = self._list_points()
         self._regions: dict[int, list[Region]] = {}
@@ -124,7 +125,9 @@ class ContextMap:
         if claimed is not None or not self._list_named("cann"):
             return claimed or ()
         outside = self._find_active("cann", _OPEN)
-        return [values[-1] or "" for mask, values in self._find_stretches("cann", releases.load_releases()).items() if mask != outside]
+        stretches = self._find_stretches("cann", releases.load_releases())
+        self._alike = {values[-1]: tuple(values) for mask, values in stretches.items() if mask != outside}
+        return [newest or "" for newest in self._alike]
 
     def _find_stretches(self, axis: str, values: Iterable[str | None]) -> dict[int, list[str | None]]:
         found: dict[int, list[str | None]] = {}
@@ -171,7 +174,7 @@ class ContextMap:
         asked_product, asked_cann, asked_target, claimed = self._base
         apart = asked_product not in families
         words = (
-            *(() if asked_cann in span else (f"in CANN {_format_span(span)}",)),
+            *(() if asked_cann in span else (f"in CANN {_format_span(_join(self._alike.get(name, (name,)) for name in span))}",)),
             *(() if asked_target in places else (f"for the target {', '.join(map(str, places))}",)),
             *(() if scenario == claimed else (f"for {scenario}",)),
         )
@@ -222,5 +225,12 @@ def _drop_open(values: Stretch) -> tuple[str, ...]:
 
 
 def _format_span(span: Stretch) -> str:
-    known = _drop_open(span)
-    return known[0] if len(known) == 1 else f"{known[0]} to {known[-1]}"
+    """Return releases in words, those that follow one another as ``8.0.0 to 9.2.0``."""
+    wanted = set(_drop_open(span))
+    runs: list[list[str]] = [[]]
+    for name in releases.load_releases():
+        if name in wanted:
+            runs[-1].append(name)
+        elif runs[-1]:
+            runs.append([])
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs if run)
