@@ -103,12 +103,12 @@ def _print_error(error: Exception) -> None:
     from contextlib import suppress
 
     from npuprof.report.findings import format_findings
-    from npuprof.report.output import is_colour_wanted, write_to_stderr
+    from npuprof.report.output import fit_to_stderr, is_colour_wanted
 
     told = format_findings(getattr(error, "findings", ()), is_colour_wanted("auto", sys.stderr))
     with suppress(OSError):  # the error may be that it cannot be written to
         sys.stdout.flush()
-    write_to_stderr(told.rstrip("\n"))
+    sys.stderr.write(fit_to_stderr(told))
 
 
 def _tell_system_error(error: OSError) -> None:

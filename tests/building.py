@@ -69,6 +69,16 @@ def options(**named: Any) -> Config:
     return config(toml({"options": named}))
 
 
+def render_unchecked(config: Config, target: str, inline: bool = False) -> str:
+    """Return a config as the text of a target, whatever the checks say of it."""
+    return npuprof.render(config, target, inline, check=False)
+
+
+def apply_unchecked(config: Config, config_proto: Any, folder: str | None = None) -> Any:
+    """Fill a ConfigProto with a config, whatever the checks say of it."""
+    return npuprof.apply(config, config_proto, folder, check=False)
+
+
 def findings(text: str, **asked: Any) -> list[Finding]:
     """Return what the checks find in one preset that stands alone."""
     return checks.check_config(config(text, **asked))

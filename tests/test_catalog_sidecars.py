@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from building import codes, toml
+from building import codes, render_unchecked, toml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -282,7 +282,5 @@ def test_explain_reads_a_list_that_is_named_by_its_path(store: Any, run: Any, tm
 def test_an_empty_table_in_a_file_is_no_reason_to_refuse_it() -> None:
     from building import options
 
-    import npuprof
-
-    npuprof.render(options(op_precision_mode={"ByOpType": {}, "ByNodeName": {"a": "high_precision"}}), "session")
-    npuprof.render(options(modify_mixlist={"black-list": {}}), "session")
+    render_unchecked(options(op_precision_mode={"ByOpType": {}, "ByNodeName": {"a": "high_precision"}}), "session")
+    render_unchecked(options(modify_mixlist={"black-list": {}}), "session")

@@ -208,7 +208,7 @@ def test_a_store_that_is_not_committed_has_no_history(repo: Repo, run) -> None:
     repo.write({"leaf": BASE.format(1)})
     done = run("log", "leaf")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error NP023: no commit has a profile 'leaf'\n  try: commit it first; npuprof list shows all\n"
+    assert done.err == "error NP023: no commit has a profile 'leaf'\n  try: commit it first: npuprof commit leaf\n"
     assert {commit for _, commit, _ in blamed(run, "leaf").values()} == {None}
 
 

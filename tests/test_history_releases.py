@@ -264,7 +264,7 @@ def test_a_pre_release_is_only_what_is_named_in_full(repo: Repo, run) -> None:
         done = run("show", asked)
         assert (done.code, done.out) == (2, "")
         assert "NP011" in done.err
-    assert run("list").out.split() == ["x", "abstract", "-", "-"]  # nothing that heir extends is released
+    assert run("list").out.split() == ["x", "abstract", "-", "-", "-"]  # nothing that heir extends is released
     repo.commit({"x": BASE.format(136)})
     for number in ("1.0.0-rc.2", "1.0.0-rc.10", "1.0.0-rc.10.a"):
         release(run, "x", number)

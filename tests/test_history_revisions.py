@@ -52,7 +52,7 @@ UNKNOWN = {
     "leaf@HEAD~9": ("unknown revision 'HEAD~9'", "", SHOWS),
     "leaf@HEAD:profiles": ("unknown revision 'HEAD:profiles'", "", SHOWS),
     "leaf@HEAD^{tree}": ("unknown revision 'HEAD^{tree}'", "", SHOWS),
-    "leaf@": ("unknown revision ''", "", SHOWS),
+    "leaf@": ("the revision behind @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"),
     "leaf@HEAD\nHEAD": ("unknown revision 'HEAD\\nHEAD'", "", SHOWS),
     "leaf@HEAD\0": ("unknown revision 'HEAD\\x00'", "", SHOWS),
     "leaf@12345": ("unknown revision '12345'", "", SHOWS),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import config, toml
+from building import config, render_unchecked, toml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,7 +79,7 @@ def codes(options: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, str
 def test_an_option_becomes_its_flag(atc: Callable[[str], list[str]], options: dict[str, Any], word: str) -> None:
     preset = config(toml({"options": options, "atc": BASE}))
     for inline in (False, True):
-        words = atc(npuprof.render(preset, "atc", inline=inline))
+        words = atc(render_unchecked(preset, "atc", inline=inline))
         assert word in words
         assert len(words) == 5
 
@@ -101,25 +101,25 @@ def test_each_flag_an_option_is_spelled_with_exists(name: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40))
 def test_any_value_comes_through_the_shell_as_it_is(atc: Callable[[str], list[str]], text: str) -> None:
     preset = config(toml({"options": {"debug_dir": text}, "atc": {"log": text}}))
-    words = atc(npuprof.render(preset, "atc"))
+    words = atc(render_unchecked(preset, "atc"))
     assert f"--debug_dir={text}" in words
     assert f"--log={text}" in words
 
 
 def test_an_option_without_a_flag_is_an_error() -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
-        npuprof.render(config("[options]\niterations_per_loop = 10\ngraph_run_mode = 1\n"), "atc")
+        render_unchecked(config("[options]\niterations_per_loop = 10\ngraph_run_mode = 1\n"), "atc")
     assert [finding.key for finding in caught.value.findings] == ["graph_run_mode", "iterations_per_loop"]
 
 
 @pytest.mark.parametrize("value", ["a\0b", "x" * 200_000, "é" * 70_000])
 def test_what_no_command_line_can_hold_is_refused_by_name(value: str) -> None:
     with pytest.raises(npuprof.NpuprofError, match="debug_dir"):
-        npuprof.render(config(toml({"options": {"debug_dir": value}})), "atc")
+        render_unchecked(config(toml({"options": {"debug_dir": value}})), "atc")
 
 
 def test_what_atc_does_anyway_needs_no_flag(atc: Callable[[str], list[str]]) -> None:
-    assert len(atc(npuprof.render(config(toml({"options": {"graph_run_mode": 0}, "atc": BASE})), "atc"))) == 4
+    assert len(atc(render_unchecked(config(toml({"options": {"graph_run_mode": 0}, "atc": BASE})), "atc"))) == 4
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_advice_names_the_ini_file_to_start_from(store: Any, run: Any) -> None:
 def test_a_flag_that_two_sections_set_differently_is_not_chosen_in_silence(option: Any, flag: Any, said: bool) -> None:
     preset = config(toml({"options": option, "atc": flag}))
     if not said:
-        assert npuprof.render(preset, "atc").count("--external_weight=1") == 1
+        assert render_unchecked(preset, "atc").count("--external_weight=1") == 1
         return
     with pytest.raises(npuprof.NpuprofError, match="by atc") as caught:
-        npuprof.render(preset, "atc")
+        render_unchecked(preset, "atc")
     (finding,) = caught.value.findings
     assert (finding.code, finding.key) == ("NP912", f"atc.{next(iter(flag))}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import black
 import pytest
-from building import characters, config, options, toml
+from building import apply_unchecked, characters, config, options, render_unchecked, toml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,14 +64,14 @@ class Runner:
         self.rewriter = RewriterConfig
 
     def module(self, config: npuprof.Config, given: Any = None, path: str = "session.py") -> Any:
-        text = npuprof.render(config, "session")
+        text = render_unchecked(config, "session")
         ast.parse(text, feature_version=(3, 7))
         names: dict[str, Any] = {"__name__": "session", "__file__": path}
         exec(compile(text, path, "exec"), names)
         return names["session_config"](given) if given is not None else names["session_config"]()
 
     def inline(self, config: npuprof.Config, given: Any = None) -> Any:
-        text = npuprof.render(config, "session", inline=True)
+        text = render_unchecked(config, "session", inline=True)
         ast.parse(text, feature_version=(3, 7))
         proto = given if given is not None else self.tf.compat.v1.ConfigProto()
         exec(compile(text, "inline", "exec"), {"config": proto, "tf": self.tf, "RewriterConfig": self.rewriter, "__file__": "inline.py"})
@@ -79,7 +79,7 @@ class Runner:
 
     def applied(self, config: npuprof.Config, given: Any = None) -> Any:
         proto = given if given is not None else self.tf.compat.v1.ConfigProto()
-        assert npuprof.apply(config, proto) is proto
+        assert apply_unchecked(config, proto) is proto
         return proto
 
     def check(self, config: npuprof.Config) -> None:
@@ -174,7 +174,7 @@ def test_the_rendered_file_finds_its_sidecars_where_it_stands(runner: Runner, ru
     _, stored = read_back(names["session_config"]())["modify_mixlist"]
     assert json.loads(Path(stored.decode()).read_text()) == text["options"]["modify_mixlist"]
     proto = runner.tf.compat.v1.ConfigProto()
-    npuprof.apply(npuprof.open_store().resolve("a"), proto, str(tmp_path / "applied"))
+    apply_unchecked(npuprof.open_store().resolve("a"), proto, str(tmp_path / "applied"))
     _, stored = read_back(proto)["modify_mixlist"]
     assert stored.decode() == str(tmp_path / "applied/ops_info.json")
     assert json.loads(Path(stored.decode()).read_text()) == text["options"]["modify_mixlist"]
@@ -236,15 +236,15 @@ def test_a_value_that_does_not_fit_is_refused_and_never_bent(runner: Runner, way
 @given(st.lists(st.sampled_from(READ), max_size=6, unique=True), st.data())
 def test_the_code_is_formatted_as_black_would(names: list[str], data: st.DataObject) -> None:
     preset = options(**{name: data.draw(values_of(name)) for name in names})
-    text = npuprof.render(preset, "session")
+    text = render_unchecked(preset, "session")
     assert black.format_str(text, mode=black.Mode()) == text
-    lines = npuprof.render(preset, "session", inline=True)
+    lines = render_unchecked(preset, "session", inline=True)
     assert black.format_str(lines, mode=black.Mode()) == lines
 
 
 def test_the_lines_stand_in_the_order_of_the_catalogue() -> None:
     samples: dict[str | None, Any] = {"b": True, "i": 1, "s": "x"}
     chosen = READ[::7]
-    text = npuprof.render(options(**{name: samples[catalog.find_option(name).field] for name in reversed(chosen)}), "session")  # type: ignore[union-attr]
+    text = render_unchecked(options(**{name: samples[catalog.find_option(name).field] for name in reversed(chosen)}), "session")  # type: ignore[union-attr]
     places = [text.index(f'["{name}"]') for name in chosen]
     assert places == sorted(places)

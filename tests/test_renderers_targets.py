@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import recorders
-from building import config, toml
+from building import config, render_unchecked, toml
 from hypothesis import given
 from hypothesis import strategies as st
 from recorders import ADAPTERS_OWN, LEAVES, RefusedError, adapter, execute, parameter_map, written
@@ -85,7 +85,7 @@ def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str
     lost = ("job", "task_index", "use_off_line", "compress_weight_conf", "graph_slice") if target == "estimator" else ()
     preset = config(toml({"options": {name: sample(name) for name in names if name not in lost}}))
     for inline in (False, True):
-        source = npuprof.render(preset, target, inline=inline)
+        source = render_unchecked(preset, target, inline=inline)
         ast.parse(source, feature_version=(3, 7))
         assert formatted(source) == source
 
@@ -95,10 +95,10 @@ def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str
 def test_any_text_leaves_rendered_code_as_black_writes_it(options: dict[str, Any]) -> None:
     preset = config(toml({"options": options}))
     for target in ("session", "keras"):
-        source = npuprof.render(preset, target)
+        source = render_unchecked(preset, target)
         assert formatted(source) == source
         ast.parse(source, feature_version=(3, 7))
-    bare = npuprof.render(preset, "session", inline=True)
+    bare = render_unchecked(preset, "session", inline=True)
     assert formatted(bare) == bare
 
 
@@ -107,7 +107,7 @@ def test_every_target_of_tf_1_sets_exactly_what_the_preset_sets(tensorflow: Any,
     preset = config(toml({"options": options}))
     for target in WHOLE:
         with adapter(tensorflow):
-            found = execute(npuprof.render(preset, target))["session_config"]()
+            found = execute(render_unchecked(preset, target))["session_config"]()
         assert parameter_map(found) == expected(preset)
         rewrite = found.graph_options.rewrite_options
         assert (rewrite.remapping, rewrite.memory_optimization) == (2, 2)
@@ -119,7 +119,7 @@ def test_bare_lines_set_the_same(tensorflow: Any, options: dict[str, Any]) -> No
     from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
     proto = tensorflow.compat.v1.ConfigProto()
-    execute(npuprof.render(preset, "session", inline=True), names={"config": proto, "tf": tensorflow, "RewriterConfig": RewriterConfig})
+    execute(render_unchecked(preset, "session", inline=True), names={"config": proto, "tf": tensorflow, "RewriterConfig": RewriterConfig})
     assert parameter_map(proto) == expected(preset)
 
 
@@ -130,7 +130,7 @@ def test_a_config_at_hand_keeps_what_it_had_and_gets_one_optimizer(tensorflow: A
     entry.name = "NpuOptimizer"
     entry.parameter_map["precision_mode"].s = b"force_fp32"
     with adapter(tensorflow):
-        found = execute(npuprof.render(preset, "session"))["session_config"](proto)
+        found = execute(render_unchecked(preset, "session"))["session_config"](proto)
     assert found is proto
     assert found.allow_soft_placement
     assert parameter_map(found) == {"precision_mode": ("s", b"force_fp32"), "hccl_timeout": ("i", 600)}
@@ -141,17 +141,17 @@ def test_migrated_targets_hand_their_config_to_the_adapter(tensorflow: Any) -> N
     preset = config(toml({"options": {"precision_mode": "allow_mix_precision"}}))
     wanted = {"precision_mode": ("s", b"allow_mix_precision")}
     with adapter(tensorflow) as journal:
-        found = execute(npuprof.render(preset, "session-migrated"))["session_config"]()
+        found = execute(render_unchecked(preset, "session-migrated"))["session_config"]()
         assert journal.names() == ["npu_config_proto"]
         assert parameter_map(found) == wanted
         assert found.allow_soft_placement
     with adapter(tensorflow) as journal:
-        session = execute(npuprof.render(preset, "keras"))["keras_session"]()
+        session = execute(render_unchecked(preset, "keras"))["keras_session"]()
         assert journal.names()[0] == "set_keras_session_npu_config"
         assert parameter_map(session.config) == wanted
         assert session.config.graph_options.rewrite_options.memory_optimization == 2
     with adapter(tensorflow) as journal:
-        module = execute(npuprof.render(preset, "init-resource"))
+        module = execute(render_unchecked(preset, "init-resource"))
         with pytest.raises(SystemExit), module["npu_resource"]():
             raise SystemExit(0)  # as app.run does
         assert journal.names() == ["init_resource", "shutdown_resource", "close_session"] or journal.names()[-2:] == [
@@ -172,7 +172,7 @@ def test_bare_lines_of_init_resource_shut_down_although_app_run_exits(tensorflow
         tf = sys.modules["tensorflow"]
         names = {**bridge, "tf": tf, "RewriterConfig": RewriterConfig, "config": tensorflow.compat.v1.ConfigProto()}
         with pytest.raises(SystemExit):
-            execute(npuprof.render(preset, "init-resource", inline=True), names=names)
+            execute(render_unchecked(preset, "init-resource", inline=True), names=names)
     assert journal.names()[-2:] == ["shutdown_resource", "close_session"]
 
 
@@ -180,7 +180,7 @@ def test_the_migrated_estimator_gets_a_run_config(tensorflow: Any) -> None:
     text = {"options": {"precision_mode": "allow_mix_precision"}, "estimator": {"model_dir": "/m", "save_checkpoints_steps": 1000}}
     preset = config(toml(text))
     with adapter(tensorflow) as journal:
-        run_config = execute(npuprof.render(preset, "estimator-migrated"))["run_config"]()
+        run_config = execute(render_unchecked(preset, "estimator-migrated"))["run_config"]()
         assert "npu_run_config_init" in journal.names()
     assert parameter_map(run_config.session_config) == expected(preset)
     assert {name: value for name, value in run_config.given.items() if name != "session_config"} == text["estimator"]
@@ -189,7 +189,7 @@ def test_the_migrated_estimator_gets_a_run_config(tensorflow: Any) -> None:
 def test_the_migrated_estimator_refuses_an_argument_run_config_has_not() -> None:
     preset = config(toml({"estimator": {"horovod_mode": True}}))
     with pytest.raises(npuprof.NpuprofError) as caught:
-        npuprof.render(preset, "estimator-migrated")
+        render_unchecked(preset, "estimator-migrated")
     assert [finding.key for finding in caught.value.findings] == ["estimator.horovod_mode"]
 
 
@@ -200,14 +200,14 @@ def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: 
     }  # fmt: skip
     preset = config(toml({"options": options}))
     with adapter(tensorflow) as journal:
-        module = execute(npuprof.render(preset, "initialize-system"))
+        module = execute(render_unchecked(preset, "initialize-system"))
         session, shutdown = module["initialize_system"]()
         session.run(shutdown)
         session.close()
         assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
         assert set(parameter_map(session.config)) == {"precision_mode", "enable_dump", "dump_path", "deterministic"}
     with adapter(tensorflow) as journal:
-        module = execute(npuprof.render(preset, "initialize-system"))
+        module = execute(render_unchecked(preset, "initialize-system"))
         with pytest.raises(KeyError), module["initialized_system"]():
             raise KeyError
         assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
@@ -218,7 +218,7 @@ def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: 
 def test_the_vendors_example_of_initialize_system(tensorflow: Any) -> None:
     preset = config(toml({"options": {"use_off_line": True}}))
     with adapter(tensorflow) as journal:
-        session, shutdown = execute(npuprof.render(preset, "initialize-system"))["initialize_system"]()
+        session, shutdown = execute(render_unchecked(preset, "initialize-system"))["initialize_system"]()
         session.run(shutdown)
         session.close()
     assert parameter_map(session.config) == {"use_off_line": ("b", True)}
@@ -230,7 +230,7 @@ def test_the_vendors_example_of_initialize_system(tensorflow: Any) -> None:
         from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
         names = {**vars(sys.modules["npu_bridge.npu_init"]), "tf": sys.modules["tensorflow"], "RewriterConfig": RewriterConfig}
-        execute(npuprof.render(preset, "initialize-system", inline=True), names={**names, "config": tensorflow.compat.v1.ConfigProto()})
+        execute(render_unchecked(preset, "initialize-system", inline=True), names={**names, "config": tensorflow.compat.v1.ConfigProto()})
     assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
 
 
@@ -251,9 +251,9 @@ def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, nam
         preset = config(toml({"options": options}))
         if name == "compress_weight_conf":
             with pytest.raises(npuprof.NpuprofError, match="cannot be carried"):
-                npuprof.render(preset, "estimator")
+                render_unchecked(preset, "estimator")
             continue
-        source = npuprof.render(preset, "estimator")
+        source = render_unchecked(preset, "estimator")
         assert formatted(source) == source
         with adapter(tensorflow):
             found = written(execute(source)["run_config"]())
@@ -267,7 +267,7 @@ def test_the_first_release_had_options_for_the_ends_of_an_iteration(tensorflow: 
     assert not [finding for finding in npuprof.check(preset) if finding.severity == "error"]
     for name in ("session", "initialize-system"):
         with adapter(tensorflow):
-            made = execute(npuprof.render(preset, name))["session_config"]()
+            made = execute(render_unchecked(preset, name))["session_config"]()
         assert parameter_map(made) == {"profiling_mode": ("b", True), "fp_point": ("s", b"conv1"), "bp_point": ("s", b"grad")}
 
 
@@ -296,7 +296,7 @@ def test_releases_without_hybrid_compilation_are_not_given_its_argument(cann: st
 def test_the_estimator_carries_a_preset_or_names_what_it_loses(tensorflow: Any, options: dict[str, Any]) -> None:
     preset = config(toml({"options": options}))
     try:
-        source = npuprof.render(preset, "estimator")
+        source = render_unchecked(preset, "estimator")
     except npuprof.NpuprofError as error:
         named = {finding.key for finding in error.findings}
         assert named <= set(options)
@@ -332,7 +332,7 @@ def test_the_estimator_carries_a_preset_or_names_what_it_loses(tensorflow: Any, 
 )
 def test_what_the_estimator_would_lose_is_an_error(options: dict[str, Any], key: str) -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
-        npuprof.render(config(toml({"options": options})), "estimator")
+        render_unchecked(config(toml({"options": options})), "estimator")
     (finding,) = caught.value.findings
     assert (finding.severity, finding.key) == ("error", key)
     assert finding.why
@@ -341,7 +341,7 @@ def test_what_the_estimator_would_lose_is_an_error(options: dict[str, Any], key:
 def test_options_without_an_argument_go_through_the_session_config(tensorflow: Any) -> None:
     preset = config(toml({"options": {"in_out_pair": "[[['a'],['b']]]", "const_input": "a", "hccl_timeout": 9}}))
     with adapter(tensorflow):
-        made = execute(npuprof.render(preset, "estimator"))["run_config"]()
+        made = execute(render_unchecked(preset, "estimator"))["run_config"]()
     assert parameter_map(made.session_config) == {"in_out_pair": ("s", b"[[['a'],['b']]]"), "const_input": ("s", b"a")}
     assert written(made) == {"hccl_timeout": 9}
 
@@ -349,7 +349,7 @@ def test_options_without_an_argument_go_through_the_session_config(tensorflow: A
 def test_more_arguments_can_be_given_in_the_script_but_none_twice(tensorflow: Any) -> None:
     preset = config(toml({"options": {"hccl_timeout": 9}, "estimator": {"save_checkpoints_steps": 100}}))
     with adapter(tensorflow):
-        run_config = execute(npuprof.render(preset, "estimator"))["run_config"]
+        run_config = execute(render_unchecked(preset, "estimator"))["run_config"]
         made = run_config(model_dir="/m")
         assert (made.model_dir, made.save_checkpoints_steps) == ("/m", 100)
         with pytest.raises(TypeError):
@@ -367,7 +367,7 @@ def test_every_leaf_of_tf_2_takes_the_value_or_it_is_refused(tensorflow: Any, na
     for value in record(name).choices or (sample(name),):
         preset = config(toml({"options": {name: value}}))
         try:
-            source = npuprof.render(preset, "global-options")
+            source = render_unchecked(preset, "global-options")
         except npuprof.NpuprofError:
             assert choices is not None
             assert str(value) not in map(str, choices)
@@ -397,14 +397,14 @@ def test_every_argument_of_the_estimator_is_spelled_or_holds_others() -> None:
 def test_the_last_switch_is_closed_for_the_adapter_of_tf_2(tensorflow: Any) -> None:
     preset = config(toml({"options": {"optimization_switch": "A:on;B:off"}}))
     with adapter(tensorflow) as journal:
-        execute(npuprof.render(preset, "global-options"))["open_npu"]()
+        execute(render_unchecked(preset, "global-options"))["open_npu"]()
     assert journal.last("open") == {"optimization_switch": "A:on;B:off;"}
 
 
 def test_an_option_without_a_place_names_the_targets_that_have_one() -> None:
     preset = config(toml({"options": {"iterations_per_loop": 10, "in_out_pair_flag": False}}))
     with pytest.raises(npuprof.NpuprofError) as caught:
-        npuprof.render(preset, "global-options")
+        render_unchecked(preset, "global-options")
     assert [finding.key for finding in caught.value.findings] == ["in_out_pair_flag", "iterations_per_loop"]
     assert "session" in caught.value.findings[0].hint
     assert "estimator" in caught.value.findings[1].hint
@@ -460,7 +460,7 @@ def test_the_vendors_example_of_experimental_config(tensorflow: Any) -> None:
         toml({"options": {"experimental_accelerate_train_mode": "fast|step|0.9", "graph_compiler_cache_dir": "/root/build_cache_dir"}})
     )
     with adapter(tensorflow):
-        made = execute(npuprof.render(preset, "estimator"))["run_config"]()
+        made = execute(render_unchecked(preset, "estimator"))["run_config"]()
     assert made.experimental_config.given == {"accelerate_train_mode": "fast|step|0.9", "graph_compiler_cache_dir": "/root/build_cache_dir"}
 
 
@@ -468,13 +468,13 @@ def test_a_value_of_the_wrong_type_is_refused_everywhere() -> None:
     preset = config('[options]\nhccl_timeout = "600"\nenable_dump = 1\n')
     for target in (*WHOLE, "estimator"):
         with pytest.raises(npuprof.NpuprofError, match="cannot be carried"):
-            npuprof.render(preset, target)
+            render_unchecked(preset, target)
 
 
 @pytest.mark.parametrize("target", [*PYTHON, "toml"])
 def test_the_header_names_preset_and_digest(target: str) -> None:
     preset = config("[options]\ndeterministic = 1\n")
-    head = npuprof.render(preset, target).splitlines()[:8]
+    head = render_unchecked(preset, target).splitlines()[:8]
     assert all(line.startswith("# ") for line in head)
     said = [f"# digest: sha256:{preset.digest} (form 2)", f"# preset digest: sha256:{preset.preset_digest} (form 2)"]
     assert head[4:7] == ["# context: any", *said]

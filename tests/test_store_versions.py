@@ -66,7 +66,7 @@ def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Callable[
         repo.release("leaf", version)
     repo.git("tag", "base/v9.0.0")  # no annotated tag: no release
     result = run("list")
-    assert result.out.splitlines() == ["base  abstract  -       -", "leaf  training  1.10.0  base"]
+    assert result.out.splitlines() == ["base  abstract  -       -     -", "leaf  training  1.10.0  base  -"]
     rows = json.loads(run("list", "--format", "json").out)["presets"]
     assert [row["version"] for row in rows] == [None, "1.10.0"]
     repo.git("pack-refs", "--all", "--prune")
@@ -95,7 +95,7 @@ def test_list_works_where_git_cannot_be_used(repo: Repo, run: Callable[..., Any]
     repo.release("leaf", "1.0.0")
     monkeypatch.setenv("PATH", "/nonexistent")
     result = run("list")
-    assert (result.code, result.out.splitlines()[1]) == (0, "leaf  training  -  base")
+    assert (result.code, result.out.splitlines()[1]) == (0, "leaf  training  -  base  -")
 
 
 def test_releases_travel_through_a_bare_remote(

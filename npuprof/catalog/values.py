@@ -179,12 +179,12 @@ def _sort_unordered_lists(value: Any) -> Any:
 
 def is_same_typed_value(left: Any, right: Any) -> bool:
     """Return whether two values are equal in type as well: ``true`` is not ``1``, ``2`` is not ``2.0``."""
+    if isinstance(left, dict) and isinstance(right, dict):  # of whatever class
+        return left.keys() == right.keys() and all(is_same_typed_value(item, right[name]) for name, item in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(is_same_typed_value, left, right))
     if type(left) is not type(right):
         return False
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(is_same_typed_value(item, right[name]) for name, item in left.items())
-    if isinstance(left, list):
-        return len(left) == len(right) and all(map(is_same_typed_value, left, right))
     return bool(left == right) or left is right or (left != left and right != right)
 
 

@@ -26,7 +26,7 @@ _BREAKS = "=:@"
 
 def answer_shell(asked: str, environ: Mapping[str, str]) -> int:
     """Print what may come next for a shell, ``complete_bash`` for one; return the exit code. Anything that goes wrong offers nothing."""
-    shell = asked.removeprefix("complete_")
+    shell, current = asked.removeprefix("complete_"), ""
     try:
         words, current = _read_words(shell, environ)
         found = [item for item in find_candidates(words, current) if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])]

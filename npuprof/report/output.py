@@ -172,11 +172,16 @@ def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[byte
 def write_to_stderr(text: str) -> None:
     """Say something that is not the answer, and holds nothing that a terminal would take for more than text."""
     sys.stdout.flush()
-    if sys.stderr.isatty():
-        from npuprof.report.terminal import find_width, wrap_lines
+    sys.stderr.write(f"{fit_to_stderr(text)}\n")
 
-        text = wrap_lines(text, find_width())
-    sys.stderr.write(f"{text}\n")
+
+def fit_to_stderr(text: str) -> str:
+    """Return a text as the terminal of standard error shows it best, as it is where that is none."""
+    if not sys.stderr.isatty():
+        return text
+    from npuprof.report.terminal import find_width, wrap_lines
+
+    return wrap_lines(text, find_width())
 
 
 def tell_remark(text: str) -> None:
