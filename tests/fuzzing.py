@@ -1,12 +1,11 @@
 """Dice that write presets, scripts, folders, environments and command lines, odd ones among them: the same for the same seed.
 
 What is rolled comes of two kinds: grown from the declarations of verbs and the records of the catalogue, and real files with
-something in them changed.
+something in them changed. No word names a place outside of the folder a case runs in: what is rolled is really run.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -25,17 +24,17 @@ VALUES = (
     "true", "0", "1", "-1", "9" * 5000, "9" * 4301, "0x" + "f" * 4000, "1e400", "nan", "-inf", "-0.0", '""', '"\\u0000"', '"\\ud7ff"', "[]", "{}",
     "[[]]", '[1, "a"]', "{ a = { b = [1] } }", "1979-05-27", "07:32:00", "1979-05-27T07:32:00Z", f'"{"x" * 70_000}"', "'''\n'''",
     '{ launcher = "rank" }', "{ launcher = 1 }", "9223372036854775807", "9223372036854775808", "-9223372036854775809", '"${A}"', '"a\\nb"',
-    '"\\u001b[31m"', '"é"', '"\\U0001F600"', '"32:1,2;3"', '"0,1"', "[[-1, 2], [3]]", '"1;2"', '"../x"', '"/tmp/a b"', '"fp16"', '"mixed_float16"',
+    '"\\u001b[31m"', '"é"', '"\\U0001F600"', '"32:1,2;3"', '"0,1"', "[[-1, 2], [3]]", '"1;2"', '"../x"', '"/nowhere/a b"', '"fp16"', '"mixed_float16"',
     "[" * 120 + "]" * 120, "{a=" * 120 + "1" + "}" * 120, "{" + ".".join("a" * 150) + "=1}", "yes", "", "=", '"1,"', '":"', '"{}"', '"[1,2"',
     f"[[{'9' * 4301}, 1], [2, 3]]", '"' + "9" * 4301 + '"', '"' + "1," * 3000 + '"', '{ "" = 1 }', '[{ a = 1 }, { a = 2 }]', '"-1"', '"1e999"',
 )  # fmt: skip
 WORDS = (
-    "", "-", "--", "@", ":", ".", "..", "/", "~", "*", "é", "\udcff", "a b", "a\nb", "\x1b[31m", "x" * 300, "a/" * 300 + "a", "9" * 4301, "-1", "0",
+    "", "-", "--", "@", ":", ".", "*", "é", "\udcff", "a b", "a\nb", "\x1b[31m", "x" * 300, "a/" * 300 + "a", "9" * 4301, "-1", "0",
     "{}", "[]", "%s", "$HOME", "'", '"', "\\", "None", "a+b", "+", "a@", "@a", "a@b@c", "a:b", "=", "a=", "=a", "a.b.c", "CON", "nan", "\u202e",
 )  # fmt: skip
 SPECS = (
     "base", "leaf", "odd", "odd+leaf", "leaf+odd", "base@HEAD", "leaf@1", "leaf@1.0.0", "odd@HEAD~1", "odd@main", "leaf@9", "base@{1}", "./odd.toml",
-    "profiles/odd.toml", "profiles", "-", "builtin:bert-training", "builtin:odd", "team:odd", "nope", "leaf@", "odd.toml", "a/../leaf", "/dev/null",
+    "profiles/odd.toml", "profiles", "-", "builtin:bert-training", "builtin:odd", "team:odd", "nope", "leaf@", "odd.toml", "a/../leaf",
     "leaf+leaf", "leaf@HEAD..", "HEAD", "profiles/odd.toml@HEAD", "builtin:bert-training@1", "mixins/profiling",
 )  # fmt: skip
 REVISIONS = ("HEAD", "HEAD~1", "HEAD~1..HEAD", "main", "HEAD..", "..", "...", "@", "HEAD^{tree}", "HEAD:profiles", "-x", "0000000", "leaf/v1.0.0")
@@ -120,12 +119,12 @@ def _roll_argument(dice: Random, name: str, parameter: Parameter) -> str:
     known: Sequence[str] = {
         "SPEC": SPECS, "SPEC...": SPECS, "NAME": SPECS, "NAME...": SPECS, "RELEASE": ("8.0", "9.0.0", "8.0.RC3", "7", "99"), "REV": REVISIONS,
         "PRODUCT": ("atlas-a2", "910B2", "atlas-a2-training", "x"), "COND": CONDITIONS, "REVS": REVISIONS, "TARGET": targets.NAMES, "VERSION": ("1.0.0", "2.0.0-rc.1", "1", "v1"),
-        "PATH...": ("a.py", "run.sh", ".", "profiles", "a.json", "nope", "/dev/null"), "FILE...": ("a.py", "run.sh", "a.json", "nope", "-", "profiles", "b.ipynb"),
+        "PATH...": ("a.py", "run.sh", ".", "profiles", "a.json", "nope"), "FILE...": ("a.py", "run.sh", "a.json", "nope", "-", "profiles", "b.ipynb"),
         "CMD...": ("true", "--", "echo", "x"), "N": ("0", "1", "5", "999999999999"), "DIR": ("profiles", ".", "nope", "builtin:", "a.py", ""), "CODE": ("NP001", "NP301", "np301", "NP999"),
         "STORE": ("profiles", ".", "nope", "builtin:"), "PATH": ("out", "out.py", "a.py", "profiles", "deep/er/x"), "FOLDER": ("new", ".", "a.py", "profiles"),
     }.get(parameter.metavar, ())  # fmt: skip
     if name == "output" or (name == "check" and parameter.metavar == "FILE"):
-        return dice.choice(("out", "a.py", "profiles", "x/y", "/dev/null", "/dev/full", "out.py"))
+        return dice.choice(("out", "a.py", "profiles", "x/y", "out.py"))
     if name in ("file", "base", "ours", "theirs", "path") and not known:
         return dice.choice(("a.py", "run.sh", "profiles/odd.toml", "profiles/leaf.toml", "profiles/base.toml", "nope", "."))
     if parameter.metavar.startswith("KEY=VALUE"):
@@ -224,8 +223,8 @@ def _roll_environ(dice: Random) -> dict[str, str]:
     if dice.random() < 0.75:
         return {}
     odd = {
-        "NPUPROF_STORE": ("nope", "", "profiles", "builtin:", "a.py", "\udcff"), "GIT_DIR": ("nope", "", ".git", os.devnull), "COLUMNS": ("0", "-5", "x", "9" * 30), "HOME": ("", "nope", "/dev/null", "\udcff"),
-        "XDG_CACHE_HOME": ("\udcff", "", "a.py", "/dev/null", "rel"), "XDG_STATE_HOME": ("\udcff", "", "a.py"), "NO_COLOR": ("1",), "FORCE_COLOR": ("1",), "TERM": ("dumb", ""), "PATH": ("", "/nonexistent"),
+        "NPUPROF_STORE": ("nope", "", "profiles", "builtin:", "a.py", "\udcff"), "GIT_DIR": ("nope", "", ".git"), "COLUMNS": ("0", "-5", "x", "9" * 30), "HOME": ("nope", "a.py", "\udcff"),
+        "XDG_CACHE_HOME": ("\udcff", "", "a.py", "rel"), "XDG_STATE_HOME": ("\udcff", "", "a.py"), "NO_COLOR": ("1",), "FORCE_COLOR": ("1",), "TERM": ("dumb", ""), "PATH": ("", "/nonexistent"),
         "RANK_ID": ("x", "-1", ""), "SLURM_PROCID": ("x", "9" * 30), "OMPI_COMM_WORLD_RANK": ("",), "LC_ALL": ("x",), "SOURCE_DATE_EPOCH": ("x", "-1", "9" * 30), "TZ": ("x",), "GIT_CEILING_DIRECTORIES": ("\udcff",),
         "NPUPROF_DIGEST": ("\udcff",), "GIT_WORK_TREE": ("nope",), "GIT_INDEX_FILE": ("nope",), "GIT_CONFIG_COUNT": ("x",), "_NPUPROF_COMPLETE": ("complete_bash", "x"), "COMP_WORDS": ("npuprof show ", "npuprof '"),
     }  # fmt: skip

@@ -11,7 +11,7 @@ from npuprof.catalog import values
 from npuprof.commands.git.judgement import find_unfit_changes
 from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys, parse_document
-from npuprof.model import NpuprofError, Path
+from npuprof.model import Finding, NpuprofError, Path
 from npuprof.report import output
 from npuprof.report.answer import Answer
 
