@@ -115,7 +115,8 @@ def describe_failure(case: Case, code: object, out: str, err: str, strays: list[
         return repr(code) if str(code) else ""
     if code not in CODES or "Traceback" in err or "a bug in npuprof" in err:
         return f"exit {code}: {err[-300:]}"
-    if code == 2 and not (out + err).strip() and "-driver" not in " ".join(case.words) and "textconv" not in case.words:
+    filed = any(word.startswith(("-o", "--output")) for word in case.words)
+    if code == 2 and not (out + err).strip() and not filed and "-driver" not in " ".join(case.words) and "textconv" not in case.words:
         return "exit 2 without a word"
     return f"written elsewhere: {strays}" if strays else ""
 
@@ -142,7 +143,9 @@ def run_case(case: Case, folder: Path, history: Path, run: Callable[..., Any], m
             FENCE.folder = os.path.realpath(folder)
             with limit_time():
                 code, out, err = run(*case.words, stdin=case.stdin)
-        except (Handed, Exception, SystemExit) as error:
+        except SystemExit as stop:  # the framework, where a shell asks it for completions
+            code = stop.code
+        except (Handed, Exception) as error:
             code = error
         finally:
             FENCE.folder = ""
