@@ -13,49 +13,20 @@ from random import Random
 from typing import Any, NamedTuple
 
 from building import REPOSITORY
+from oddities import CONDITIONS, EXPRESSIONS, REVISIONS, SPECS, VALUES, WORDS
 
 from npuprof import catalog
 from npuprof.catalog import targets
 from npuprof.commands.registry import list_verbs
 from npuprof.commands.verb import Parameter
 
-#: What TOML can hold, and what it cannot, as it is written.
-VALUES = (
-    "true", "0", "1", "-1", "9" * 5000, "9" * 4301, "0x" + "f" * 4000, "1e400", "nan", "-inf", "-0.0", '""', '"\\u0000"', '"\\ud7ff"', "[]", "{}",
-    "[[]]", '[1, "a"]', "{ a = { b = [1] } }", "1979-05-27", "07:32:00", "1979-05-27T07:32:00Z", f'"{"x" * 70_000}"', "'''\n'''",
-    '{ launcher = "rank" }', "{ launcher = 1 }", "9223372036854775807", "9223372036854775808", "-9223372036854775809", '"${A}"', '"a\\nb"',
-    '"\\u001b[31m"', '"é"', '"\\U0001F600"', '"32:1,2;3"', '"0,1"', "[[-1, 2], [3]]", '"1;2"', '"../x"', '"/nowhere/a b"', '"fp16"', '"mixed_float16"',
-    "[" * 120 + "]" * 120, "{a=" * 120 + "1" + "}" * 120, "{" + ".".join("a" * 150) + "=1}", "yes", "", "=", '"1,"', '":"', '"{}"', '"[1,2"',
-    f"[[{'9' * 4301}, 1], [2, 3]]", '"' + "9" * 4301 + '"', '"' + "1," * 3000 + '"', '{ "" = 1 }', '[{ a = 1 }, { a = 2 }]', '"-1"', '"1e999"',
-)  # fmt: skip
-WORDS = (
-    "", "-", "--", "@", ":", ".", "*", "é", "\udcff", "a b", "a\nb", "\x1b[31m", "x" * 300, "a/" * 300 + "a", "9" * 4301, "-1", "0",
-    "{}", "[]", "%s", "$HOME", "'", '"', "\\", "None", "a+b", "+", "a@", "@a", "a@b@c", "a:b", "=", "a=", "=a", "a.b.c", "CON", "nan", "\u202e",
-)  # fmt: skip
-SPECS = (
-    "base", "leaf", "odd", "odd+leaf", "leaf+odd", "base@HEAD", "leaf@1", "leaf@1.0.0", "odd@HEAD~1", "odd@main", "leaf@9", "base@{1}", "./odd.toml",
-    "profiles/odd.toml", "profiles", "-", "builtin:bert-training", "builtin:odd", "team:odd", "nope", "leaf@", "odd.toml", "a/../leaf",
-    "leaf+leaf", "leaf@HEAD..", "HEAD", "profiles/odd.toml@HEAD", "builtin:bert-training@1", "mixins/profiling",
-)  # fmt: skip
-REVISIONS = ("HEAD", "HEAD~1", "HEAD~1..HEAD", "main", "HEAD..", "..", "...", "@", "HEAD^{tree}", "HEAD:profiles", "-x", "0000000", "leaf/v1.0.0")
-CONDITIONS = (
-    "hccl_timeout > 1800", "hccl_timeout", "'a'", "not x", "not " * 300 + "x", "((" * 200, "a is set", "a is 1", "1 < 2 < 3", "precision_mode == 1",
-    "a.b.c == 'x'", "env.X == 1", "env == 1", "(a) is set", "a * b > 1", "a in (1, 2)", "a in 1", "-a == 1", "-'a' == 1", "a == -True", "a[0] == 1",
-    "a == (b,)", "scenario", "a = 1", "lambda: 1", "a == b''", "a == ...", "a == 1j", "9" * 4301 + " == a", "a == 1e999", "x is unset and", "\0",
-    "hccl_timeout in ('a', 1)", "dynamic_dims == ((1,),)", "a == b == c", "f'{a}' == 1", "options.hccl_timeout > 1", "not (a == 1)", "product == 'x'",
-)  # fmt: skip
-EXPRESSIONS = (
-    "1", "'fp16'", "b'fp16'", "9" * 4301, "10 ** 10 ** 10", "'a' * 10 ** 10", "1 << 10 ** 9", "str(" * 60 + "1" + ")" * 60, "FLAGS.x", "os.environ['A']",
-    "'%s' % 1", "'%d' % 'a'", "'{}'.format()", "f'{x!r:>{10**9}}'", "1 / 0", "1 % 0", "0 ** -1", "-'a'", "[1][5]", "{}['a']", "'a'[9]", "int('x')",
-    "int('9' * 5000)", "str(10 ** 5000)", "b'\\xff'", "'\\ud800'", "1e400", "1j", "...", "None", "True", "lambda: 0", "x if y else z", "[i for i in range(10**9)]",
-    "','.join(['a'] * 10**8)", "range(10 ** 12)", "(yield)", "await x", "{**a}", "tf.compat.as_bytes('a')", "tf.compat.as_bytes()", "str()", "int()", "'a'.encode('x')",
-    "json.dumps({'a': 1})", "os.path.join('a', 1)", "~'a'", "not 1", "1 < 'a'", "'é' * 3", "' '.join(1)", "'a'.join('b')", "'%(a)s' % {}", "round(1e999)", "10.0 ** 400",
-    "max()", "len(5)", "'%*d' % (10 ** 9, 1)", "format(1, '9999999999d')", "'a'.ljust(10 ** 10)", "bytes(10 ** 10)", "1e308 * 10", "2 ** -1075", "hash", "(1).real",
-)  # fmt: skip
+
+#: Files that may lie beside presets and scripts.
+BESIDE = ("a.json", "ops_info.json", "fusion.cfg", "mix.json", "b.ipynb", "out.py", "npuprof.toml", ".gitattributes")
 
 
 class Case(NamedTuple):
-    """One command: the files of its folder, its words, what it is given as standard input, its environment, and whether git knows the folder."""
+    """One command: the files of its folder, its words, its standard input, its environment, and whether git knows the folder."""
 
     files: dict[str, bytes]
     words: list[str]
@@ -67,7 +38,7 @@ class Case(NamedTuple):
 @cache
 def load_samples(kind: str) -> tuple[bytes, ...]:
     """Return real files: the presets of this repository, or scripts as users write them."""
-    folder, endings = (("profiles", (".toml",)) if kind == "preset" else ("tests/scripts", (".py", ".sh")))
+    folder, endings = ("profiles", (".toml",)) if kind == "preset" else ("tests/scripts", (".py", ".sh"))
     return tuple(path.read_bytes() for path in sorted((REPOSITORY / folder).rglob("*")) if path.suffix in endings)
 
 
@@ -88,7 +59,7 @@ def roll_case(seed: object) -> Case:
         "run.sh": _roll_shell(dice),
     }
     if dice.random() < 0.2:
-        files[dice.choice(("a.json", "ops_info.json", "fusion.cfg", "mix.json", "b.ipynb", "out.py", "npuprof.toml", ".gitattributes"))] = _roll_bytes(dice)
+        files[dice.choice(BESIDE)] = _roll_bytes(dice)
     return Case(files, _roll_words(dice), _roll_preset(dice) if dice.random() < 0.3 else b"", _roll_environ(dice), dice.random() < 0.15)
 
 
@@ -103,7 +74,13 @@ def _roll_words(dice: Random) -> list[str]:
             value = _roll_argument(dice, name, parameter)
             if parameter.flags:
                 flag = dice.choice(parameter.flags)
-                words += [flag] if parameter.kind == "flag" else [f"{flag}={value}"] if flag.startswith("--") and dice.random() < 0.5 else [flag, value]
+                words += (
+                    [flag]
+                    if parameter.kind == "flag"
+                    else [f"{flag}={value}"]
+                    if flag.startswith("--") and dice.random() < 0.5
+                    else [flag, value]
+                )
             else:
                 words.append(value)
     if dice.random() < 0.04:
@@ -117,24 +94,43 @@ def _roll_argument(dice: Random, name: str, parameter: Parameter) -> str:
     if parameter.choices and dice.random() < 0.9:
         return dice.choice(parameter.list_choices())
     known: Sequence[str] = {
-        "SPEC": SPECS, "SPEC...": SPECS, "NAME": SPECS, "NAME...": SPECS, "RELEASE": ("8.0", "9.0.0", "8.0.RC3", "7", "99"), "REV": REVISIONS,
-        "PRODUCT": ("atlas-a2", "910B2", "atlas-a2-training", "x"), "COND": CONDITIONS, "REVS": REVISIONS, "TARGET": targets.NAMES, "VERSION": ("1.0.0", "2.0.0-rc.1", "1", "v1"),
-        "PATH...": ("a.py", "run.sh", ".", "profiles", "a.json", "nope"), "FILE...": ("a.py", "run.sh", "a.json", "nope", "-", "profiles", "b.ipynb"),
-        "CMD...": ("true", "--", "echo", "x"), "N": ("0", "1", "5", "999999999999"), "DIR": ("profiles", ".", "nope", "builtin:", "a.py", ""), "CODE": ("NP001", "NP301", "np301", "NP999"),
-        "STORE": ("profiles", ".", "nope", "builtin:"), "PATH": ("out", "out.py", "a.py", "profiles", "deep/er/x"), "FOLDER": ("new", ".", "a.py", "profiles"),
-    }.get(parameter.metavar, ())  # fmt: skip
+        "SPEC": SPECS,
+        "SPEC...": SPECS,
+        "NAME": SPECS,
+        "NAME...": SPECS,
+        "RELEASE": ("8.0", "9.0.0", "8.0.RC3", "7", "99"),
+        "REV": REVISIONS,
+        "PRODUCT": ("atlas-a2", "910B2", "atlas-a2-training", "x"),
+        "COND": CONDITIONS,
+        "REVS": REVISIONS,
+        "TARGET": targets.NAMES,
+        "VERSION": ("1.0.0", "2.0.0-rc.1", "1", "v1"),
+        "PATH...": ("a.py", "run.sh", ".", "profiles", "a.json", "nope"),
+        "FILE...": ("a.py", "run.sh", "a.json", "nope", "-", "profiles", "b.ipynb"),
+        "CMD...": ("true", "--", "echo", "x"),
+        "N": ("0", "1", "5", "999999999999"),
+        "DIR": ("profiles", ".", "nope", "builtin:", "a.py", ""),
+        "CODE": ("NP001", "NP301", "np301", "NP999"),
+        "STORE": ("profiles", ".", "nope", "builtin:"),
+        "PATH": ("out", "out.py", "a.py", "profiles", "deep/er/x"),
+        "FOLDER": ("new", ".", "a.py", "profiles"),
+    }.get(parameter.metavar, ())
     if name == "output" or (name == "check" and parameter.metavar == "FILE"):
         return dice.choice(("out", "a.py", "profiles", "x/y", "out.py"))
     if name in ("file", "base", "ours", "theirs", "path") and not known:
         return dice.choice(("a.py", "run.sh", "profiles/odd.toml", "profiles/leaf.toml", "profiles/base.toml", "nope", "."))
     if parameter.metavar.startswith("KEY=VALUE"):
         return f"{_roll_key(dice)}={dice.choice(VALUES)}"
-    return dice.choice(known) if known else _roll_key(dice) if parameter.metavar.startswith("KEY") else dice.choice((*WORDS, _roll_key(dice)))
+    return (
+        dice.choice(known) if known else _roll_key(dice) if parameter.metavar.startswith("KEY") else dice.choice((*WORDS, _roll_key(dice)))
+    )
 
 
 def _roll_key(dice: Random) -> str:
     section = dice.choice(("options", "options", "env", "estimator", "atc", "profile"))
-    name = dice.choice(("a", "é", '"a b"', "''", "black-list", *(catalog.record_names(section) if section != "profile" else ("unset", "extends", "x"))))
+    name = dice.choice(
+        ("a", "é", '"a b"', "''", "black-list", *(catalog.record_names(section) if section != "profile" else ("unset", "extends", "x")))
+    )
     name += dice.choice(("", "", "", "", ".a", ".black-list.to-add", "[0]", ".", ".'a'"))
     return name if section == "options" else f"{section}.{name}"
 
@@ -147,22 +143,60 @@ def _roll_preset(dice: Random) -> bytes:
         if dice.random() < (0.8 if section == "options" else 0.3):
             lines += [f"[{section}]" if section != "override" else "[[override]]"]
             if section == "override":
-                lines += [f"match = {dice.choice(_MATCHES)}", f"{dice.choice(('options', 'env', 'append', 'unset'))} = {dice.choice(VALUES)}"]
+                lines += [
+                    f"match = {dice.choice(_MATCHES)}",
+                    f"{dice.choice(('options', 'env', 'append', 'unset'))} = {dice.choice(VALUES)}",
+                ]
             kind = section.rpartition(".")[2] if section != "override" else "options"
             for _ in range(dice.randrange(5)):
-                name = f"{'options.' if section == 'override' else ''}{_quote_name(dice.choice((*catalog.record_names(kind), 'a', '_', 'a b', 'é', '')))}"
+                known = _quote_name(dice.choice((*catalog.record_names(kind), "a", "_", "a b", "é", "")))
+                name = f"options.{known}" if section == "override" else known
                 lines.append(f"{name} = {_roll_value(dice, kind, name)}")
     text = "\n".join([*lines, ""]).encode(errors="surrogateescape")
     return _mutate(dice, text) if dice.random() < 0.2 else text
 
 
 _PROFILE = {
-    "description": ('"x"', "1", '"""a\nb"""'), "extends": ('["base"]', '["odd"]', '["nope"]', '["base@1.0.0"]', "[]", '["base", "base"]', '[""]', "1", '["base@"]', '["leaf", "base"]'),
-    "scenario": ('"training"', '"offline-inference"', '"x"', "1"), "cann": ('">=8.0,<10"', '"8.0"', '""', '"<"', '">=9' + "9" * 4301 + '"', "8"),
-    "products": ('["atlas-a2"]', '["x"]', "[]", '"x"'), "abstract": ("true", "1"), "owner": ('"x"', "[]"), "locked": ('["hccl_timeout"]', '[""]', '["a.b.c"]', '["env.A"]'),
-    "unset": ('["hccl_timeout"]', '["env.A"]', '["modify_mixlist.black-list"]', '["a..b"]', '["op_debug_level.x"]', '["hccl_timeout.a"]', "1"),
-}  # fmt: skip
-_MATCHES = ('{ product = "atlas-a2" }', '{ cann = ">=9" }', '{ target = "session" }', '{ scenario = "training" }', "{}", "1", '{ x = "y" }', '{ product = ["910B2", "x"] }', '{ cann = "" }')
+    "description": ('"x"', "1", '"""a\nb"""'),
+    "extends": (
+        '["base"]',
+        '["odd"]',
+        '["nope"]',
+        '["base@1.0.0"]',
+        "[]",
+        '["base", "base"]',
+        '[""]',
+        "1",
+        '["base@"]',
+        '["leaf", "base"]',
+    ),
+    "scenario": ('"training"', '"offline-inference"', '"x"', "1"),
+    "cann": ('">=8.0,<10"', '"8.0"', '""', '"<"', '">=9' + "9" * 4301 + '"', "8"),
+    "products": ('["atlas-a2"]', '["x"]', "[]", '"x"'),
+    "abstract": ("true", "1"),
+    "owner": ('"x"', "[]"),
+    "locked": ('["hccl_timeout"]', '[""]', '["a.b.c"]', '["env.A"]'),
+    "unset": (
+        '["hccl_timeout"]',
+        '["env.A"]',
+        '["modify_mixlist.black-list"]',
+        '["a..b"]',
+        '["op_debug_level.x"]',
+        '["hccl_timeout.a"]',
+        "1",
+    ),
+}
+_MATCHES = (
+    '{ product = "atlas-a2" }',
+    '{ cann = ">=9" }',
+    '{ target = "session" }',
+    '{ scenario = "training" }',
+    "{}",
+    "1",
+    '{ x = "y" }',
+    '{ product = ["910B2", "x"] }',
+    '{ cann = "" }',
+)
 
 
 def _quote_name(name: str) -> str:
@@ -181,17 +215,34 @@ def _roll_value(dice: Random, section: str, name: str) -> str:
 def _roll_script(dice: Random) -> bytes:
     if dice.random() < 0.35:
         return _mutate(dice, dice.choice(load_samples("script")))
-    lines = ["import os, json", "import tensorflow as tf", "from npu_bridge.npu_init import *", "x = " + dice.choice(EXPRESSIONS), "config = tf.ConfigProto()"]
+    lines = [
+        "import os, json",
+        "import tensorflow as tf",
+        "from npu_bridge.npu_init import *",
+        "x = " + dice.choice(EXPRESSIONS),
+        "config = tf.ConfigProto()",
+    ]
     lines += ["custom_op = config.graph_options.rewrite_options.custom_optimizers.add()", 'custom_op.name = "NpuOptimizer"']
     for _ in range(dice.randrange(1, 7)):
         name, value = dice.choice(catalog.record_names("options")), dice.choice((*EXPRESSIONS, "x"))
-        line = dice.choice((
-            f'custom_op.parameter_map["{name}"].{dice.choice("sbif")} = {value}', f'custom_op.parameter_map[{value}].s = {value}',
-            f'NPURunConfig({name}={value})', f"NPURunConfig({value}, *x, **{{}})", f"npu.global_options().{name} = {value}", f'os.environ["ASCEND_{name.upper()}"] = {value}',
-            f"for k, v in {{'{name}': {value}}}.items():\n    custom_op.parameter_map[k].s = v", f"if {value}:\n    custom_op.parameter_map['{name}'].s = {value}",
-            f"x = {value}", f"setattr(custom_op.parameter_map['{name}'], 's', {value})", f"def f(x={value}):\n    custom_op.parameter_map[x].s = x\nf({value})",
-            f"print '{value}'", f"for x in {value}:\n    custom_op.parameter_map['{name}'].s = x", f"config.graph_options.rewrite_options.remapping = {value}",
-        ))  # fmt: skip
+        line = dice.choice(
+            (
+                f'custom_op.parameter_map["{name}"].{dice.choice("sbif")} = {value}',
+                f"custom_op.parameter_map[{value}].s = {value}",
+                f"NPURunConfig({name}={value})",
+                f"NPURunConfig({value}, *x, **{{}})",
+                f"npu.global_options().{name} = {value}",
+                f'os.environ["ASCEND_{name.upper()}"] = {value}',
+                f"for k, v in {{'{name}': {value}}}.items():\n    custom_op.parameter_map[k].s = v",
+                f"if {value}:\n    custom_op.parameter_map['{name}'].s = {value}",
+                f"x = {value}",
+                f"setattr(custom_op.parameter_map['{name}'], 's', {value})",
+                f"def f(x={value}):\n    custom_op.parameter_map[x].s = x\nf({value})",
+                f"print '{value}'",
+                f"for x in {value}:\n    custom_op.parameter_map['{name}'].s = x",
+                f"config.graph_options.rewrite_options.remapping = {value}",
+            )
+        )
         lines.append(line)
     text = "\n".join([*lines, ""]).encode(errors="surrogatepass")
     return _mutate(dice, text) if dice.random() < 0.2 else text
@@ -200,21 +251,80 @@ def _roll_script(dice: Random) -> bytes:
 def _roll_shell(dice: Random) -> bytes:
     if dice.random() < 0.4:
         return _mutate(dice, dice.choice(load_samples("script")))
-    value = dice.choice(('"$A"', "'a", "$((1/0))", "$(cat)", "`x", "${A:-1}", "${A", "a\\", '"a\nb"', "<<E\nx\nE", "{1..9999999}", "9" * 4301, "é", "", "$'\\xff'", "\x00"))
-    lines = [f"export ASCEND_GLOBAL_LOG_LEVEL={value}", f"atc --model={value} --framework=5 --soc_version={value} \\", f"  --{dice.choice(catalog.record_names('atc'))}={value}"]
+    value = dice.choice(
+        (
+            '"$A"',
+            "'a",
+            "$((1/0))",
+            "$(cat)",
+            "`x",
+            "${A:-1}",
+            "${A",
+            "a\\",
+            '"a\nb"',
+            "<<E\nx\nE",
+            "{1..9999999}",
+            "9" * 4301,
+            "é",
+            "",
+            "$'\\xff'",
+            "\x00",
+        )
+    )
+    lines = [
+        f"export ASCEND_GLOBAL_LOG_LEVEL={value}",
+        f"atc --model={value} --framework=5 --soc_version={value} \\",
+        f"  --{dice.choice(catalog.record_names('atc'))}={value}",
+    ]
     return "\n".join(dice.sample(lines, len(lines))).encode()
 
 
 def _roll_bytes(dice: Random) -> bytes:
-    return dice.choice((b"", b"{", b"[]", b"{}", b"null", b'{"a": 1e999}', b"[" * 9999, b"\xff\xfe", b"\0", b'{"black-list": {"to-add": 1}}', b'{"Switch": {"GraphFusion": {"A": 1}}}',
-                        b'{"cells": [{"source": 1}]}', b'{"cells": 1}', b"# npuprof: preset\n", b'[store]\npath = 1\n', b"[a]\nb = 1\n", b"9" * 5000, b"a = 1\n" * 99))  # fmt: skip
+    return dice.choice(
+        (
+            b"",
+            b"{",
+            b"[]",
+            b"{}",
+            b"null",
+            b'{"a": 1e999}',
+            b"[" * 9999,
+            b"\xff\xfe",
+            b"\0",
+            b'{"black-list": {"to-add": 1}}',
+            b'{"Switch": {"GraphFusion": {"A": 1}}}',
+            b'{"cells": [{"source": 1}]}',
+            b'{"cells": 1}',
+            b"# npuprof: preset\n",
+            b"[store]\npath = 1\n",
+            b"[a]\nb = 1\n",
+            b"9" * 5000,
+            b"a = 1\n" * 99,
+        )
+    )
 
 
 def _mutate(dice: Random, data: bytes) -> bytes:
     for _ in range(dice.randrange(1, 5)):
         start = dice.randrange(len(data) + 1)
         end = min(len(data), start + dice.choice((1, 1, 3, 10, 60)))
-        piece = dice.choice((b"", b"", data[start:end] * 2, dice.choice(VALUES).encode(), bytes([dice.randrange(256)]), b"\n", b'"', b"[", b"'''", b"\r", b" " * 300, b"=", b"\t"))
+        piece = dice.choice(
+            (
+                b"",
+                b"",
+                data[start:end] * 2,
+                dice.choice(VALUES).encode(),
+                bytes([dice.randrange(256)]),
+                b"\n",
+                b'"',
+                b"[",
+                b"'''",
+                b"\r",
+                b" " * 300,
+                b"=",
+                b"\t",
+            )
+        )
         data = data[:start] + piece + data[end:] if dice.random() < 0.9 else data[:start]
     return data
 
@@ -223,11 +333,30 @@ def _roll_environ(dice: Random) -> dict[str, str]:
     if dice.random() < 0.75:
         return {}
     odd = {
-        "NPUPROF_STORE": ("nope", "", "profiles", "builtin:", "a.py", "\udcff"), "GIT_DIR": ("nope", "", ".git"), "COLUMNS": ("0", "-5", "x", "9" * 30), "HOME": ("nope", "a.py", "\udcff"),
-        "XDG_CACHE_HOME": ("\udcff", "", "a.py", "rel"), "XDG_STATE_HOME": ("\udcff", "", "a.py"), "NO_COLOR": ("1",), "FORCE_COLOR": ("1",), "TERM": ("dumb", ""), "PATH": ("", "/nonexistent"),
-        "RANK_ID": ("x", "-1", ""), "SLURM_PROCID": ("x", "9" * 30), "OMPI_COMM_WORLD_RANK": ("",), "LC_ALL": ("x",), "SOURCE_DATE_EPOCH": ("x", "-1", "9" * 30), "TZ": ("x",), "GIT_CEILING_DIRECTORIES": ("\udcff",),
-        "NPUPROF_DIGEST": ("\udcff",), "GIT_WORK_TREE": ("nope",), "GIT_INDEX_FILE": ("nope",), "GIT_CONFIG_COUNT": ("x",), "_NPUPROF_COMPLETE": ("complete_bash", "x"), "COMP_WORDS": ("npuprof show ", "npuprof '"),
-    }  # fmt: skip
+        "NPUPROF_STORE": ("nope", "", "profiles", "builtin:", "a.py", "\udcff"),
+        "GIT_DIR": ("nope", "", ".git"),
+        "COLUMNS": ("0", "-5", "x", "9" * 30),
+        "HOME": ("nope", "a.py", "\udcff"),
+        "XDG_CACHE_HOME": ("\udcff", "", "a.py", "rel"),
+        "XDG_STATE_HOME": ("\udcff", "", "a.py"),
+        "NO_COLOR": ("1",),
+        "FORCE_COLOR": ("1",),
+        "TERM": ("dumb", ""),
+        "PATH": ("", "/nonexistent"),
+        "RANK_ID": ("x", "-1", ""),
+        "SLURM_PROCID": ("x", "9" * 30),
+        "OMPI_COMM_WORLD_RANK": ("",),
+        "LC_ALL": ("x",),
+        "SOURCE_DATE_EPOCH": ("x", "-1", "9" * 30),
+        "TZ": ("x",),
+        "GIT_CEILING_DIRECTORIES": ("\udcff",),
+        "NPUPROF_DIGEST": ("\udcff",),
+        "GIT_WORK_TREE": ("nope",),
+        "GIT_INDEX_FILE": ("nope",),
+        "GIT_CONFIG_COUNT": ("x",),
+        "_NPUPROF_COMPLETE": ("complete_bash", "x"),
+        "COMP_WORDS": ("npuprof show ", "npuprof '"),
+    }
     return {name: dice.choice(odd[name]) for name in dice.sample(sorted(odd), dice.choice((1, 1, 2)))}
 
 

@@ -75,7 +75,8 @@ class Fence:
 
 #: What Python tells of before it does it, and which of what it tells are paths.
 WATCHED = {
-    "open": (0,), "os.listdir": (0,), "os.scandir": (0,), "os.mkdir": (0,), "os.remove": (0,), "os.rmdir": (0,), "os.rename": (0, 1), "os.link": (0, 1),
+    "open": (0,), "os.listdir": (0,), "os.scandir": (0,), "os.mkdir": (0,), "os.remove": (0,), "os.rmdir": (0,), "os.rename": (0, 1),
+    "os.link": (0, 1),
     "os.symlink": (1,), "os.truncate": (0,), "os.chmod": (0,), "os.chown": (0,), "os.utime": (0,), "os.chdir": (0,), "shutil.rmtree": (0,),
 }  # fmt: skip
 READS = ("os.listdir", "os.scandir")
@@ -137,7 +138,14 @@ def run_case(case: Case, folder: Path, history: Path, run: Callable[..., Any], m
         patch.setattr(tempfile, "tempdir", str(home))
         patch.setenv("GIT_CEILING_DIRECTORIES", str(folder))
         # A device in the place of git's settings would be replaced by a file, as whoever may write there.
-        for name, value in {"GIT_CONFIG_GLOBAL": str(home / "gitconfig"), "TMPDIR": str(home), "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "XDG_STATE_HOME": str(home / "state"), **case.environ}.items():
+        for name, value in {
+            "GIT_CONFIG_GLOBAL": str(home / "gitconfig"),
+            "TMPDIR": str(home),
+            "HOME": str(home),
+            "XDG_CACHE_HOME": str(home / "cache"),
+            "XDG_STATE_HOME": str(home / "state"),
+            **case.environ,
+        }.items():
             patch.setenv(name, value)
         try:
             FENCE.folder = os.path.realpath(folder)
@@ -169,7 +177,15 @@ def test_every_command_line_ends_in_a_documented_way(
 
 
 @pytest.mark.parametrize(
-    "words", [("init", "../.."), ("init", "../../x"), ("scan", "/"), ("scan", "/sys"), ("schema", "-o", "../../x"), ("schema", "-o", "/proc/self/comm")]
+    "words",
+    [
+        ("init", "../.."),
+        ("init", "../../x"),
+        ("scan", "/"),
+        ("scan", "/sys"),
+        ("schema", "-o", "../../x"),
+        ("schema", "-o", "/proc/self/comm"),
+    ],
 )
 def test_no_case_can_leave_its_folder(
     words: tuple[str, ...], tmp_path: Path, history: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

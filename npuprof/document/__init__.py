@@ -18,7 +18,8 @@ _CONFLICT_MARKS = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
 #: A segment of a key, and the pieces of a text: strings of many lines, dotted keys with all their segments, remarks. None is tried twice.
 _SEGMENT = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _TOKENS = (
-    r'''"""(?:[^"\\]|\\[\s\S]|"(?!""))*+(?:"{3,5})?|''' r"""'''(?:[^']|'(?!''))*+(?:'{3,5})?|"""
+    r'''"""(?:[^"\\]|\\[\s\S]|"(?!""))*+(?:"{3,5})?|'''
+    r"""'''(?:[^']|'(?!''))*+(?:'{3,5})?|"""
     rf"""({_SEGMENT}(?:[ \t]*+\.[ \t]*+{_SEGMENT})*+)|#[^\n]*+|"(?:[^"\\\n]|\\.)*+|'[^'\n]*+"""
 )
 _MAX_INTEGER_BITS = 14_000  # bits: Python refuses to write more than 4300 digits
@@ -112,7 +113,7 @@ def parse_toml_text(text: str) -> dict[str, Any]:
 
 
 def _find_long_key(text: str) -> int:
-    """Return where a dotted key of more segments than anyone has use for begins, -1 where none does: reading it takes the square of them."""
+    """Return where a dotted key of too many segments begins, -1 where none does: reading one takes the square of them."""
     if text.count(".") <= _MAX_DEPTH or not any(line.count(".") > _MAX_DEPTH for line in text.split("\n")):
         return -1
     found = (match for match in re.finditer(_TOKENS, text) if match[1] and len(match[1]) > 2 * _MAX_DEPTH)

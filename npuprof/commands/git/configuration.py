@@ -83,7 +83,9 @@ def _refuse_special_configuration() -> None:
     except (OSError, ValueError):
         return
     if kind:
-        raise build_write_error(f"git's configuration {path}: it is {kind}", "git writes a new file and puts it in the place of the old one.")
+        raise build_write_error(
+            f"git's configuration {path}: it is {kind}", "git writes a new file and puts it in the place of the old one."
+        )
 
 
 def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:

@@ -63,9 +63,9 @@ class _LineMarks:
         newest = max((_find_last(self._taken_away, entry.line), *bound))
         leaves = _find_last(self._leaves, entry.line)
         for other in others:
-            if newest <= other.line < entry.line and not are_exclusive(other.branches, entry.branches):
-                if leaves <= other.line or other.branches == entry.branches[: len(other.branches)]:
-                    yield other
+            within = leaves <= other.line or other.branches == entry.branches[: len(other.branches)]
+            if within and newest <= other.line < entry.line and not are_exclusive(other.branches, entry.branches):
+                yield other
 
 
 def _find_last(lines: list[int], line: int) -> int:
