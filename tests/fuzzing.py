@@ -20,7 +20,6 @@ from npuprof.catalog import targets
 from npuprof.commands.registry import list_verbs
 from npuprof.commands.verb import Parameter
 
-
 #: Files that may lie beside presets and scripts.
 BESIDE = ("a.json", "ops_info.json", "fusion.cfg", "mix.json", "b.ipynb", "out.py", "npuprof.toml", ".gitattributes")
 
@@ -51,8 +50,9 @@ def load_verbs() -> tuple[tuple[tuple[str, ...], dict[str, Parameter]], ...]:
 def roll_case(seed: object) -> Case:
     """Return the case of a seed."""
     dice = Random(str(seed))
+    base = b'[profile]\nscenario = "training"\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 1800\nop_debug_level = 0\n'
     files = {
-        "profiles/base.toml": b'[profile]\nscenario = "training"\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 1800\nop_debug_level = 0\n',
+        "profiles/base.toml": base,
         "profiles/leaf.toml": b'[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "fp16"\n[env]\nHCCL_EXEC_TIMEOUT = 1\n',
         "profiles/odd.toml": _roll_preset(dice),
         "a.py": _roll_script(dice),
