@@ -81,7 +81,7 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
         if asked.output is None and asked.paged and sys.stdout.isatty():
             from npuprof.report.terminal import page_answer
 
-            page_answer(pieces)
+            page_answer(pieces, output.write_answer)
         elif asked.output in (None, "-"):
             output.write_answer(pieces)
         else:

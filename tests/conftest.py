@@ -101,7 +101,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
             code = main([str(word) for word in words])
             sys.stdout.flush()
             sys.stderr.flush()
-            return Result(code, out.getvalue().decode(), err.getvalue().decode())
+            return Result(code, out.getvalue().decode(errors="surrogateescape"), err.getvalue().decode())
 
     return command
 

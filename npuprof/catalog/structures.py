@@ -63,7 +63,7 @@ def _build_word_list(separator: str, example: str) -> Structure:
 
 
 def _parse_ids(text: str) -> Any:
-    return [int(part) for part in text.split(",")] if re.fullmatch(r"\d+(,\d+)*", text, re.ASCII) else None
+    return [int(part) for part in text.split(",")] if re.fullmatch(r"\d{1,18}(,\d{1,18})*", text, re.ASCII) else None
 
 
 def _find_ids_faults(value: Any) -> list[Fault]:
@@ -75,7 +75,7 @@ def _find_ids_faults(value: Any) -> list[Fault]:
 def _parse_shapes(text: str) -> Any:
     shapes: dict[str, list[int]] = {}
     for part in text.split(";"):
-        match = re.fullmatch(r"([^:;,\s]+):((?:-1|\d+)(?:,(?:-1|\d+))*)", part, re.ASCII)
+        match = re.fullmatch(r"([^:;,\s]+):((?:-1|\d{1,18})(?:,(?:-1|\d{1,18}))*)", part, re.ASCII)
         if not match or match[1] in shapes:
             return None
         shapes[match[1]] = [int(number) for number in match[2].split(",")]
@@ -99,7 +99,7 @@ def _find_shapes_faults(value: Any) -> list[Fault]:
 
 
 def _parse_size_profiles(text: str) -> Any:
-    if not re.fullmatch(r"\d+(,\d+)*(;\d+(,\d+)*)*", text, re.ASCII):
+    if not re.fullmatch(r"\d{1,18}(,\d{1,18})*(;\d{1,18}(,\d{1,18})*)*", text, re.ASCII):
         return None
     return [[int(number) for number in part.split(",")] for part in text.split(";")]
 
@@ -110,7 +110,7 @@ def _find_size_profiles_faults(value: Any) -> list[Fault]:
 
 
 def _parse_steps(text: str) -> Any:
-    if not re.fullmatch(r"\d+(-\d+)?(\|\d+(-\d+)?)*", text, re.ASCII):
+    if not re.fullmatch(r"\d{1,18}(-\d{1,18})?(\|\d{1,18}(-\d{1,18})?)*", text, re.ASCII):
         return None
     return [part if "-" in part else int(part) for part in text.split("|")]
 
@@ -130,7 +130,7 @@ def _find_steps_faults(value: Any) -> list[Fault]:
 
 def _parse_counts(text: str) -> Any:
     pairs = [part.split(":") for part in text.split(",")]
-    if any(len(pair) != 2 or not re.fullmatch(_ENGINE, pair[0]) or not re.fullmatch(r"[1-9]\d*", pair[1], re.ASCII) for pair in pairs):
+    if any(len(pair) != 2 or not re.fullmatch(_ENGINE, pair[0]) or not re.fullmatch(r"[1-9]\d{0,17}", pair[1], re.ASCII) for pair in pairs):
         return None
     counts = {name: int(count) for name, count in pairs}
     return counts if len(counts) == len(pairs) else None
@@ -144,7 +144,7 @@ def _find_counts_faults(value: Any) -> list[Fault]:
 
 
 def _parse_cores(text: str) -> Any:
-    match = re.fullmatch(r"([1-9]\d*)\|([1-9]\d*)", text, re.ASCII)
+    match = re.fullmatch(r"([1-9]\d{0,17})\|([1-9]\d{0,17})", text, re.ASCII)
     return [int(match[1]), int(match[2])] if match else None
 
 
@@ -207,7 +207,7 @@ def _parse_shape_ranges(text: str) -> Any:
         shapes = []
         for body in re.findall(r"\[([^\[\]]*)\]", rest):
             words = [word.strip(" ") for word in body.split(",")] if body else []
-            shapes.append([word if "~" in word else int(word) if re.fullmatch(r"-1|\d+", word, re.ASCII) else word for word in words])
+            shapes.append([word if "~" in word else int(word) if re.fullmatch(r"-1|\d{1,18}", word, re.ASCII) else word for word in words])
         kinds[kind] = shapes
     return None if _find_shape_ranges_faults(kinds) else kinds
 

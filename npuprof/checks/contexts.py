@@ -26,12 +26,15 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     here = ContextMap(view.config)
     touched = here.touched
     told = judge_view(view, notes, touched.isdisjoint)
+    alike: dict[tuple[int, ...], set[frozenset[str]]] = {}  # what is looked at together, by the kinds of contexts it sees
     for part in _list_parts(touched, tuple(sharing.list_locked_keys(view.config))):
+        alike.setdefault(here.find_kinds(part), set()).add(part)
+    for parts in alike.values():
 
-        def is_about(reads: Iterable[str], part: frozenset[str] = part) -> bool:
-            return touched.intersection(reads) == part
+        def is_about(reads: Iterable[str], parts: set[frozenset[str]] = parts) -> bool:
+            return touched.intersection(reads) in parts
 
-        for region in here.find_regions(part):
+        for region in here.find_regions(next(iter(parts))):
             if everywhere or region.plain:
                 told += judge_view(View(region.config, region), notes, is_about)
     found = [*_merge_places(told), *here.problems]

@@ -33,8 +33,10 @@ def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: st
 def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str) -> Iterator[Fault]:
     for family in scope.families:
         low, high = variable.product_range.get(family, (None, None))
-        if low is not None and high is not None and re.fullmatch(r"-?[0-9]+", text, re.ASCII) and not low <= int(text) <= high:
-            yield Fault("NP410", f"{key} = {text} is out of range on {family}", "", f"there write {low} to {high} {variable.unit}".rstrip())
+        bounded = low is not None and high is not None and re.fullmatch(r"-?[0-9]+", text, re.ASCII)
+        if bounded and (len(text) > 19 or not (low or 0) <= int(text) <= (high or 0)):
+            what = f"{key} = {format_short_value(text)[1:-1]} is out of range on {family}"
+            yield Fault("NP410", what, "", f"there write {low} to {high} {variable.unit}".rstrip())
         pattern = variable.product_pattern.get(family)
         if pattern and not re.fullmatch(pattern, text):
             what = f"{key} = {format_short_value(text)} is not supported on {family}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from npuprof.commands.registry import list_verbs, load_verb
-from npuprof.model import __version__
+from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.report import output
 from npuprof.report.text import escape_lines
 
@@ -110,6 +110,10 @@ def run_words(words: list[str], runner: Runner) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:
+        if isinstance(error, (KeyError, ValueError)) and "_NPUPROF_COMPLETE" in os.environ:
+            what = "the shell asks for a completion, and does not say of what"
+            hint = "unset _NPUPROF_COMPLETE, or install the completion anew"
+            raise NpuprofError([Finding("NP902", what, "", hint)]) from None
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if show is None or code is None:
             raise

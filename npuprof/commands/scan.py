@@ -40,6 +40,7 @@ class Scan(JudgingVerb):
         from npuprof.scripts.blocks import build_block_checker
         from npuprof.scripts.lint import check_script
         from npuprof.scripts.reading import import_script, may_hold_settings
+        from npuprof.scripts.reading.files import detect_script_kind
         from npuprof.scripts.sidecars import check_sidecars
 
         context = spec.build_context(self.cann, self.product)
@@ -54,7 +55,7 @@ class Scan(JudgingVerb):
             if isinstance(data, Finding):
                 findings.append(data)
                 unread += file in named
-            elif file in named or may_hold_settings(file, data):
+            elif may_hold_settings(file, data) or (file in named and not detect_script_kind(file, data)):
                 imported = import_script(file, data)
                 found = [*check_script(imported, context), *check_blocks(file, data)]
                 beside = [one for one in check_sidecars(imported, folders) if (one.where, one.message) not in judged]

@@ -78,7 +78,7 @@ def build_support_matrix(
     from npuprof import checks
 
     contexts = tuple(dict.fromkeys(_combine_contexts(canns, products)))
-    names = list(specs) or open_store(Context()).home.names()
+    names = list(dict.fromkeys(specs)) or open_store(Context()).home.names()
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     unresolved = 0
     for context in contexts:

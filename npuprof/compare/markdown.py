@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
 COMMENT_LIMIT = 60_000
-_PIPE = re.compile(r"(\\*)\|")
+_PIPE = re.compile(r"(?<!\\)(\\*)\|")
 _HEAD = "| | change | risk | cause |\n|---|---|---|---|\n"
 
 

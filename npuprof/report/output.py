@@ -150,23 +150,28 @@ def encode_pieces(text: Text, path: str | None, coloured: bool, prose: bool = Fa
         width = find_width()
         for piece in _encode_text(text, True, coloured):
             shown = escape_terminal_text(piece.decode(errors="surrogateescape"), coloured)
-            yield (wrap_lines(shown, width) if prose else shown).encode()
+            yield _encode_names(wrap_lines(shown, width) if prose else shown)
     else:
         yield from _encode_text(text, False, coloured)
 
 
 def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[bytes]:
     if isinstance(text, (str, bytes)):
-        yield text.encode() if isinstance(text, str) else text
+        yield _encode_names(text) if isinstance(text, str) else text
     elif isinstance(text, dict):
         from npuprof.report.json_text import format_json_answer
 
         yield format_json_answer(text).encode()
     elif isinstance(text, Record):  # a table; its module is loaded where one is made
-        yield (text.format_terminal(coloured) if on_terminal else text.format_plain(coloured)).encode()
+        yield _encode_names(text.format_terminal(coloured) if on_terminal else text.format_plain(coloured))
     else:
         for piece in text:
-            yield piece.encode()
+            yield _encode_names(piece)
+
+
+def _encode_names(text: str) -> bytes:
+    """Return a text as UTF-8; what of a file's name is no UTF-8 gets its bytes back."""
+    return text.encode(errors="surrogateescape")
 
 
 def write_to_stderr(text: str) -> None:

@@ -7,13 +7,14 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 from npuprof.report.text import measure_width
 
 Item = TypeVar("Item")
+Tell = Callable[[str], None]
 
 _ANSI = re.compile(r"\033\[[0-9;]*m")
 #: A line that cites a file, whose caret must stay below what it points at.
@@ -53,20 +54,18 @@ def find_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def page_answer(pieces: Iterable[bytes]) -> None:
-    """Show an answer through the pager of the user, piece by piece as it comes; without one print it.
+def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None]) -> None:
+    """Show an answer through the pager of the user, piece by piece as it comes; without one ``write`` it.
 
     ``$NPUPROF_PAGER`` names it, else ``$PAGER``, else it is ``less`` where that is there; ``cat`` or nothing is none.
     """
     import shlex
     import subprocess
 
-    from npuprof.report.output import write_answer
-
     asked = os.environ.get("NPUPROF_PAGER", os.environ.get("PAGER"))
     words = shlex.split(asked) if asked is not None else ["less"]
     if not words or words == ["cat"] or shutil.which(words[0]) is None:
-        write_answer(pieces)
+        write(pieces)
         return
     sys.stdout.flush()
     environment = {"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
@@ -118,10 +117,3 @@ def _progress_line() -> Iterator[Tell]:
         if shown:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
-
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Tell = Callable[[str], None]

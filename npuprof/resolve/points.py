@@ -71,20 +71,29 @@ class ContextMap:
         self._alike: dict[str | None, Stretch] = {}  # releases by the newest of them, which is looked at for all
         self._base = (asked.product, asked.cann, asked.target, config.scenario)
         self._points = self._list_points()
-        self._regions: dict[int, list[Region]] = {}
+        self._kinds: dict[int, tuple[int, ...]] = {}
+        self._regions: dict[tuple[int, ...], list[Region]] = {}
         self._configs: dict[tuple[int, str | None], Config | None] = {}
 
     def find_regions(self, settings: Collection[str]) -> list[Region]:
         """Return where some settings differ by the overrides that take part; all that the preset is meant for is in some region."""
+        kinds = self.find_kinds(settings)
+        if kinds not in self._regions:
+            sorted_points: dict[int, list[Point]] = {}
+            for kind, point in zip(kinds, self._points, strict=True):
+                sorted_points.setdefault(kind, []).append(point)
+            self._regions[kinds] = [region for points in sorted_points.values() for region in self._build_regions(points)]
+        return self._regions[kinds]
+
+    def find_kinds(self, settings: Collection[str]) -> tuple[int, ...]:
+        """Return the number of its kind for each point: two points are of a kind where some settings have the same values."""
         bits = 0
         for key in settings:
             bits |= self._touching.get(key, 0)
-        if bits not in self._regions:
-            kinds: dict[int, list[Point]] = {}
-            for point in self._points:
-                kinds.setdefault(point.active & bits, []).append(point)
-            self._regions[bits] = [region for points in kinds.values() for region in self._build_regions(points)]
-        return self._regions[bits]
+        if bits not in self._kinds:
+            numbers: dict[int, int] = {}
+            self._kinds[bits] = tuple(numbers.setdefault(point.active & bits, len(numbers)) for point in self._points)
+        return self._kinds[bits]
 
     def find_idle_overrides(self) -> list[int]:
         """Return the numbers of the profile's own overrides that take part in none of the contexts."""

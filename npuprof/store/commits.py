@@ -11,7 +11,7 @@ from npuprof.report.output import read_plain_file
 from npuprof.store.dates import format_commit_date
 from npuprof.store.repository import LINK, SUBMODULE, Repository, TreeFile
 
-_AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d+) ([+-]\d{4})$", re.MULTILINE)
+_AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d{1,18}) ([+-]\d{4})$", re.MULTILINE)
 _ENCODING = re.compile(rb"^encoding (\S+)$", re.MULTILINE)
 _NO_FILE = ("000000", SUBMODULE)
 _LOG_COMMAND = (

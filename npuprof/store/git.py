@@ -151,7 +151,8 @@ class Git:
         listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
         found = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
         off = [(name, "false" if name.endswith(".required") else "") for name in found if name]
-        first = int(os.environ.get("GIT_CONFIG_COUNT") or 0)  # a command line could not hold a name with '=' in it
+        count = os.environ.get("GIT_CONFIG_COUNT", "")
+        first = int(count) if count.isdecimal() and len(count) < 6 else 0  # a command line could not hold a name with '=' in it
         variables = {"GIT_CONFIG_COUNT": str(first + len(off))}
         for number, (name, value) in enumerate(off, first):
             variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}

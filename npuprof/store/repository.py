@@ -113,7 +113,8 @@ class Repository(ReleaseTags):
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         where = (asked.profile,) if asked else ()
         if not revision:
-            return Finding("NP011", "the revision behind @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off", asked)
+            what, hint = "the revision behind @ is missing", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"
+            return Finding("NP011", what, "", hint, asked, "profile.extends" if asked else "", where)
         return Finding("NP011", f"unknown revision {revision!r}", why, hint, asked, "profile.extends" if asked else "", where)
 
     def is_shallow(self) -> bool:

@@ -73,10 +73,27 @@ def read_setting(git: Git, scope: str, name: str) -> str | None:
     return value.decode(errors="surrogateescape").removesuffix("\n") if code == 0 else None
 
 
+def _refuse_special_configuration() -> None:
+    """Raise NpuprofError (NP012) where the user's configuration is a device or a pipe: git would put a file in its place."""
+    from npuprof.report.output import build_write_error, name_special_file
+
+    path = os.environ.get("GIT_CONFIG_GLOBAL") or os.path.expanduser("~/.gitconfig")
+    try:
+        kind = name_special_file(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return
+    if kind:
+        raise build_write_error(
+            f"git's configuration {path}: it is {kind}", "git writes a new file and puts it in the place of the old one."
+        )
+
+
 def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
     """Write a setting, or take it away. Raises NpuprofError; a lock that a killed git left behind is named."""
     from npuprof.store.git import build_refusal_finding
 
+    if scope == "--global":
+        _refuse_special_configuration()
     words = ("--unset-all", name) if value is None else ("--replace-all", name, value)
     result = git.try_command("config", scope, *words)
     if result.code:

@@ -11,7 +11,7 @@ from npuprof.catalog import values
 from npuprof.commands.git.judgement import find_unfit_changes
 from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys, parse_document
-from npuprof.model import NpuprofError, Path
+from npuprof.model import Finding, NpuprofError, Path
 from npuprof.report import output
 from npuprof.report.answer import Answer
 
@@ -40,7 +40,7 @@ class MergeDriver(Verb):
         from npuprof.edit.mergetext import format_conflicts
         from npuprof.report import writing
 
-        size, files = int(self.size), (self.base, self.ours, self.theirs)
+        size, files = _read_mark_size(self.size), (self.base, self.ours, self.theirs)
         by_line = _merge_as_text(self.ours, self.base, self.theirs, size)
         texts: list[str] = []
         try:
@@ -59,6 +59,13 @@ class MergeDriver(Verb):
         bom = _BOM if sides[0].startswith(_BOM) else b""
         writing.write_files_atomically({self.ours: bom + outcome.text.encode()})
         return Answer(None, tuple(f"{self.path}: {remark}" for remark in outcome.remarks), 1 if outcome.conflicts else 0)
+
+
+def _read_mark_size(text: str) -> int:
+    """Return how long marks are, as git says it. Raises NpuprofError (NP902) for what is no such number."""
+    if text.isascii() and text.isdigit() and len(text) <= 4 and int(text):
+        return int(text)
+    raise NpuprofError([Finding("NP902", f"marks cannot be {text!r} characters long", "", "give what git gives as %L, mostly 7")])
 
 
 class LineMerge(NamedTuple):

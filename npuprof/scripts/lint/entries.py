@@ -84,8 +84,8 @@ class _LineMarks:
         newest = max((_find_last(self._taken_away, entry.line), *bound))
         leaves = _find_last(self._leaves, entry.line)
         for other in others:
-            reached = leaves <= other.line or other.branches == entry.branches[: len(other.branches)]
-            if newest <= other.line < entry.line and reached and not are_exclusive(other.branches, entry.branches):
+            within = leaves <= other.line or other.branches == entry.branches[: len(other.branches)]
+            if within and newest <= other.line < entry.line and not are_exclusive(other.branches, entry.branches):
                 yield other
 
 
