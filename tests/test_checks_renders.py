@@ -36,9 +36,22 @@ def list_good_values(section: str, name: str, scenario: str | None) -> list[Any]
     example = catalog.find_record_texts(section, name).get("example")
     near = [example, *(getattr(record, word, None) for word in ("minimum", "maximum", "default")), *record.choices, True, False, *ODD]
     if section == "options" and isinstance(example, str):
-        near.append(values.parse_structured_value(name, example))
+        parsed = values.parse_structured_value(name, example)
+        near += [parsed, *list_emptied(parsed)]
     profile = {"scenario": scenario} if scenario else {}
     return [value for value in near if value is not None and not list_loud_codes({"profile": profile, section: {name: value}}, "NP3")]
+
+
+def list_emptied(value: Any) -> list[Any]:
+    """Return a value with one of its lists, tables or texts emptied, for each of them."""
+    places = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    found: list[Any] = [[]] if isinstance(value, list) else [{}] if isinstance(value, dict) else [""]
+    for place in places:
+        for inner in list_emptied(value[place]):
+            copy = dict(value) if isinstance(value, dict) else list(value)
+            copy[place] = inner
+            found.append(copy)
+    return found
 
 
 def list_loud_codes(document: dict[str, Any], but: str = "none") -> list[str]:
@@ -134,6 +147,23 @@ def test_a_clean_preset_renders_to_every_target_that_has_a_place_for_its_options
 def test_a_value_that_some_target_cannot_write_is_told_unless_that_has_another(text: str, code: str) -> None:
     found = [finding.code for finding in checks.check_config(config(text), notes=False)]
     assert found == [code] * bool(code)
+
+
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [
+        ('op_debug_config = { op_debug_config = ["oom"], op_debug_list = [] }', "op_debug_config.op_debug_list"),
+        ("dynamic_dims = []", "dynamic_dims"),
+        ("input_shape = { a = [] }", "input_shape"),
+        ('modify_mixlist = { black-list = { to-add = [] } }\nprecision_mode_v2 = "mixed_float16"', ""),
+    ],
+)
+@pytest.mark.parametrize("scenario", ["offline-inference", "training"])
+def test_an_empty_list_is_found_where_it_cannot_be_written(option: str, key: str, scenario: str) -> None:
+    there = config(f'[profile]\nscenario = "{scenario}"\n[options]\n{option}\n')
+    errors = [finding.key for finding in checks.check_config(there) if finding.code in ("NP203", "NP204")]
+    assert bool(errors) is bool(key), errors
+    assert not key or errors[0].startswith(key)
 
 
 def test_a_hint_for_a_target_is_taken() -> None:

@@ -177,6 +177,20 @@ def _sort_unordered_lists(value: Any) -> Any:
     return value
 
 
+def format_structured_value(structure: Structure, value: Any) -> str | None:
+    """Return the text of a structured value, None where it would not be read back as that value."""
+    try:
+        text = structure.format(value)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return text if _drop_empty_tables(structure.parse(text)) == _drop_empty_tables(value) else None
+
+
+def _drop_empty_tables(value: Any) -> Any:
+    """Return a value without its empty tables, of which some texts show nothing."""
+    return {name: _drop_empty_tables(item) for name, item in value.items() if item != {}} if isinstance(value, dict) else value
+
+
 def is_same_typed_value(left: Any, right: Any) -> bool:
     """Return whether two values are equal in type as well: ``true`` is not ``1``, ``2`` is not ``2.0``."""
     if isinstance(left, dict) and isinstance(right, dict):  # of whatever class

@@ -14,7 +14,7 @@ from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import LONGEST_WORD, did_you_mean
+from npuprof.model import LONGEST_WORD, Path, did_you_mean
 
 _INT64 = 2**63
 _BAD_VALUE = {
@@ -272,9 +272,21 @@ def _read_number(option: Option, value: str) -> int | float | None:
 
 
 def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
-    return [
-        _build_structure_fault(option, fault) for fault in values.load_form(option.structure).faults(value)
-    ] or _find_undocumented_form_faults(option, value)
+    form = values.load_form(option.structure)
+    found = [_build_structure_fault(option, fault) for fault in form.faults(value)]
+    if not found and values.format_structured_value(form, value) is None:
+        empty = next((path for path in _list_empty_lists(value, ())), None)
+        what = "is empty, and there is no way to write that" if empty is not None else "cannot be written so that it is read back the same"
+        found = [_build_structure_fault(option, (empty or (), what, "name what belongs into it, or leave it out"))]
+    return found or _find_undocumented_form_faults(option, value)
+
+
+def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
+    """Yield the places of lists in which nothing stands."""
+    if value == []:
+        yield path
+    for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from _list_empty_lists(item, (*path, name))
 
 
 def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:

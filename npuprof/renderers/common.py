@@ -14,8 +14,6 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.catalog.shapes import Structure
 
 
 def add_render_header(config: Config, target: str, body: str, sidecars: Mapping[str, str] | None = None) -> str:
@@ -55,23 +53,9 @@ def encode_field_value(name: str, value: Any) -> Any:
     if isinstance(value, (dict, list)):
         structure = values.find_structure(name)
         if structure is not None and not structure.file:
-            text = _format_structured_value(structure, value)
+            text = values.format_structured_value(structure, value)
             return value if text is None else text
     return value
-
-
-def _format_structured_value(structure: Structure, value: Any) -> str | None:
-    """Return the text of a structured value, None where it would not be read back as that value."""
-    try:
-        text = structure.format(value)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-    return text if _drop_empty_tables(structure.parse(text)) == _drop_empty_tables(value) else None
-
-
-def _drop_empty_tables(value: Any) -> Any:
-    """Return a value without its empty tables, of which some texts show nothing."""
-    return {name: _drop_empty_tables(item) for name, item in value.items() if item != {}} if isinstance(value, dict) else value
 
 
 def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
@@ -83,7 +67,7 @@ def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
     for name, value in config_section(config, "options").items():
         structure = values.find_structure(name) if isinstance(value, dict) else None
         if structure is not None and structure.file:
-            text = _format_structured_value(structure, value)
+            text = values.format_structured_value(structure, value)
             if text is None:
                 raise NpuprofError([build_unfit_finding(config, name, structure.file)])
             found[name] = (structure.file, text)
