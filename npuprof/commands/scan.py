@@ -40,7 +40,7 @@ class Scan(JudgingVerb):
         from npuprof.scripts.blocks import build_block_checker
         from npuprof.scripts.lint import check_script
         from npuprof.scripts.reading import import_script, may_hold_settings
-        from npuprof.scripts.reading.files import detect_script_kind
+        from npuprof.scripts.reading.files import find_file_faults
         from npuprof.scripts.sidecars import check_sidecars
 
         context = spec.build_context(self.cann, self.product)
@@ -55,13 +55,17 @@ class Scan(JudgingVerb):
             if isinstance(data, Finding):
                 findings.append(data)
                 unread += file in named
-            elif may_hold_settings(file, data) or (file in named and not detect_script_kind(file, data)):
+            elif may_hold_settings(file, data):
                 imported = import_script(file, data)
                 found = [*check_script(imported, context), *check_blocks(file, data)]
                 beside = [one for one in check_sidecars(imported, folders) if (one.where, one.message) not in judged]
                 judged |= {(one.where, one.message) for one in beside}
                 findings += [*found, *beside]
                 unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
+            elif file in named:
+                faults = find_file_faults(file, data)
+                findings += faults
+                unread += any(one.severity == "warning" for one in faults)
         findings += [_build_preset_finding(path) for path in self.paths if path.endswith(".toml") and os.path.isfile(path)]
         told = self.select_told(findings)
         hidden = len(findings) - len(told)

@@ -7,6 +7,7 @@ import os
 import re
 from itertools import accumulate
 
+from npuprof.model import Finding
 from npuprof.scripts.reading import env, global_options, run_config, session, shell
 from npuprof.scripts.reading.comments import find_commented_settings
 from npuprof.scripts.reading.found import ImportedFile
@@ -72,6 +73,13 @@ def import_script(path: str, data: bytes) -> ImportedFile:
     found = [one for one in found if one.scope not in others or one.commented]
     sites = tuple(site for scope, site in walk.sites.items() if scope not in others)
     return ImportedFile(path, tuple(found), sites, tuple(script.problems), walk.facts)
+
+
+def find_file_faults(path: str, data: bytes) -> tuple[Finding, ...]:
+    """Return what is wrong with a file itself, for one that can hold no setting: nothing else of it is looked at."""
+    if detect_script_kind(path, data) == "shell":
+        return shell.import_shell_script(path, data).problems
+    return tuple(Script(path, data).problems)
 
 
 def _find_hot_lines(script: Script) -> list[int]:
