@@ -6,7 +6,6 @@ that ``npuprof render`` does after it has read its files.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Protocol, Self, dataclass_transform
@@ -293,6 +292,8 @@ class _NameIndex:
         """Return the names that have enough characters in common with a word, in whatever order."""
         size, mark = len(word), self._collect_bits(word, False)
         near = size * likeness / (2 - likeness), size * (2 - likeness) / likeness  # whatever the characters are
+        from bisect import bisect_left
+
         first, last = bisect_left(self._marks, (int(near[0]),)), bisect_left(self._marks, (int(near[1]) + 1,))
         return [
             name for length, name, bits in self._marks[first:last] if 2 * (bits & mark).bit_count() >= likeness * (length + size)

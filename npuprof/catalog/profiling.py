@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from npuprof.catalog.paths import find_shell_word
-from npuprof.catalog.shapes import Fault, Schema
+from npuprof.catalog.shapes import Fault
 
 _SWITCH = ("on", "off")
 _LEVEL = ("on", "off", "l0", "l1")
@@ -23,7 +23,6 @@ _MEMBERS: dict[str, tuple[str, ...] | tuple[int, int]] = {
     "instr_profiling_freq": (300, 30000), "host_sys": _TEXT, "host_sys_usage": _TEXT, "host_sys_usage_freq": (1, 50),
 }  # fmt: skip
 _LIMIT = (200, 4294967295)
-PROFILING: Schema = {"type": "object"}
 
 
 def find_profiling_faults(value: Any) -> list[Fault]:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.catalog.profiling import PROFILING, find_profiling_faults
 from npuprof.catalog.shapes import (
     COUNT,
     DIMENSION,
@@ -288,6 +287,14 @@ def _build_list_formatter(between: str) -> Callable[[Any], str]:
     return lambda value: between.join(map(str, value))
 
 
+def _find_profile_faults(value: Any) -> list[Fault]:
+    if found := find_json_faults(value):
+        return found
+    from npuprof.catalog.profiling import find_profiling_faults  # few presets profile
+
+    return find_profiling_faults(value)
+
+
 #: The forms that are written into one text.
 STRUCTURES: dict[str, Structure] = {
     "words": _build_word_list(" ", '["node1", "node2"]'),
@@ -332,7 +339,6 @@ STRUCTURES: dict[str, Structure] = {
         "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, find_json_faults
     ),
     "profiling": Structure(
-        "a table, written as JSON", PROFILING, parse_json, _format_json_line,
-        lambda value: find_json_faults(value) or find_profiling_faults(value),
+        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, _find_profile_faults
     ),
 }  # fmt: skip

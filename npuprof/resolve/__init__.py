@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from heapq import heappop, heappush
 from typing import Any, NoReturn
 
 from npuprof.catalog import products, releases, values
@@ -251,6 +250,8 @@ class Resolver:
 
     def _merge_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
+        from heapq import heappop, heappush  # most presets have one parent
+
         queues = [list(line) for line in lines]
         inside: dict[str, int] = {}  # how often a member is waited for: it stands in a queue and not at its end
         ends: dict[str, list[int]] = {}  # the queues that a member is the last of
