@@ -57,11 +57,15 @@ COUNT: Schema = {"type": "integer", "minimum": 1}
 DIMENSION: Schema = {"type": "integer", "minimum": -1}
 SWITCH: Schema = {"enum": ["on", "off"]}
 
+#: The texts of structured values are read up to so many digits; nothing that CANN counts has more.
+_MOST = 10**18
 _TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "string": (str,), "array": (list,)}
 
 
 def fits_schema(value: Any, schema: Schema) -> bool:
     """Return whether a value is what a schema of a number, a text, a choice, or a list of such asks for."""
+    if isinstance(value, int) and not -_MOST < value < _MOST:
+        return False
     if "anyOf" in schema:
         return any(fits_schema(value, one) for one in schema["anyOf"])
     if "enum" in schema:
