@@ -31,7 +31,7 @@ from npuprof.model import Path
 _IDS = list_schema(WHOLE, 1)
 _SHAPE = list_schema(DIMENSION, 1)
 _SIZE_PROFILES = list_schema(list_schema(WHOLE, 1), 1)
-_STEPS = list_schema({"anyOf": [WHOLE, {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}]}, 1)
+_STEPS = list_schema({"anyOf": [WHOLE, {"type": "string", "pattern": "^[0-9]{1,18}-[0-9]{1,18}$"}]}, 1)
 _COUNTS = map_schema(COUNT)
 _CORES: Schema = {**list_schema(COUNT, 2), "maxItems": 2}
 _NODES = list_schema(NAME, 1)
