@@ -46,25 +46,33 @@ def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fa
 
 def check_unasked_surfaces(view: View, about: About | None = None) -> Iterator[Finding]:
     """Yield values that some target cannot write although it has a place for each option, where no target was asked for."""
-    limited = [key for key in _list_limited_options() if key in view.settings and (about is None or about((key,)))]
-    if not limited or view.asked.target or (view.region is not None and view.region.surface):
+    if view.asked.target or (view.region is not None and view.region.surface):
         return
-    for target, surface in targets.SURFACES.items():
-        if surface and (surface == "atc") == (view.scenario == OFFLINE) and _has_place(view, target, surface):
-            for key in limited:
-                option = catalog.find_option(key)
-                assert option is not None
-                value = view.settings[key]
-                for fault in _find_unwritable_faults(option, surface, value, f"the target {target}"):
-                    hint = f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
-                    yield view.build_finding(fault._replace(code="NP413", hint=hint), key)
+    for target, limited in _list_limits().items():
+        surface = targets.SURFACES[target]
+        if (surface == "atc") != (view.scenario == OFFLINE):
+            continue
+        found = [
+            (option, fault)
+            for option in limited
+            if option.name in view.settings and (about is None or about((option.name,)))
+            for fault in _find_unwritable_faults(option, surface, view.settings[option.name], f"the target {target}")
+        ]
+        if found and _has_place(view, target, surface):  # seldom: the places of all settings are looked at last
+            for option, fault in found:
+                hint = f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
+                yield view.build_finding(fault._replace(code="NP413", hint=hint), option.name)
 
 
 @cache
-def _list_limited_options() -> tuple[str, ...]:
-    """Return the options of which some surface takes other values than a session."""
-    records = ((name, catalog.find_option(name)) for name in catalog.record_names())
-    return tuple(name for name, option in records if option and (option.surface_values or option.surface_range))
+def _list_limits() -> dict[str, tuple[Option, ...]]:
+    """Return the options of which a target takes other values than a session, for each target that has such."""
+    options = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
+    limits = {
+        target: tuple(option for option in options if surface in option.surface_values or surface in option.surface_range)
+        for target, surface in targets.SURFACES.items()
+    }
+    return {target: limited for target, limited in limits.items() if limited}
 
 
 def _has_place(view: View, target: str, surface: str) -> bool:
