@@ -16,8 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import About, Told
 
-    #: Faults of one value: those it has alone, those where it is meant to count, those of standing in a preset at all.
-    Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...]]
+    #: Faults of one value: those it has alone, those where it is meant to count, those of standing in a preset at all; and those for
+    #: targets that nobody asked for.
+    Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]]
+    #: What is wrong with a preset's settings, each taken alone, in the order of a judgement, with their keys.
+    Judged = tuple[list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[tuple[str, Fault], str]]]
 
 #: Equal values of these types read the same. Of others do not: 0.0 and -0.0, one instant in two time zones.
 _PLAIN = frozenset((str, int, bool))
@@ -28,12 +31,12 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
 
     Only what looks at settings that are asked for, where it is told ``about`` which.
     """
-    alone, scoped, frozen = collect_faults(view, notes, about)
+    alone, scoped, frozen, unwritable = collect_faults(view, notes, about)
     return [
         *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
         *rules.check_rules(view, about),
         *((view.build_finding(fault, key), ()) for fault, key in scoped if not scope.is_fault_excused(view.settings, key, fault)),
-        *((finding, rules.describe_place(view)) for finding in surfaces.check_unasked_surfaces(view, about)),
+        *((finding, rules.describe_place(view)) for finding in surfaces.check_unasked_surfaces(view, unwritable)),
         *((finding, rules.describe_place(view)) for finding in _check_flags(view, about)),
         *((finding, ()) for finding in (scope.check_late_options(view) if notes and view.region is None else ())),
         *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
@@ -64,9 +67,9 @@ def list_value_reads(key: str) -> tuple[str, ...]:
     return (key, *(path[0] for tree in excuses for path in condition.collect_condition_paths(tree)))
 
 
-def collect_faults(view: View, notes: bool, about: About | None = None) -> tuple[list[tuple[Fault, str]], ...]:
+def collect_faults(view: View, notes: bool, about: About | None = None) -> Judged:
     """Return what is wrong with each setting taken alone; a value is judged once for all presets of a store that hold it."""
-    found: tuple[list[tuple[Fault, str]], ...] = ([], [], [])
+    found: Judged = ([], [], [], [])
     memory = view.memory
     for key, value in view.settings.items():
         if about is not None and not about(list_value_reads(key)):
@@ -76,8 +79,10 @@ def collect_faults(view: View, notes: bool, about: About | None = None) -> tuple
         known = memory.get(mark)
         if known is None:
             known = memory[mark] = (_judge_value(view.scope, key, value), value)  # while the value is kept no other has its id
-        for kept, faults in zip(found, known[0], strict=False) if known[0] else ():
-            kept += [(fault, key) for fault in faults if notes or fault.severity != "info"]
+        if known[0]:
+            for kept, faults in zip(found[:3], known[0][:3], strict=True):
+                kept += [(fault, key) for fault in faults if notes or fault.severity != "info"]
+            found[3].extend((fault, key) for fault in known[0][3])
     return found
 
 
@@ -90,4 +95,5 @@ def _judge_value(there: Scope, key: str, value: Any) -> Judgement | tuple[()]:
     """Return what is wrong with a value of a setting in what it is meant for, nothing where all is well."""
     alone, scoped = tuple(settings.find_value_faults(there, key, value)), tuple(scope.find_scope_faults(there, key, value))
     frozen = sharing.find_frozen_fault(key, value)
-    return (alone, scoped, (frozen,) if frozen else ()) if alone or scoped or frozen else ()
+    unwritable = tuple(surfaces.find_unwritable_faults(key, value))
+    return (alone, scoped, (frozen,) if frozen else (), unwritable) if alone or scoped or frozen or unwritable else ()

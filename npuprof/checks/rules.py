@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, cast
 
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, values
@@ -66,16 +66,16 @@ def _plan_rules(names: tuple[str, ...]) -> tuple[RulePlan, ...]:
 
 def _find_breaking_families(plan: RulePlan, view: View) -> tuple[str | None, ...]:
     """Return the product families on which a rule is broken, found once for the same values of what it reads."""
-    compared = [view.settings[key] for key in plan.compared]
-    kinds = [*map(type, compared)]
-    if dict in kinds or list in kinds:  # it looks into one
+    settings, memory = view.settings, view.memory
+    compared = [settings[key] for key in plan.compared]
+    mark = (plan.rule.code, plan.present, *map(type, compared), *compared)
+    try:
+        known = memory.get(mark)
+    except TypeError:  # a rule that looks into a list or a table
         return _find_families_anew(plan.rule, view)
-    seen: dict[Any, tuple[str | None, ...]] = view.memory.setdefault(plan.rule.code, {})
-    mark = (plan.present, *kinds, *compared)
-    known = seen.get(mark)
     if known is None:
-        known = seen[mark] = _find_families_anew(plan.rule, view)
-    return known
+        known = memory[mark] = _find_families_anew(plan.rule, view)
+    return cast("tuple[str | None, ...]", known)
 
 
 def _find_families_anew(rule: Rule, view: View) -> tuple[str | None, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,10 +12,6 @@ from npuprof.catalog import Flag, Option, targets, values
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.checks.rules import About
 
 OFFLINE = "offline-inference"
 
@@ -44,35 +40,38 @@ def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fa
     yield from _find_unwritable_faults(option, scope.surface, value, "this target")
 
 
-def check_unasked_surfaces(view: View, about: About | None = None) -> Iterator[Finding]:
-    """Yield values that some target cannot write although it has a place for each option, where no target was asked for."""
-    if view.asked.target or (view.region is not None and view.region.surface):
+def find_unwritable_faults(key: str, value: Any) -> Iterator[tuple[str, Fault]]:
+    """Yield the targets that cannot write a value although a session takes it, each with a fault that says so."""
+    for target in _list_narrow_targets().get(key, ()):
+        option = catalog.find_option(key)
+        assert option is not None
+        for fault in _find_unwritable_faults(option, targets.SURFACES[target], value, f"the target {target}"):
+            hint = f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
+            yield target, fault._replace(code="NP413", hint=hint)
+
+
+def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fault], str]]) -> Iterator[Finding]:
+    """Yield the values that a target cannot write although it has a place for each option, where no target was asked for."""
+    if not unwritable or view.asked.target or (view.region is not None and view.region.surface):
         return
-    for target, limited in _list_limits().items():
-        surface = targets.SURFACES[target]
-        if (surface == "atc") != (view.scenario == OFFLINE):
-            continue
-        found = [
-            (option, fault)
-            for option in limited
-            if option.name in view.settings and (about is None or about((option.name,)))
-            for fault in _find_unwritable_faults(option, surface, view.settings[option.name], f"the target {target}")
-        ]
-        if found and _has_place(view, target, surface):  # seldom: the places of all settings are looked at last
-            for option, fault in found:
-                hint = f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
-                yield view.build_finding(fault._replace(code="NP413", hint=hint), option.name)
+    for target, surface in targets.SURFACES.items():
+        found = [(fault, key) for (name, fault), key in unwritable if name == target]
+        if found and (surface == "atc") == (view.scenario == OFFLINE) and _has_place(view, target, surface):
+            for fault, key in found:
+                yield view.build_finding(fault, key)
 
 
 @cache
-def _list_limits() -> dict[str, tuple[Option, ...]]:
-    """Return the options of which a target takes other values than a session, for each target that has such."""
+def _list_narrow_targets() -> dict[str, tuple[str, ...]]:
+    """Return the targets that take other values of an option than a session does, by the names of such options."""
     options = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
-    limits = {
-        target: tuple(option for option in options if surface in option.surface_values or surface in option.surface_range)
-        for target, surface in targets.SURFACES.items()
+    found = {
+        option.name: tuple(
+            name for name, surface in targets.SURFACES.items() if surface in {**option.surface_values, **option.surface_range}
+        )
+        for option in options
     }
-    return {target: limited for target, limited in limits.items() if limited}
+    return {name: narrow for name, narrow in found.items() if narrow}
 
 
 def _has_place(view: View, target: str, surface: str) -> bool:
