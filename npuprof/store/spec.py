@@ -71,7 +71,7 @@ class Workspace:
 
         Raises NpuprofError.
         """
-        if "+" in spec and not _is_file_spec(spec):
+        if "+" in spec and not _is_one_file(spec):
             parts = self.split_spec(spec)
             if len(parts) > 1:
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
@@ -107,11 +107,15 @@ class Workspace:
     def split_spec(self, spec: str) -> list[str]:
         """Return the specs that are joined by ``+``.
 
-        A revision may hold a ``+`` itself: in quotes, or where what follows is no preset and git knows the whole.
+        A revision may hold a ``+`` itself: in quotes, or where what follows is no preset and git knows the whole; so may the path of a
+        file that is there.
         """
         parts = re.findall(_SPEC_PART, spec)
         place = 0
         while place + 1 < len(parts):
+            for end in range(len(parts), place + 1, -1):
+                if _is_one_file(joined := "+".join(parts[place:end])):
+                    parts[place:end] = [joined]
             _, at, revision = parts[place].partition("@")
             if at and parts[place + 1].partition("@")[0] not in self._list_known_names():
                 from npuprof.store import revisions
@@ -231,6 +235,13 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
 
 def _is_file_spec(spec: str) -> bool:
     return spec.endswith(".toml")
+
+
+def _is_one_file(spec: str) -> bool:
+    """Return whether a spec that may hold a ``+`` is the path of one file: one that is there, or that begins like no preset."""
+    first = spec.partition("+")[0]
+    composed = first == "-" or _is_file_spec(first) or store.is_profile_name(first.partition("@")[0])
+    return _is_file_spec(spec) and (not composed or os.path.isfile(spec))
 
 
 def build_context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
