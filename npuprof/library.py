@@ -153,11 +153,12 @@ def diff(before: Config, after: Config) -> list[Change]:
     return compare_configs(before, after)
 
 
-def render(config: Config, target: str, inline: bool = False, *, check: bool = True) -> str:
+def render(config: Config, target: str, inline: bool = False, *, check: bool = True, strict: bool = False) -> str:
     """Return a config as the text of a target; ``TARGETS`` lists the names.
 
     With ``inline`` only the lines to paste, no function. A config that was resolved for no target is resolved for this one, as the
-    command does, and checked first, which ``check=False`` leaves out. Sidecar files are not written: ``npuprof render -o DIR`` does.
+    command does, and checked first, which ``check=False`` leaves out. With ``strict`` a section that has no place there is an
+    error. Sidecar files are not written: ``npuprof render -o DIR`` does.
 
     Raises NpuprofError for errors that the check finds, for what the target cannot carry, and for a config that was resolved
     for another target; TypeError for what is no config.
@@ -172,7 +173,10 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
         hint = did_you_mean(str(target), TARGETS, f"known are {', '.join(TARGETS)}")
         raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", hint)])
     there = _resolve_for_target(config, target, check)
-    return renderers.load_target(target).render(there, inline).text
+    rendered = renderers.load_target(target).render(there, inline)
+    if strict and rendered.left_out:
+        raise NpuprofError(rendered.left_out)
+    return rendered.text
 
 
 def env(config: Config, *, trust: bool = False, check: bool = True) -> dict[str, str]:

@@ -476,3 +476,25 @@ def test_exports_say_which_overrides_wait_to_be_asked_for(words: tuple[str, ...]
     for product, said in ((), True), (("--product", "atlas-a3"), False), (("--product", "atlas-a2"), False):
         done = subprocess.run([sys.executable, "-m", "npuprof", words[0], *product, *words[1:]], capture_output=True, text=True, check=True)
         assert ("npuprof: an override takes part only with --product: profiles/x.toml:3" in done.stderr) is said
+
+
+@pytest.mark.parametrize(
+    ("asked", "value"),
+    [
+        ("leaf+./my/x.toml", "7"), ("./my/x.toml+leaf", "5"), ("leaf+my/a+b.toml", "8"), ("my/a+b.toml", "8"), ("my/a+b.toml+leaf", "5"),
+        ("leaf+profiles/other.toml", "6"), ("leaf+-", "9"), ("-+leaf", "5"), ("my/x.toml+-", "9"), ("leaf+my/a+b.toml+my/x.toml", "7"),
+        ("leaf+my/none.toml", "there is no file 'my/none.toml'"), ("./none+x.toml", "there is no file './none+x.toml'"),
+        ("none+my/x.toml", "there is no profile 'none'"),
+    ],
+)  # fmt: skip
+def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Any, run: Any, tmp_path: Path) -> None:
+    store({"leaf": "options.hccl_timeout = 5\n", "other": "options.hccl_timeout = 6\n"})
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my/x.toml").write_text("options.hccl_timeout = 7\n")
+    (tmp_path / "my/a+b.toml").write_text("options.hccl_timeout = 8\n")
+    for words in (["show", "--", asked], ["render", "--to", "toml", "--", asked]):
+        result = run(*words, stdin=b"options.hccl_timeout = 9\n")
+        if value.isdigit():
+            assert f"hccl_timeout = {value}\n" in result.out, result.err
+        else:
+            assert (result.code, value in result.err) == (2, True), result.err

@@ -316,3 +316,46 @@ def test_a_file_that_a_script_names_is_no_trap(run: Run, here: Path) -> None:
     assert "ops_info.json" in run("import", "t.py").out
     Path("profiles/named.toml").write_text('[options]\nmodify_mixlist = "ops_info.json"\n')
     assert run("explain", "named", "modify_mixlist").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("render", "plain", "-o", "new/deep/"), "made the folder new/deep/"),
+        (("render", "plain", "-o", "new/code.py"), "made the folder new"),
+        (("import", "env.sh", "-o", "new/"), "made the folder new/"),
+        (("render", "plain", "-o", "there/"), ""),
+        (("render", "nothing", "-o", "new/"), ""),
+    ],
+)
+def test_a_folder_that_is_made_for_an_answer_is_told(words: tuple[str, ...], told: str, run: Run, here: Path) -> None:
+    Path("there").mkdir()
+    said = run(*words)
+    assert ("made the folder" in said.err, told in said.err) == (bool(told), True)
+    assert Path("new").exists() == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("inside", "given", "cited"),
+    [
+        (".", "train.py", "train.py"),
+        (".", "jobs/train.py", "jobs/train.py"),
+        (".", "{top}/jobs/train.py", "jobs/train.py"),
+        ("jobs", "../train.py", "train.py"),
+        ("jobs", "{top}/../loose.py", "loose.py"),
+        ("jobs", "../../loose.py", "loose.py"),
+    ],
+)
+def test_an_imported_preset_names_its_script_the_same_way_on_every_machine(
+    inside: str, given: str, cited: str, run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(".git").mkdir()
+    Path("jobs").mkdir()
+    script = "custom_op.parameter_map['hccl_timeout'].i = 600\ncustom_op.parameter_map['dump_path'].s = path\n"
+    for path in ("train.py", "jobs/train.py", "../loose.py"):
+        Path(path).write_text(script)
+    monkeypatch.chdir(inside)
+    made = run("import", given.format(top=here)).out
+    assert f'description = "imported from {cited}"' in made
+    assert f"# {cited}:2: dump_path" in made
+    assert str(here.parent) not in made

@@ -81,6 +81,50 @@ def test_what_undoes_an_export_leaves_nothing(shell: str, tmp_path: Path) -> Non
     assert read_back(shell, tmp_path, {}, before, format_clear_lines(SHELLS[shell], ["T_A", "T_B", "T_NEVER_SET"])) == {"T_C": "3"}
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_undoes_an_export_brings_back_what_was_there(shell: str, tmp_path: Path, store: Any, run: Any, monkeypatch: Any) -> None:
+    """Exported twice, then another preset over it, and undone: the shell's own values are back."""
+    store({"leaf": "env.T_A = 5\nenv.T_NEW = 1\n", "other": "env.T_A = 6\nenv.T_LATER = 1\n"})
+    before = {"T_A": 'it\'s "mine" $HOME !', "T_KEPT": "é"}
+    for name, text in before.items():
+        monkeypatch.setenv(name, text)
+    for name in ("leaf", "leaf", "other"):
+        result = run("env", name)
+        assert result.code == 0, result.err
+        for pair in read_variables(result.out).items():
+            monkeypatch.setenv(*pair)
+    assert os.environ["T_A"] == "6"
+    assert not any("BEFORE" in line for line in run("env", "other", "--diff").out.splitlines())
+    undo = run("env", "other", "--shell", shell, "--unset").out
+    now = {name: text for name, text in os.environ.items() if name.startswith("T_")}
+    assert read_back(shell, tmp_path, {}, now, undo) == {**before, "T_NEW": "1"}
+
+
+def read_variables(text: str) -> dict[str, str]:
+    """Return what an export for bash sets, as bash reads it."""
+    done = subprocess.run(["bash", "-c", f"{text}\nenv -0"], env={"PATH": os.environ["PATH"]}, capture_output=True, check=True)
+    pairs = (item.decode().partition("=") for item in done.stdout.split(b"\0") if item)
+    return {name: value for name, _, value in pairs if name.startswith(("T_", "NPUPROF_"))}
+
+
+@pytest.mark.parametrize("kept", ["", "{", "[1]", '{"a b": "1"}', '{"T_A": 1}', "9" * 5000, "[" * 100_000])
+def test_what_somebody_else_keeps_for_undoing_is_not_used(kept: str, store: Any, run: Any, monkeypatch: Any) -> None:
+    store({"leaf": "env.T_A = 5\n"})
+    monkeypatch.setenv("NPUPROF_BEFORE", kept)
+    result = run("env", "leaf", "--unset")
+    assert result.code == 0
+    assert result.out.splitlines()[0] == "unset T_A"
+    assert "export" not in result.out
+
+
+def test_a_value_before_that_the_shell_cannot_take_is_unset_and_told(store: Any, run: Any, monkeypatch: Any) -> None:
+    store({"leaf": "env.T_A = 5\n"})
+    monkeypatch.setenv("NPUPROF_BEFORE", '{"T_A": "a\\nb"}')
+    result = run("env", "leaf", "--unset", "--shell", "tcsh")
+    assert "unsetenv T_A;" in result.out
+    assert "T_A is unset, not restored: tcsh cannot take a line end" in result.err
+
+
 def test_tcsh_refuses_line_ends_and_says_so(store: Any, run: Any) -> None:
     store({"leaf": '[options]\ndebug_dir = "a\\nb"\n'})
     result = run("env", "leaf", "--shell", "tcsh", "--no-check")
@@ -240,6 +284,47 @@ def test_a_file_gives_any_value_back_or_it_is_refused(name: str, tmp_path: Path,
     found = {f"T_{index}": text for index, text in enumerate(values) if not form.refuses("T_0", text)}
     if found or name not in ("k8s-configmap", "k8s-env"):
         assert READERS[name](form.write(PRESET, found, {}), tmp_path) == found
+
+
+def npm_dotenv(text: str, tmp_path: Path) -> dict[str, str]:
+    """Read by npm's dotenv."""
+    modules = Path(__file__).parent.parent / ".venv" / "node_modules"
+    if not shutil.which("node") or not (modules / "dotenv").is_dir():
+        pytest.skip("npm's dotenv is not installed")
+    path = tmp_path / ".env"
+    path.write_bytes(text.encode())
+    words = ["node", "-e", "console.log(JSON.stringify(require('dotenv').parse(require('fs').readFileSync(process.argv[1]))))", path]
+    done = subprocess.run(words, env={**os.environ, "NODE_PATH": str(modules)}, capture_output=True, check=True)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def sourced(text: str, tmp_path: Path) -> dict[str, str]:
+    return read_back("sh", tmp_path, {}, text=f"set -a\n{text}")
+
+
+@pytest.mark.parametrize("read", [npm_dotenv, sourced, dotenv_file], ids=lambda read: read.__name__)
+@given(st.lists(texts, min_size=1, max_size=6))
+def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(read: Any, tmp_path: Path, values: list[str]) -> None:
+    form = FORMATS["dotenv"]
+    plain = [text for text in (*values, *AWKWARD) if not form.refuses("T_0", text) and not form.doubts("T_0", text)]
+    found = {f"T_{index}": text for index, text in enumerate(plain)}
+    assert read(form.write(PRESET, found, {}), tmp_path) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("a'b", ""), ('a"b', ""), ("a\\b", ""), ("a\nb", ""), ("$HOME", ""), ("it's 5 #1", ""), ('{"a": [1]}', ""),
+        ("it's $5", "a single quote beside"), ("'a\"", "a single quote beside"), ("a\\\\b", "backslashes"), ("a\\", "backslashes"),
+        ("a\rb", "a carriage return"),
+    ],
+)  # fmt: skip
+def test_a_value_that_not_every_reader_of_dotenv_files_takes_as_it_is_is_told(text: str, held: str, store: Any, run: Any) -> None:
+    store({"leaf": toml({"env": {"MINE": text}})})
+    result = run("env", "leaf", "--format", "dotenv")
+    assert dotenv(result.out)["MINE"] == text
+    assert ("npm's dotenv" in result.err, held in result.err) == (bool(held), True)
 
 
 @pytest.mark.parametrize("name", FORMATS)

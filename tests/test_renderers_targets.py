@@ -411,6 +411,53 @@ def test_an_option_without_a_place_names_the_targets_that_have_one() -> None:
     assert "set_npu_loop_size" in caught.value.findings[1].why
 
 
+# -- what has no place in a target ---------------------------------------------------------------------------------------
+
+EVERYTHING = """
+[options]
+precision_mode_v2 = "fp16"
+[env]
+HCCL_CONNECT_TIMEOUT = 1800
+[estimator]
+save_checkpoints_steps = 1000
+[atc]
+soc_version = "Ascend910B2"
+framework = 3
+model = "a.pb"
+output = "a"
+"""
+
+
+@pytest.mark.parametrize("target", renderers.MODULES)
+def test_each_section_is_written_or_said_to_be_left_out(target: str, store: Any, run: Any) -> None:
+    store({"all": EVERYTHING})
+    result = run("render", "all", "--to", target, "--no-check")
+    assert result.code == 0, result.err
+    values = {"env": "HCCL_CONNECT_TIMEOUT", "estimator": "save_checkpoints_steps", "atc": "soc_version"}
+    for section, name in values.items():
+        read_by_the_code = (target, section) == ("env-loader", "env")
+        assert (name in result.out or read_by_the_code) != (f"left out: [{section}] (" in result.err), section
+    left_out = "left out: [" in result.err
+    strict = run("render", "all", "--to", target, "--no-check", "--strict")
+    assert (strict.code, "NP917" in strict.err) == ((2, True) if left_out else (0, False))
+    rendered = renderers.load_target(target).render(config(EVERYTHING))
+    assert bool(rendered.left_out) == left_out
+
+
+def test_what_an_environment_and_a_block_leave_out_is_said(store: Any, run: Any, tmp_path: Path) -> None:
+    store({"all": EVERYTHING})
+    script = tmp_path / "train.sh"
+    script.write_text("#!/bin/bash\n")
+    for words in (("env", "all"), ("env", "all", "--format", "json"), ("inject", script, "all")):
+        result = run(*words, *(["--no-check"] if words[0] == "env" else []))
+        assert result.code == 0, result.err
+        assert "left out: [estimator] (save_checkpoints_steps) is for npuprof render --to estimator" in result.err
+        assert "left out: [env]" not in result.err
+    for words in (("env", "all"), ("run", "all")):
+        strict = run(*words, "--no-check", "--strict", *(["--", "true"] if words[0] == "run" else []))
+        assert (strict.code, strict.err.count("NP917")) == (2, 2)
+
+
 # -- sidecar files, notes, headers -------------------------------------------------------------------------------------
 
 MIXLIST = """\

@@ -16,7 +16,7 @@ from typing import Any
 from npuprof.model import Record, use_severities
 
 #: Variables ``NPUPROF_...`` that name no option: what an export says of itself, and what npuprof obeys.
-SAID_VARIABLES = ("CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
+SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
 OBEYED_VARIABLES = ("DEBUG", "PAGER", "STORE")
 
 #: What stands before a name of each section where users read it, in the order of the catalogue.

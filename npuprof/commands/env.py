@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, TRUST
-from npuprof.commands.resolving import resolve_checked
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST
+from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.commands.verb import Verb, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import shell as shells
@@ -43,25 +43,33 @@ class Env(Verb):
     unset: list[str] = []  # the flag of that name undoes the export here
     no_check: bool = NO_CHECK
     trust: bool = TRUST
-    undo: bool = flag("--unset", text="Print what undoes the export.")
+    strict: bool = STRICT_SECTIONS
+    undo: bool = flag("--unset", text="Print what undoes the export, and brings back what it overwrote.")
     diff: bool = flag("--diff", text="Print what would change in the current environment.")
 
     def run(self) -> Answer:
         """Return assignments for the shell's eval, the file, or what would change. Raises NpuprofError."""
+        from npuprof.renderers.common import find_left_out_sections
         from npuprof.renderers.environment import collect_env_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+        from npuprof.renderers.undoing import BEFORE, format_undo_lines, format_values_before
 
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()
         config = resolve_checked(self, "env", self.no_check, untold=("NP605",))  # refused below, or trusted
         if self.diff:
             return _compare_environment(config, self.file_format)
+        if not self.undo:
+            tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
         if self.file_format is not None:
             return _write_file_format(config, self.file_format, self.trust)
         shell = shells.SHELLS[self.shell or "bash"]
         found, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), self.trust)
         if self.undo:
-            return Answer(shells.format_clear_lines(shell, list(found)))
+            lines, notes = format_undo_lines(shell, found, os.environ)
+            return Answer(lines, notes=tuple(notes))
+        if before := format_values_before(found, os.environ):
+            found[BEFORE] = before
         _refuse_values(config, ((name, shell.refuses(text)) for name, text in found.items()))
         write_sidecars(config, sidecar_cache_folder(config))
         return Answer(shells.format_export_lines(shell, found), notes=tuple(notes))
@@ -96,6 +104,8 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     tell = None if kind.shared else build_fact_finder(os.environ)
     found, notes = collect_env_variables(config, tell, kind.folder or folder, trusting)
     _refuse_values(config, ((variable, kind.refuses(variable, text)) for variable, text in found.items()))
+    if kind.doubts is not None:
+        notes += [f"{variable}: {doubt}" for variable, value in found.items() if (doubt := kind.doubts(variable, value))]
     beside = dict(collect_sidecars(config).values())
     text = kind.write(config, found, beside)
     if kind.largest and sum(len(f"{key}{value}".encode()) for key, value in {**found, **beside}.items()) > kind.largest:

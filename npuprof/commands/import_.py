@@ -131,10 +131,11 @@ def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
     from npuprof.report import writing
 
     paths = {os.path.join(folder, f"{name}.toml"): text for name, text in files.items()}
-    output.make_folder(folder)
+    made = output.make_folder(folder)
     for path in paths:
         writing.make_folder_below(os.path.dirname(path), folder)
     _write_new_files(paths, folder, force)
+    output.tell_made_folders(made)
     return f"wrote {format_count(len(files), 'preset')} below {folder}"
 
 

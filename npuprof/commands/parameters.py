@@ -28,6 +28,7 @@ WRITE_ANYWAY = flag("--no-check", text="Write it even if the checks find errors.
 SEVERITY = option("--severity", metavar="LEVEL", text="The least to report: info, warning or error.", choices=SEVERITIES)
 EVERYWHERE = flag("--global", text="For all repositories of this user, not only this one.")
 STRICT = flag("--strict", text="Warnings are not clean either.")
+STRICT_SECTIONS = flag("--strict", text="Sections that have no place there are an error.")
 
 
 def formats(*names: str) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from npuprof import renderers
-from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, UNSETS
-from npuprof.commands.resolving import resolve_checked, tell_findings
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, UNSETS
+from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.commands.verb import Verb, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
@@ -33,6 +33,7 @@ class Render(Verb):
     set_: list[str] = SETS
     unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
+    strict: bool = STRICT_SECTIONS
     inline: bool = flag("--inline", text="Only the lines to paste, no function.")
     force: bool = flag("--force", text="Write over files that npuprof has not written, or that were edited by hand.")
     check: str | None = option("--check", metavar="FILE", text="Say whether this file is up to date (exit 1 if not).")
@@ -42,6 +43,7 @@ class Render(Verb):
         config = resolve_checked(self, self.to, self.no_check)
         target = renderers.load_target(self.to)
         rendered = target.render(config, self.inline)
+        tell_left_out(rendered.left_out, self.strict)
         if self.check is not None:
             if os.path.isfile(self.check) and "# >>> npuprof " in _read_text(self.check, missing=""):
                 from npuprof.scripts.blocks import Injector

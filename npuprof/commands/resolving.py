@@ -80,6 +80,14 @@ def _refuse_errors(config: Config, untold: Sequence[str]) -> None:
     tell_findings([finding for finding in findings if finding.code not in untold])
 
 
+def tell_left_out(findings: Sequence[Finding], strict: bool) -> None:
+    """Say which sections of a preset have no place where it is written. Raises NpuprofError for them where that is ``strict``."""
+    if strict and findings:
+        raise NpuprofError(findings)
+    for finding in findings:
+        output.tell_remark(f"left out: {finding.message}")
+
+
 def tell_findings(findings: Sequence[Finding]) -> None:
     """Say findings beside the answer."""
     if findings:

@@ -7,8 +7,8 @@ import signal
 import sys
 
 from npuprof.catalog import OBEYED_VARIABLES
-from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, TRUST, UNSETS
-from npuprof.commands.resolving import resolve_checked
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST, UNSETS
+from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.commands.verb import Verb, arguments
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
@@ -36,6 +36,7 @@ class Run(Verb):
     set_: list[str] = SETS
     unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
+    strict: bool = STRICT_SECTIONS
     trust: bool = TRUST
 
     def run(self) -> Answer:
@@ -44,6 +45,7 @@ class Run(Verb):
         Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
         Raises NpuprofError.
         """
+        from npuprof.renderers.common import find_left_out_sections
         from npuprof.renderers.environment import collect_env_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
@@ -51,6 +53,7 @@ class Run(Verb):
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
         config = resolve_checked(self, "env", self.no_check, untold=("NP605",))  # refused below, or trusted
+        tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
         folder = sidecar_cache_folder(config)
         found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)
         write_sidecars(config, folder)

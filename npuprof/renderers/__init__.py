@@ -17,21 +17,24 @@ if TYPE_CHECKING:
 class Rendered(Record):
     """What a target gives: the text, the sidecar files it expects beside it (name to text), and remarks.
 
-    ``notes`` say what belongs elsewhere, ``findings`` what the place that reads the text does with it.
+    ``notes`` say which options count elsewhere, ``findings`` what the place that reads the text does with it, ``left_out`` which
+    sections have no place in the target: an error for who asks for everything.
     """
 
     text: str
     sidecars: dict[str, str] = {}
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    left_out: tuple[Finding, ...] = ()
 
 
 class Target(Record):
     """One render target: ``write`` takes a config and whether only bare lines are wanted.
 
     ``place`` is its place in lists of all targets, a number that is written out. ``surface`` names the spellings of
-    options that it writes. ``renames`` tells whether its bare lines work on a ``config`` that may have another name,
-    ``offline`` whether it takes presets for the ATC compiler, which no TensorFlow process reads.
+    options that it writes, ``sections`` what it writes beside them. ``renames`` tells whether its bare lines work on a
+    ``config`` that may have another name, ``offline`` whether it takes presets for the ATC compiler, which no TensorFlow
+    process reads.
     """
 
     place: int
@@ -41,11 +44,14 @@ class Target(Record):
     surface: str = ""
     renames: bool = False
     offline: bool = False
+    sections: tuple[str, ...] = ()
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
         """Return a config written down. Raises NpuprofError for what the target cannot carry, or is not for."""
+        from npuprof.renderers.common import find_left_out_sections
+
         self.refuse_offline(config)
-        return self.write(config, inline)
+        return self.write(config, inline)._replace(left_out=find_left_out_sections(config, self.sections))
 
     def refuse_offline(self, config: Config) -> None:
         """Raise NpuprofError where a preset is for the ATC compiler, and this target is not."""

@@ -15,7 +15,6 @@ from npuprof.renderers.common import (
     build_unfit_finding,
     collect_sidecars,
     config_section,
-    describe_left_out_sections,
     encode_field_value,
     fits_proto_field,
 )
@@ -52,8 +51,7 @@ def render_atc(config: Config, inline: bool) -> Rendered:
     return Rendered(
         add_render_header(config, "atc", f"{'' if inline else chr(10)}{line}\n", beside),
         beside,
-        describe_left_out_sections(config, "env", "estimator"),
-        tuple(findings),
+        findings=tuple(findings),
     )
 
 
@@ -175,5 +173,5 @@ def _is_requirement_met(other: str, given: dict[str, Any]) -> bool:
 
 
 TARGETS = {
-    "atc": Target(90, "one `atc` command line", "atc.sh", render_atc, "atc", offline=True),
+    "atc": Target(90, "one `atc` command line", "atc.sh", render_atc, "atc", offline=True, sections=("atc",)),
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
+from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import MODULES, load_target
 from npuprof.renderers.stamp import list_sidecars, stamp_text
@@ -120,8 +121,19 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
 _SECTION_COMMANDS = {"env": "npuprof env", "estimator": "npuprof render --to estimator", "atc": "npuprof render --to atc"}
 
 
-def describe_left_out_sections(config: Config, *names: str) -> tuple[str, ...]:
-    """Return remarks on sections that belong to other targets."""
+def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Finding, ...]:
+    """Return a finding for each section that belongs to other targets than one that has these ``written``."""
+    found = {name: [*config_section(config, name)] for name in _SECTION_COMMANDS if name not in written}
     return tuple(
-        f"[{name}] ({', '.join(found)}) is for {_SECTION_COMMANDS[name]}" for name in names if (found := config_section(config, name))
+        Finding(
+            "NP917",
+            f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS[name]}",
+            "This target has no place for it.",
+            "leave out --strict, or unset them in an [[override]] for this target",
+            config.origin(key := keys.format_full_key(name, settings[0])),
+            key,
+            (config.name,),
+        )
+        for name, settings in found.items()
+        if settings
     )

@@ -16,7 +16,6 @@ from npuprof.renderers.common import (
     build_unfit_finding,
     collect_sidecars,
     config_section,
-    describe_left_out_sections,
     encode_field_value,
     fits_proto_field,
 )
@@ -82,12 +81,10 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
         call="\n".join(made),
     )
     files = dict(collect_sidecars(config).values())
-    notes = describe_left_out_sections(config, "env", "atc")
     return Rendered(
         add_render_header(config, "estimator", body, files),
         files,
-        notes,
-        (*findings, *_check_estimator_defaults(config), *_check_session_options(config, beside)),
+        findings=(*findings, *_check_estimator_defaults(config), *_check_session_options(config, beside)),
     )
 
 
@@ -261,5 +258,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
 
 
 TARGETS = {
-    "estimator": Target(40, "TF 1.15: `NPURunConfig(...)` with its nested configs", "estimator.py", render_estimator, "run_config"),
+    "estimator": Target(
+        40, "TF 1.15: `NPURunConfig(...)` with its nested configs", "estimator.py", render_estimator, "run_config", sections=("estimator",)
+    ),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.document.keys import is_visible
 from npuprof.model import Record
 from npuprof.renderers.shell import SHELLS, format_export_lines, quote_posix
@@ -22,9 +23,9 @@ class Format(Record):
     """How one kind of file holds variables.
 
     ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` a name and a value, and
-    returns why they cannot be written, or an empty text. ``folder`` is where the reader finds sidecar files, empty
-    for the folder they are in on this machine. ``shared`` files are read by many processes. ``largest`` is how many bytes
-    names and values may have together, 0 for any number.
+    returns why they cannot be written, or an empty text, ``doubts`` why not every reader takes them as they are.
+    ``folder`` is where the reader finds sidecar files, empty for the folder they are in on this machine. ``shared`` files
+    are read by many processes. ``largest`` is how many bytes names and values may have together, 0 for any number.
     """
 
     write: Callable[[Config, dict[str, str], dict[str, str]], str]
@@ -32,6 +33,7 @@ class Format(Record):
     folder: str = ""
     shared: bool = True
     largest: int = 0
+    doubts: Callable[[str, str], str] | None = None
 
 
 def _accept_any_variable(name: str, text: str) -> str:
@@ -42,17 +44,34 @@ def _build_line_writer(line: Callable[[str, str], str]) -> Callable[[Config, dic
     return lambda config, variables, files: "".join(f"{line(name, text)}\n" for name, text in variables.items())
 
 
-# -- dotenv, as python-dotenv reads it -----------------------------------------------------------------------------
+# -- dotenv: as python-dotenv reads it, and where that can be so that npm's dotenv and a shell's `source` read the same --------
 
 _DOTENV = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
 
 
 def _format_dotenv_line(name: str, text: str) -> str:
+    quote = _find_common_quote(text)
+    if quote:
+        return f"{name}={quote}{text}{quote}"
     if text.endswith("\\"):
         return f"{name}={text}"  # in quotes the backslash would escape the closing one
-    if any(char in text for char in "\n\r'\\"):
-        return f'{name}="{"".join(_DOTENV.get(char, char) for char in text)}"'
-    return f"{name}='{text}'"
+    return f'{name}="{"".join(_DOTENV.get(char, char) for char in text)}"'
+
+
+def _find_common_quote(text: str) -> str:
+    """Return the quotes in which all readers take a text as it is, an empty text where there are none."""
+    if "'" not in text and not re.search(r"\r|\\\\|\\$", text):
+        return "'"
+    return '"' if not re.search(r'[\r\\"$`]', text) else ""
+
+
+def _describe_dotenv_doubt(name: str, text: str) -> str:
+    if _find_common_quote(text):
+        return ""
+    held = (
+        "a carriage return" if "\r" in text else "a single quote beside what a shell expands or unquotes" if "'" in text else "backslashes"
+    )
+    return f"python-dotenv reads it as it is, npm's dotenv or a shell's source may not: it holds {held}"
 
 
 def _explain_dotenv_refusal(name: str, text: str) -> str:
@@ -177,7 +196,7 @@ def _format_env_json(config: Config, variables: dict[str, str], files: dict[str,
 
 
 FORMATS: dict[str, Format] = {
-    "dotenv": Format(_build_line_writer(_format_dotenv_line), _explain_dotenv_refusal),
+    "dotenv": Format(_build_line_writer(_format_dotenv_line), _explain_dotenv_refusal, doubts=_describe_dotenv_doubt),
     "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
     "systemd": Format(_build_line_writer(_format_systemd_line), _explain_systemd_refusal),
     "github": Format(_format_github_env, _explain_github_refusal),
@@ -191,6 +210,10 @@ FORMATS: dict[str, Format] = {
 LARGEST_MAP = 1_048_576
 
 
+#: What npuprof itself obeys, or keeps for undoing an export: none of a preset.
+_LASTING = (*OBEYED_VARIABLES, "BEFORE")
+
+
 def compare_environment(variables: dict[str, str], environ: dict[str, str]) -> list[tuple[str, str, str | None, str | None]]:
     """Return what an export would change: sign, name, old and new value.
 
@@ -201,5 +224,5 @@ def compare_environment(variables: dict[str, str], environ: dict[str, str]) -> l
         before = environ.get(name)
         if before != text:
             found.append(("+" if before is None else "~", name, before, text))
-    ours = [name for name in sorted(environ) if name.startswith("NPUPROF_") and name not in ("NPUPROF_STORE", "NPUPROF_DEBUG")]
+    ours = [name for name in sorted(environ) if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") not in _LASTING]
     return found + [("-", name, environ[name], None) for name in ours if name not in variables]

@@ -15,7 +15,6 @@ from npuprof.renderers.common import (
     build_unfit_finding,
     collect_sidecars,
     config_section,
-    describe_left_out_sections,
     encode_field_value,
     fits_proto_field,
 )
@@ -76,9 +75,8 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
         raise build_not_carried_error(config, list(lost), "global-options", lost)
     shape: dict[str, Any] = {"lines": "".join(f"{line}\n" for line in lines), "os": "import os\n\n" if files else ""}
     body = (_INLINE if inline else _MODULE).format(**shape)
-    notes = describe_left_out_sections(config, "env", "estimator", "atc")
     beside = dict(files.values())
-    return Rendered(add_render_header(config, "global-options", body, beside), beside, notes, tuple(findings))
+    return Rendered(add_render_header(config, "global-options", body, beside), beside, findings=tuple(findings))
 
 
 @lru_cache(4096, typed=True)

@@ -6,7 +6,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import add_render_header, describe_left_out_sections
+from npuprof.renderers.common import add_render_header
 from npuprof.renderers.python import format_literal
 from npuprof.renderers.session import FIND_OPTIMIZER, SWITCH_REWRITES_OFF, format_session_imports
 from npuprof.resolve.config import Config
@@ -69,9 +69,7 @@ def _build_loader_body() -> str:
 
 def render_loader(config: Config, inline: bool) -> Rendered:
     """Return the module with ``session_config(config=None)``; it is the same for every preset."""
-    return Rendered(
-        add_render_header(config, "env-loader", _build_loader_body()), {}, describe_left_out_sections(config, "estimator", "atc")
-    )
+    return Rendered(add_render_header(config, "env-loader", _build_loader_body()))
 
 
 TARGETS = {
@@ -81,5 +79,6 @@ TARGETS = {
         "env_loader.py",
         render_loader,
         "session",
+        sections=("env",),
     ),
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from npuprof import catalog
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import add_render_header, collect_sidecars, config_section, describe_left_out_sections
+from npuprof.renderers.common import add_render_header, collect_sidecars, config_section
 from npuprof.renderers.python import format_call, format_literal
 from npuprof.renderers.quirks import SESSION_LOOP, build_render_finding, find_companion_lines
 from npuprof.renderers.session import format_bare_session, format_parameter_map, format_session_function, format_session_imports
@@ -138,11 +138,11 @@ init_sess.close()
 def _build_migrated_writer(target: str) -> Callable[[Config, bool], Rendered]:
     def render_migrated_target(config: Config, inline: bool) -> Rendered:
         names: list[str] | None = None
-        notes = describe_left_out_sections(config, "env", "estimator", "atc")
+        notes: tuple[str, ...] = ()
         if target == "initialize-system":
             names, later = _split_early_options(config)
             if later:
-                notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains", *notes)
+                notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains",)
         return _render_session_shape(config, target, _SHAPES[target], names, inline, notes)
 
     return render_migrated_target
@@ -160,7 +160,7 @@ def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
 
 
 def _render_session_shape(
-    config: Config, target: str, shape: Shape, names: list[str] | None, inline: bool, notes: tuple[str, ...]
+    config: Config, target: str, shape: Shape, names: list[str] | None, inline: bool, notes: tuple[str, ...] = ()
 ) -> Rendered:
     files = {file: text for name, (file, text) in collect_sidecars(config).items() if names is None or name in names}
     remarks, more = find_companion_lines(config, shape.loop, shape.trains)
@@ -211,7 +211,7 @@ def run_config(config=None):
     return npu_run_config_init(run_config=config)
 '''
     shape = Shape(("npu_run_config_init",), tail, tail, loop=_HOOK_LOOP)
-    return _render_session_shape(config, "estimator-migrated", shape, None, inline, describe_left_out_sections(config, "env", "atc"))
+    return _render_session_shape(config, "estimator-migrated", shape, None, inline)
 
 
 def _build_no_argument_finding(config: Config, name: str) -> Finding:
@@ -229,7 +229,13 @@ TARGETS = {
     "session-migrated": _build_target(20, "session-migrated", "the same through `npu_config_proto(config_proto=...)`"),
     "init-resource": _build_target(30, "init-resource", "the session of `init_resource(config=...)`, with the shutdown"),
     "estimator-migrated": Target(
-        50, "`npu_run_config_init(run_config=...)`", "estimator_migrated.py", _render_migrated_estimator, "session", renames=True
+        50,
+        "`npu_run_config_init(run_config=...)`",
+        "estimator_migrated.py",
+        _render_migrated_estimator,
+        "session",
+        renames=True,
+        sections=("estimator",),
     ),
     "keras": Target(
         # No file is called as the package is: a script that lies beside it would import it in the package's place.

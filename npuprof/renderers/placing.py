@@ -28,6 +28,7 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     except BaseException:
         output.remove_folders(made)
         raise
+    output.tell_made_folders(made)
 
 
 def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[Wanted]:

@@ -57,6 +57,6 @@ def render_toml(config: Config, inline: bool) -> Rendered:
 
 
 TARGETS = {
-    "toml": Target(110, "the flattened preset as TOML", "profile.toml", render_toml, offline=True),
-    "json": Target(120, "the flattened preset as JSON", "profile.json", render_json, offline=True),
+    "toml": Target(110, "the flattened preset as TOML", "profile.toml", render_toml, offline=True, sections=SECTIONS),
+    "json": Target(120, "the flattened preset as JSON", "profile.json", render_json, offline=True, sections=SECTIONS),
 }

@@ -16,7 +16,6 @@ from npuprof.renderers.common import (
     build_unfit_finding,
     collect_sidecars,
     config_section,
-    describe_left_out_sections,
     encode_field_value,
     fits_proto_field,
 )
@@ -146,9 +145,7 @@ def render_session(config: Config, inline: bool) -> Rendered:
     else:
         doc = "Set the options in a tf.ConfigProto, a new one if none is given; return it."
         body = f"\n{format_session_imports(('os',) if files else ())}\n\n{format_session_function(doc, lines, remarks)}"
-    return Rendered(
-        add_render_header(config, "session", body, files), files, describe_left_out_sections(config, "env", "estimator", "atc"), findings
-    )
+    return Rendered(add_render_header(config, "session", body, files), files, findings=findings)
 
 
 TARGETS = {

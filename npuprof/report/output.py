@@ -239,6 +239,12 @@ def make_folder(path: str) -> list[str]:
     return made
 
 
+def tell_made_folders(made: list[str]) -> None:
+    """Say which folders ``make_folder`` made for what a user had written to a path: a misspelt one is seen."""
+    if made:
+        tell_remark(f"made the folder {made[0]}")
+
+
 def remove_folders(made: list[str]) -> None:
     """Take back what ``make_folder`` made, as far as nothing is in it."""
     for folder in made:

@@ -38,10 +38,12 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, name: str | None = 
     refused: list[Finding] = []
     wanted: dict[str, Wanted] = {}
     shown: list[str] = []
+    left_out: dict[str, None] = {}
     for path, file in files.items():
         due = [change for change in file.changes if not change.state.current]
         if not how.force:
             refused += _list_edited(path, due)
+        left_out |= dict.fromkeys(f"left out: {finding.message}" for change in due for finding in change.left_out)
         new = blocks.replace_blocks(file.data, due, {change.block.first: name for change in due if name})
         if new != file.known:
             _refuse_unencodable(path, file.data, due)
@@ -56,10 +58,16 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, name: str | None = 
         raise NpuprofError(refused)
     names = ", ".join(map(escape_controls, wanted))
     if how.dry_run:
-        return Answer("".join(shown), (f"{format_count(len(wanted), 'file')} would change: {names or 'none'}",))
+        return Answer(
+            "".join(shown),
+            (
+                *left_out,
+                f"{format_count(len(wanted), 'file')} would change: {names or 'none'}",
+            ),
+        )
     if wanted:
         writing.write_wanted_files(list(wanted.values()))
-    return Answer(None, (f"wrote {names}" if wanted else "everything is up to date",))
+    return Answer(None, (*left_out, f"wrote {names}" if wanted else "everything is up to date"))
 
 
 def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:

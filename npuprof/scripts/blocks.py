@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from npuprof import renderers
 from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.renderers import Rendered
 from npuprof.renderers.stamp import TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.resolve.config import Config
 from npuprof.store import spec
@@ -36,12 +37,13 @@ class Block(Record):
 
 
 class RefreshedBlock(Record):
-    """A block as it would be written now: how the old one stands to it, its text, and sidecar files beside it."""
+    """A block as it would be written now: how the old one stands to it, its text, sidecar files beside it, sections left out."""
 
     block: Block
     state: State
     text: str
     sidecars: dict[str, str] = {}
+    left_out: tuple[Finding, ...] = ()
 
 
 def find_blocks(path: str, data: bytes) -> list[Block]:
@@ -97,7 +99,7 @@ class Injector:
         self._store = store
         self._trusting = trusting
         self._workspaces: dict[tuple[str, str, str], spec.Workspace] = {}
-        self._known: dict[tuple[str, ...], tuple[str, dict[str, str]]] = {}
+        self._known: dict[tuple[str, ...], Rendered] = {}
 
     def resolve_config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
         """Return a preset resolved. Raises NpuprofError."""
@@ -107,24 +109,23 @@ class Injector:
             self._workspaces[key] = spec.Workspace(self._store, context)
         return self._workspaces[key].resolve_spec(name)
 
-    def render_block(self, name: str, facts: dict[str, str]) -> tuple[str, dict[str, str]]:
-        """Return the text of a block and the sidecar files it expects. Raises NpuprofError."""
+    def render_block(self, name: str, facts: dict[str, str]) -> Rendered:
+        """Return the text of a block, the sidecar files it expects, and what it leaves out. Raises NpuprofError."""
         key = (name, *(f"{fact}={value}" for fact, value in sorted(facts.items())))
         if key not in self._known:
             self._known[key] = self._render_block_text(name, facts)
         return self._known[key]
 
-    def _render_block_text(self, name: str, facts: dict[str, str]) -> tuple[str, dict[str, str]]:
+    def _render_block_text(self, name: str, facts: dict[str, str]) -> Rendered:
         target = facts.get("target", "session")
         if target != "env" and target not in renderers.MODULES:
             raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
         config = self.resolve_config(name, facts.get("cann", ""), facts.get("product", ""), target)
         if target == "env":
-            rendered, sidecars = self._render_exports(config, facts.get("shell", "bash")), {}
+            made = self._render_exports(config, facts.get("shell", "bash"))
         else:
             made = renderers.load_target(target).render(config, True)
-            rendered, sidecars = made.text, made.sidecars
-        head, mark, rest = rendered.partition(TEXT_MARK)
+        head, mark, rest = made.text.partition(TEXT_MARK)
         if not mark:
             raise NpuprofError([Finding("NP902", f"the target {target} cannot stand in a block", "", "use session")])
         body = rest.partition("\n")[2]
@@ -132,11 +133,11 @@ class Injector:
         if variable != "config" and works_on_config(target):
             body = rename_config_variable(body, variable)
         more = "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
-        return stamp_text(head + more, body), sidecars
+        return made._replace(text=stamp_text(head + more, body))
 
-    def _render_exports(self, config: Config, shell: str) -> str:
+    def _render_exports(self, config: Config, shell: str) -> Rendered:
         from npuprof.renderers import shell as shells
-        from npuprof.renderers.common import add_render_header, collect_sidecars
+        from npuprof.renderers.common import add_render_header, collect_sidecars, find_left_out_sections
         from npuprof.renderers.environment import collect_env_variables
 
         if collect_sidecars(config):
@@ -144,13 +145,14 @@ class Injector:
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
             raise NpuprofError([Finding("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
         found, _ = collect_env_variables(config, None, "", self._trusting)
-        return add_render_header(config, "env", shells.format_export_lines(shells.SHELLS[shell], found))
+        text = add_render_header(config, "env", shells.format_export_lines(shells.SHELLS[shell], found))
+        return Rendered(text, left_out=find_left_out_sections(config, ("env",)))
 
     def refresh_block(self, block: Block, given: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
         """Return a block as it would be written now. Raises NpuprofError."""
         facts = {**block.facts, **(given or {})}
-        text, sidecars = self.render_block(name or block.spec, facts)
-        return RefreshedBlock(block, compare_rendered(block.text, text), text, sidecars)
+        made = self.render_block(name or block.spec, facts)
+        return RefreshedBlock(block, compare_rendered(block.text, made.text), made.text, made.sidecars, made.left_out)
 
 
 def works_on_config(target: str) -> bool:

@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from npuprof import catalog
@@ -15,6 +16,7 @@ from npuprof.document.keys import format_key_segment, format_short_value, format
 from npuprof.model import SECTIONS
 from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Site
 from npuprof.scripts.sidecars import find_sidecar, find_sidecar_structure, read_sidecar
+from npuprof.store import find_repository_top
 
 
 class Note:
@@ -215,7 +217,7 @@ def _absorb_draft(home: Draft, draft: Draft) -> None:
 def format_draft(draft: Draft, extends: tuple[str, ...] = (), settings: dict[str, Any] | None = None, unset: tuple[str, ...] = ()) -> str:
     """Return a preset as TOML, with what was left out as comments."""
     own = draft.settings if settings is None else settings
-    lines = ["[profile]", f"description = {format_toml_value(f'imported from {_escape_file_name(draft.file)}')}"]
+    lines = ["[profile]", f"description = {format_toml_value(f'imported from {_escape_file_name(cite_script(draft.file))}')}"]
     if extends:
         lines.append(f"extends = {format_toml_value(list(extends))}")
     if draft.scenario:
@@ -246,10 +248,20 @@ def _format_remarks(notes: list[Note]) -> list[str]:
     for note in notes:
         one = note.found
         value = f" = {format_short_value(one.value)}" if not one.reason and one.value is not None else ""
-        lines.append(_format_comment(f"{one.file_line}: {one.key or 'a computed key'}{value}: {note.why}"))
+        lines.append(_format_comment(f"{cite_script(one.file)}:{one.line}: {one.key or 'a computed key'}{value}: {note.why}"))
         if note.hint:
             lines.append(_format_comment(f"    {note.hint}"))
     return lines
+
+
+@cache
+def cite_script(file: str) -> str:
+    """Return the path of a script as a preset names it, the same on every machine: from the top of its repository, or its name."""
+    if not os.path.isabs(file) and os.pardir not in file.split(os.sep):
+        return file
+    full = os.path.realpath(file)
+    top = find_repository_top(os.path.dirname(full))
+    return os.path.relpath(full, top) if top else os.path.basename(full)
 
 
 def _escape_file_name(file: str) -> str:
