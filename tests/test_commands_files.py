@@ -359,3 +359,15 @@ def test_an_imported_preset_names_its_script_the_same_way_on_every_machine(
     assert f'description = "imported from {cited}"' in made
     assert f"# {cited}:2: dump_path" in made
     assert str(here.parent) not in made
+
+
+@pytest.mark.parametrize("form", ["toml", "json", "text"])
+def test_a_value_that_the_check_refuses_is_told_where_the_script_has_it(form: str, run: Run, here: Path) -> None:
+    Path("train.py").write_text("custom_op.parameter_map['hccl_timeout'].i = 600\ncustom_op.parameter_map['precision_mode'].s = b'fp61'\n")
+    said = run("import", "train.py", "--format", form)
+    assert said.code == 0
+    assert "NP203" in said.out + said.err
+    assert "fp61" in said.out
+    assert run("import", "train.py", "--format", form, "--strict").code == 1
+    Path("train.py").write_text("custom_op.parameter_map['hccl_timeout'].i = 600\n")
+    assert run("import", "train.py", "--format", form, "--strict").code == 0

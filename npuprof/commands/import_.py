@@ -32,15 +32,15 @@ class Import(Verb):
     name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
     output: str | None = option("--output", "-o", metavar="PATH", text="A file ending in .toml, or a folder for several presets.")
     force: bool = flag("--force", text="Write over files that are there.")
-    strict: bool = flag("--strict", text="Exit 1 where a setting could not be carried over.")
+    strict: bool = flag("--strict", text="Exit 1 where a setting could not be carried over, or is nothing that the check takes.")
     color: str = COLOR
 
     def run(self) -> Answer:
         """Return presets, or write them to a folder, or return what was found in the scripts.
 
-        Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out, 0 otherwise.
+        Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out or is in error, 0 otherwise.
         """
-        from npuprof.scripts.preset import build_drafts
+        from npuprof.scripts.preset import build_drafts, judge_draft
 
         problems: list[Finding] = []
         read_files, unread = _read_scripts(self.files, problems)
@@ -49,7 +49,9 @@ class Import(Verb):
         drafts = [draft for one in read_files for draft in build_drafts(one, None if several else self.name, folders)]
         made = [draft for draft in drafts if draft.settings or draft.notes]
         problems += [problem for one in read_files for problem in one.problems]
-        code = 2 if unread else 1 if self.strict and any(draft.notes for draft in made) else 0
+        bad = [finding for draft in made for finding in judge_draft(draft)]
+        problems += bad
+        code = 2 if unread else 1 if self.strict and (bad or any(draft.notes for draft in made)) else 0
         if self.format == "json":
             return Answer({"json": lambda: _build_fields(read_files, made, problems)}, code=code)
         if self.format == "text":

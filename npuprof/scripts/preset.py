@@ -11,9 +11,10 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.values import is_same_typed_value
+from npuprof.checks.judgement import judge_value_alone
 from npuprof.document import keys
 from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value, is_visible
-from npuprof.model import SECTIONS
+from npuprof.model import SECTIONS, Finding, Place
 from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Site
 from npuprof.scripts.sidecars import find_sidecar, find_sidecar_structure, read_sidecar
 from npuprof.store import find_repository_top
@@ -91,6 +92,16 @@ def build_drafts(imported: ImportedFile, name: str | None = None, folders: Seque
     for number, draft in enumerate(merged):
         draft.name = stem if not number else f"{stem}-{number + 1}"
     return merged
+
+
+def judge_draft(draft: Draft) -> list[Finding]:
+    """Return the errors of the values that a draft carries over, at their places in the scripts."""
+    return [
+        Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=Place(one.file, one.line, one.column))
+        for key, one in draft.origins.items()
+        for fault in judge_value_alone(key, draft.settings[key])
+        if fault.severity == "error"
+    ]
 
 
 def preset_name(file: str) -> str:
