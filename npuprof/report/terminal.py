@@ -91,14 +91,14 @@ def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
     if not sys.stderr.isatty():
         yield from items
         return
-    with _progress_line() as tell:
+    with progress_line() as tell:
         for done, item in enumerate(items):
             tell(f"{done:,} of {len(items):,} {what}")
             yield item
 
 
 @contextmanager
-def _progress_line() -> Iterator[Tell]:
+def progress_line() -> Iterator[Tell]:
     """Give a function that shows a text in the last line of the terminal, a few times a second; the line is gone at the end."""
     started = told = time.monotonic()
     shown = False

@@ -1,0 +1,1 @@
+"""Sources: presets of other repositories, each kept as a mirror in the user's cache."""

@@ -1,0 +1,163 @@
+"""Why a source could not be fetched, in words: what git, ssh and curl say, and what helps."""
+
+from __future__ import annotations
+
+import re
+
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.text import escape_controls
+from npuprof.store.sources.urls import hide_credentials
+
+_LONGEST = 300  # characters of what git said that are shown
+
+#: What is looked for in what git says, in this order; what it means; what to try.
+_CAUSES = (
+    (
+        r"No space left on device|Disk quota exceeded|file write error|write error: out of disk",
+        "The disk is full.",
+        "make room in {cache}, or let XDG_CACHE_HOME name another place",
+    ),
+    (
+        r"unable to create temporary file|Read-only file system|insufficient permission for adding an object",
+        "The cache cannot be written.",
+        "check the permissions of {cache}, or let XDG_CACHE_HOME name another place",
+    ),
+    (
+        r"dubious ownership",
+        "The repository belongs to somebody else.",
+        "if you trust its owner: git config --global --add safe.directory PATH",
+    ),
+    (
+        r"transport '[^']*' not allowed|Protocol .?\w+.? (?:not supported|disabled)|protocol .* is not allowed",
+        "It leads to another transport than ssh, https or file.",
+        "git config --get-regexp '^url' shows what your git writes for an address; else the server redirects it",
+    ),
+    (
+        r"Could not resolve host|Name or service not known|Temporary failure in name resolution|nodename nor servname|"
+        r"No address associated",
+        "The name of its host is not known.",
+        "check the address, and the network",
+    ),
+    (
+        r"No route to host|Network is unreachable|Network unreachable",
+        "There is no way to its host.",
+        "check the network; what was fetched before can be used without it",
+    ),
+    (
+        r"Connection refused|Failed to connect|Couldn't connect to server",
+        "Its host refuses the connection.",
+        "check the host and the port",
+    ),
+    (
+        r"timed out|Operation too slow|Timeout, server|Connection timed out",
+        "Its host gives no sign of life.",
+        "try again later; NPUPROF_TIMEOUT says for how many seconds to wait",
+    ),
+    (
+        r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "ssh does not know the key of its host.",
+        "ssh to the host once, and compare the key it shows",
+    ),
+    (
+        r"SSL certificate|server certificate|certificate verify|certificate problem|CAfile|gnutls_handshake|SSL_|TLS",
+        "The certificate of its host is not trusted.",
+        "check the clock; git config http.sslCAInfo names the certificates of your own authority",
+    ),
+    (
+        r"could not read (?:Username|Password)|terminal prompts disabled|Authentication failed|"
+        r"requested URL returned error: 40[13]|HTTP Basic: Access denied|Invalid username|Password authentication",
+        "It asks for a user and a password, and npuprof never prompts.",
+        "let git know them: git config credential.helper, then git ls-remote with the address once; or use ssh",
+    ),
+    (
+        r"Permission denied \([\w,-]+\)|Too many authentication failures|no mutual signature|read_passphrase|"
+        r"Permission denied, please try again",
+        "ssh is not let in, or asks for a password, and npuprof never prompts.",
+        "ssh-add -l shows the keys that ssh can offer; ssh to the host once",
+    ),
+    (
+        r"repository '[^']*' (?:not found|does not exist)|[Rr]epository not found|"
+        r"requested URL returned error: (?:404|410)|project you were looking for could not be found|"
+        r": No such file or directory\n[^\n]*appear to be a git repository",
+        "There is no such repository, or you may not see it.",
+        "check the address, and that git ls-remote with it lists something",
+    ),
+    (
+        r"appear to be a git repository|not a git repository|info/refs not valid",
+        "There is no git repository.",
+        "check the path in the address",
+    ),
+    (
+        r"cannot run ssh|ssh: not found|ssh: command not found|remote-https' is not a git command|"
+        r"unable to find remote helper",
+        "Here is no program for that transport.",
+        "install ssh, or a git that speaks https",
+    ),
+    (
+        r"shallow update not allowed|shallow file has changed",
+        "It is a shallow clone: its history ends somewhere.",
+        "complete it there (git fetch --unshallow), or name the repository it comes from",
+    ),
+    (
+        r"fsck error|fsck-objects|missingSpace|object fails fsck|error in object",
+        "It holds an object that git's own check refuses.",
+        "git fsck in it tells more; an old fault that you know is let pass by git config --global fetch.fsck.NAME ignore",
+    ),
+    (
+        r"unable to update local ref|cannot lock ref|Unable to create '[^']*\.lock'",
+        "Another git works in the mirror, or two of its names get in each other's way.",
+        "wait for the other; else remove {mirror}, and it is fetched anew",
+    ),
+    (
+        r"packed-refs|object file .* is empty|is corrupt|loose object|inflate: data stream error|bad object refs|"
+        r"missing (?:blob|tree|commit)|did not send all necessary objects",
+        "The mirror of it, or the repository itself, is damaged.",
+        "git fsck in {mirror} tells more; what is removed there is fetched anew, if the source still has it",
+    ),
+    (
+        r"Permission denied",
+        "It may not be read.",
+        "check who may read it",
+    ),
+    (
+        r"early EOF|unexpected disconnect|hung up|RPC failed|index-pack failed|invalid index-pack|Connection reset|"
+        r"Connection closed|Broken pipe|bad pack header|bad line length|protocol error|expected flush|unexpected end|"
+        r"premature end|Could not read from remote|expected '?(?:packfile|sideband)",
+        "The other side ended before it was done.",
+        "try again; git ls-remote with the address shows whether it answers",
+    ),
+)
+
+
+def build_failure(url: str, said: str, mirror: str) -> NpuprofError:
+    """Return the error of a fetch that failed, from all that git said."""
+    cache = mirror.rpartition("/")[0]
+    for pattern, why, hint in _CAUSES:
+        if re.search(pattern, said):
+            found = why, hint.replace("{cache}", cache).replace("{mirror}", mirror)
+            break
+    else:
+        found = "", "git ls-remote with the address tells more"
+    line = _pick_line(said)
+    told = f"git said: {line}" if line else "git said nothing."
+    return build_fetch_error(url, f"{found[0]} {told}".strip(), found[1])
+
+
+def _pick_line(said: str) -> str:
+    """Return the line that tells most: what a program here says, else what the other side does."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    marks = ("ssh:", "fatal:", "error:", "remote:", "")
+    best = next((line for mark in marks for line in lines if line.startswith(mark) and "Could not read from remote" not in line), "")
+    best = escape_controls(hide_credentials(best or (lines[0] if lines else "")))
+    return best if len(best) <= _LONGEST else f"{best[:_LONGEST]}..."
+
+
+def build_fetch_error(url: str, why: str, hint: str) -> NpuprofError:
+    """Return that a source cannot be fetched, and that nothing has changed."""
+    return NpuprofError([Finding("NP045", f"{escape_controls(hide_credentials(url))} cannot be fetched", why, hint)])
+
+
+def build_cache_error(folder: str, why: str) -> NpuprofError:
+    """Return that the cache cannot be used."""
+    hint = "check its owner and permissions, or let XDG_CACHE_HOME name another place"
+    return NpuprofError([Finding("NP053", f"the cache {folder} cannot be used", why, hint)])

@@ -1,0 +1,260 @@
+"""git that talks to a remote: nothing is prompted, nothing is started but transports, and what hangs is given up."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+
+from npuprof.report.terminal import progress_line
+from npuprof.store.git import Git, build_git_environment, list_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+
+    Tell = Callable[[str], None]
+
+#: What stands over every setting of the user's git while it fetches: no program but the transport, nothing besides the refs asked for.
+_SETTINGS = (
+    "protocol.ext.allow=never", f"core.hooksPath={os.devnull}", "core.askPass=", "core.alternateRefsCommand=",
+    "credential.interactive=false",
+    "submodule.recurse=false", "fetch.recurseSubmodules=false", "transfer.bundleURI=false", "fetch.bundleURI=", "fetch.fsckObjects=true",
+    "transfer.fsckObjects=true", "fetch.unpackLimit=1", "transfer.unpackLimit=1", "gc.auto=0", "maintenance.auto=false",
+    "fetch.writeCommitGraph=false", "fetch.prune=false", "fetch.pruneTags=false", "core.logAllRefUpdates=false", "http.lowSpeedLimit=1",
+)  # fmt: skip
+_FLAGS = (
+    "--progress", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
+    "--no-show-forced-updates",
+)  # fmt: skip
+#: What of the surrounding git or of a desktop has no say here.
+_LEFT_OUT = (
+    "SSH_ASKPASS", "GIT_TEMPLATE_DIR", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_DEFAULT_HASH", "GIT_PROTOCOL_FROM_USER", "GIT_HTTP_LOW_SPEED_LIMIT",
+    "GIT_HTTP_LOW_SPEED_TIME",
+)  # fmt: skip
+_NEVER_PROMPT = {
+    "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never", "GCM_INTERACTIVE": "never",
+    "GIT_ALLOW_PROTOCOL": "ssh:https:file",
+    "GIT_NO_LAZY_FETCH": "1",
+}  # fmt: skip
+#: How far something is: git's own lines, or those of the other side.
+_PROGRESS = re.compile(r"(?:remote: )?[A-Z][\w ]+: +\d+(?:% \(\d+/\d+\))?(?:,.*| *)")
+_MOST_LINES = 200  # what a remote says is kept up to this many lines
+_MOST_BYTES = 4096  # and up to this many bytes of one
+_LOOK = 0.2  # seconds after which the process is looked at, if it says nothing
+
+
+class HangingError(Exception):
+    """A remote gave no sign of life."""
+
+
+def run_fetch(mirror: str, url: str, refspecs: Sequence[str], timeout: float, progress: bool, hold: int | None = None) -> tuple[int, str]:
+    """Fetch into a mirror; return git's exit code and what it said, without its progress.
+
+    ``hold`` is the handle of a file that git keeps open as long as it lives. Raises HangingError after so many seconds
+    without a word or a byte; no process is left then.
+    """
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    import git
+
+    environ = _build_environment(mirror, timeout)
+    settings = (*list_settings(), *_SETTINGS, f"http.lowSpeedTime={max(1, round(timeout))}")
+    words = [
+        "git",
+        f"--git-dir={mirror}",
+        *(word for setting in settings for word in ("-c", setting)),
+        "fetch",
+        *_FLAGS,
+        "--",
+        url,
+        *refspecs,
+    ]
+    shown = progress_line() if progress else nullcontext(_say_nothing)
+    with shown as tell, _end_together() as started:
+        with _take_environment(environ):
+            handles = () if hold is None else (hold,)
+            wrapped = git.Git(mirror).execute(
+                words, as_process=True, with_stdout=False, env=environ, start_new_session=True, pass_fds=handles
+            )
+        process = wrapped.proc
+        assert process is not None, "it was started"
+        started.append(process)
+        try:
+            return _listen(process, mirror, timeout, tell)
+        except BaseException:
+            _kill_group(process)
+            raise
+        finally:
+            if process.stderr is not None:
+                process.stderr.close()
+
+
+def _say_nothing(text: str) -> None:
+    pass
+
+
+def _build_environment(mirror: str, timeout: float) -> dict[str, str]:
+    """Return the environment: the user's own, but for what prompts, and for what belongs to another repository."""
+    found = {name: text for name, text in build_git_environment("", mirror).items() if name not in _LEFT_OUT}
+    found |= _NEVER_PROMPT | {"LANGUAGE": "C"}
+    if not found.get("GIT_SSH_COMMAND") and not found.get("GIT_SSH"):
+        found.pop("GIT_SSH_COMMAND", None)
+        if not Git(mirror, bare=mirror).try_command("config", "--get", "core.sshCommand").output.strip():
+            wait = max(1, round(timeout))
+            found["GIT_SSH_COMMAND"] = (
+                f"ssh -o BatchMode=yes -o ConnectTimeout={wait} -o ServerAliveInterval={wait} -o ServerAliveCountMax=1"
+            )
+            found["GIT_SSH_VARIANT"] = "ssh"
+    return found
+
+
+@contextmanager
+def _take_environment(wanted: dict[str, str]) -> Iterator[None]:
+    """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
+    kept = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+def _listen(process: subprocess.Popen[bytes], mirror: str, timeout: float, tell: Tell) -> tuple[int, str]:
+    """Take in what git says until it ends. Raises HangingError where it is silent, and its files do not grow, for too long."""
+    import selectors
+
+    assert process.stderr is not None, "it was asked for"
+    handle = process.stderr.fileno()
+    os.set_blocking(handle, False)
+    said = _Said(tell)
+    alive, size = time.monotonic(), _measure_packs(mirror)
+    is_open = True
+    with selectors.DefaultSelector() as selector:
+        selector.register(handle, selectors.EVENT_READ)
+        while True:
+            if is_open and selector.select(_LOOK):
+                heard = _read_available(handle)
+                if heard:
+                    said.take(heard)
+                    alive = time.monotonic()
+                elif heard is not None:
+                    is_open = False
+            elif not is_open:
+                with suppress(Exception):  # it is about to end, or hangs without a word
+                    process.wait(_LOOK)
+            if process.poll() is not None:  # what still holds the pipe, as the master of ssh's connections may, is not waited for
+                while heard := _read_available(handle):
+                    said.take(heard)
+                return process.returncode, said.finish()
+            if time.monotonic() - alive > min(1.0, timeout / 2):
+                now = _measure_packs(mirror)
+                if now != size:
+                    alive, size = time.monotonic(), now
+                elif time.monotonic() - alive > timeout:
+                    raise HangingError
+
+
+def _read_available(handle: int) -> bytes | None:
+    """Return what a pipe holds now, nothing at its end, None where there is nothing yet."""
+    try:
+        return os.read(handle, 65536)
+    except BlockingIOError:
+        return None
+
+
+def _measure_packs(mirror: str) -> int:
+    """Return how many bytes have come so far: a pack grows in the folder while it arrives."""
+    total = 0
+    with suppress(OSError), os.scandir(os.path.join(mirror, "objects", "pack")) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                total += entry.stat().st_size
+    return total
+
+
+class _Said:
+    """What git says: how far it is goes to the terminal, the rest is kept, as far as it is of any use."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._lines: deque[str] = deque(maxlen=_MOST_LINES)
+        self._rest = b""
+        self._handle = None if tell is _say_nothing else _build_progress_handler(tell)
+
+    def take(self, heard: bytes) -> None:
+        *lines, self._rest = re.split(rb"[\r\n]+", self._rest + heard)
+        self._rest = self._rest[:_MOST_BYTES]
+        for line in lines:
+            self._take_line(line)
+
+    def finish(self) -> str:
+        self._take_line(self._rest)
+        return "\n".join(self._lines)
+
+    def _take_line(self, line: bytes) -> None:
+        text = line[:_MOST_BYTES].decode(errors="replace").rstrip()
+        if not _PROGRESS.fullmatch(text):
+            if text:
+                self._lines.append(text)
+        elif self._handle is not None:
+            self._handle(text)
+
+
+def _build_progress_handler(tell: Tell) -> Callable[[str], None]:
+    """Return what takes one line of git's progress and tells it in the terminal."""
+    import git
+
+    names = {
+        git.RemoteProgress.COUNTING: "counting", git.RemoteProgress.COMPRESSING: "compressing",
+        git.RemoteProgress.RECEIVING: "receiving", git.RemoteProgress.RESOLVING: "resolving deltas of",
+    }  # fmt: skip
+
+    class Progress(git.RemoteProgress):
+        def update(self, op_code: int, cur_count: str | float, max_count: str | float | None = None, message: str = "") -> None:
+            name = names.get(op_code & self.OP_MASK)
+            if name:
+                of = f" of {float(max_count):,.0f}" if max_count else ""
+                tell(f"fetching: {name} {float(cur_count or 0):,.0f}{of} objects")
+
+    return Progress().new_message_handler()
+
+
+@contextmanager
+def _end_together() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Give a list of processes that end when this one is asked to: they have a session of their own, no terminal reaches them."""
+    import threading
+
+    started: list[subprocess.Popen[bytes]] = []
+
+    def end(number: int, frame: object) -> None:
+        for process in started:
+            _kill_group(process)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    mine = []
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, end)
+                mine.append(number)
+    try:
+        yield started
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End git and all that it started; it may first take away what it has under way."""
+    if process.returncode is not None:
+        return  # the number may be somebody else's by now
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGTERM)
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,118 @@
+"""Addresses of sources: which are taken, how two are compared, and how one is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import unquote
+
+#: ``x::rest`` names a program of git's that is given the rest.
+_TRANSPORT = re.compile(r"([A-Za-z0-9+.-]*)::")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+#: ``user@host:path``, the form of scp; a host may be an address in brackets.
+_SCP = re.compile(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
+#: What stands between ``//`` and the path.
+_AUTHORITY = re.compile(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
+#: A user that is none, but what a host gives out in place of a password.
+_TOKEN = re.compile(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
+_SECRET = re.compile(r"(?i)token|passw|secret|key=|auth")
+_UNAUTHENTICATED = {"http": "https", "git": "https", "ftp": "https", "ftps": "https"}
+_PORTS = {"ssh": "22", "https": "443"}
+_CREDENTIALS = "credentials belong to git's own helpers, not into an address"
+_USERINFO = re.compile(r"(?<=://)[^/\s'\"]*@")
+
+
+def find_url_fault(url: str) -> str:
+    """Return why an address is not taken for a source, an empty text where it is. No password is in what is returned."""
+    if not url:
+        return "it is empty"
+    if url.startswith("-"):
+        return "it starts with '-', as a flag of git does"
+    if match := _TRANSPORT.match(url):
+        return f"{match[1]}:: starts a program of that name; write ssh://, https:// or file://"
+    decoded = unquote(url) if _SCHEME.match(url) else url
+    if any(char.isspace() or not char.isprintable() for char in url):
+        return "a blank or a control character is in it; file:// takes %20 for a blank"
+    if any(not char.isprintable() for char in decoded) or "\N{REPLACEMENT CHARACTER}" in decoded:
+        return "what is written with % in it is a control character"
+    if match := _SCHEME.match(decoded):
+        return _find_scheme_fault(match[1], decoded[match.end() :], decoded)
+    if url.startswith("/"):
+        return ""
+    if match := _SCP.fullmatch(url):
+        user, host, path = match[1] or "", match[2], match[3]
+        if re.search(r"@[^/]*:", path) or (not user and re.match(r"[^/]*@", path)):
+            return _CREDENTIALS
+        return _find_host_fault(user, host, path)
+    if "@" in url.partition("/")[0] and ":" in url.partition("/")[0]:
+        return _CREDENTIALS
+    return "it is a relative path, which means another place in every clone; write the absolute one, or ssh:// or https://"
+
+
+def _find_scheme_fault(scheme: str, rest: str, decoded: str) -> str:
+    """Return what is wrong with an address ``scheme://rest``."""
+    if scheme in _UNAUTHENTICATED:
+        return f"{scheme}:// does not say who answers; write {_UNAUTHENTICATED[scheme]}://"
+    if scheme == "file":
+        return "" if rest.startswith("/") else "file:// is followed by an absolute path: file:///srv/presets.git"
+    if scheme not in _PORTS:
+        return f"{scheme}:// is not ssh://, https:// or file://"
+    authority, _, path = rest.partition("/")
+    user, host, _ = _split_authority(authority)
+    if ":" in user or (scheme == "https" and _TOKEN.match(user)) or ("@" in path and ":" in user + host and not host.startswith("[")):
+        return _CREDENTIALS
+    if scheme == "https" and _SECRET.search(decoded.partition("?")[2]):
+        return _CREDENTIALS
+    return _find_host_fault(user, host, path)
+
+
+def _find_host_fault(user: str, host: str, path: str) -> str:
+    if not host:
+        return "it names no host"
+    if user.startswith("-") or host.startswith("-") or path.startswith("-"):
+        return "a part of it starts with '-', as a flag of ssh does"
+    if not path.strip("/"):
+        return "it names no repository on the host"
+    return ""
+
+
+def _split_authority(authority: str) -> tuple[str, str, str]:
+    """Return user, host and port of ``user@host:port``; each may be empty."""
+    match = _AUTHORITY.fullmatch(authority)
+    assert match is not None, "it takes everything"
+    return match[1] or "", match[2], match[3] or ""
+
+
+def hide_credentials(text: str) -> str:
+    """Return an address, or a text of git's with addresses in it, as messages may show it: without what logs anybody in."""
+    text = _USERINFO.sub(_hide_user, text)
+    text = re.sub(r"(https?://[^\s'\"?]*)\?[^\s'\"]*", r"\1?...", text)
+    if not _SCHEME.search(text):
+        text = re.sub(r"(?<![^\s'\"])([^/:@\s'\"]*):([^/@\s]*@)(?=[^/\s]*:)", r"\1:***@", text)
+    return text
+
+
+def _hide_user(match: re.Match[str]) -> str:
+    user = unquote(match[0][:-1])
+    return "***@" if ":" in user or "@" in user or _TOKEN.match(user) else match[0]
+
+
+def normalize_url(url: str) -> str:
+    """Return the form in which two addresses of one place are equal.
+
+    A slash at the end, ``file://`` before a path, the usual port and the case of a host make no difference; ``.git`` does.
+    """
+    match = _SCHEME.match(url)
+    if url.startswith("/") or (match and match[1] == "file"):
+        path = unquote(url.removeprefix("file://")) if match else url
+        return "file://" + os.path.normpath("/" + path.lstrip("/"))
+    if match and match[1] in _PORTS:
+        authority, slash, path = url[match.end() :].partition("/")
+        user, host, port = _split_authority(authority)
+        port = "" if port in ("", _PORTS[match[1]]) else f":{port}"
+        return f"{match[1]}://{user + '@' if user else ''}{host.lower()}{port}{slash}{path.strip('/')}"
+    scp = _SCP.fullmatch(url)
+    if scp is None:
+        return url
+    user, host, path = (f"{scp[1]}@" if scp[1] else ""), scp[2].lower(), scp[3].rstrip("/")
+    return f"ssh://{user}{host}/{path.strip('/')}" if path.startswith("/") else f"{user}{host}:{path}"
