@@ -118,7 +118,7 @@ def test_headers_are_read_one_by_one_and_many_at_once(repo: Repo, told: str) -> 
     oid = repo.git("hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=b"tree " + tree + b"\n" + raw)
     repository = open_repository(repo)
     several = Commit(repository, oid, (), {})
-    load_commit_headers(repository, iter([several]))
+    load_commit_headers(iter([several]))
     repository.git = None  # type: ignore[assignment]  # git is not asked again
     assert (several.author, several.email, several.date, several.subject) == expected
     single = Commit(open_repository(repo), oid, (), {})

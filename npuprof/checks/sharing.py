@@ -99,6 +99,17 @@ def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> I
         yield view.build_finding(fault, "profile.locked", profile.origin("profile", "locked", index))
 
 
+def check_deprecated_parents(view: View) -> Iterator[Finding]:
+    """Yield the presets that a profile extends although they are deprecated, each where it is named."""
+    own = view.config.lineage[-1]
+    deprecated = {member.name: said for member in view.config.lineage[:-1] if (said := member.table.get("deprecated"))}
+    for index, reference in enumerate(own.extends if deprecated else ()):
+        if said := deprecated.get(reference.partition("@")[0]):
+            what = f"{own.name} extends {reference}, which is deprecated: {said}"
+            fault = Fault("NP703", what, "Its owners keep it only for those who use it already.", "extend what they name in its place")
+            yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
+
+
 def check_dead_steps(view: View) -> Iterator[Finding]:
     """Yield steps of the profile itself that leave everything as it was."""
     profile = view.config.lineage[-1]

@@ -40,7 +40,7 @@ class Blame(Verb):
         repository = revisions.find_repository(workspace.store)
         config = workspace.resolve_spec(self.spec)
         found = blame_config_values(repository, config)
-        load_commit_headers(repository, {one.commit.id: one.commit for one in found if one.commit}.values())
+        load_commit_headers({one.commit.id: one.commit for one in found if one.commit}.values())
         return Answer({
             "text": lambda: Table([_build_row(one) for one in found], ("yellow",), gaps=(1, 1, 2)),
             "json": lambda: {"schema": "npuprof.blame/1", "preset": config.name, "values": [_build_fields(one) for one in found]},

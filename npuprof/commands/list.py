@@ -17,9 +17,11 @@ from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, has_release_tags, is_profile_name, spec
+from npuprof.store.parents import is_source_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.profile import ProfileSource
     from npuprof.report.answer import Forms
     from npuprof.store.repository import Repository
     from npuprof.store.versions import TagRef, Version
@@ -69,7 +71,9 @@ class List(Verb):
             raise NpuprofError([Finding("NP201", f"--where asks for {unknown[0]!r}, which is no setting", "", hint)])
         forms: Forms = {
             "text": lambda: (
-                _format_tree([profile for profile, _ in found]) if self.tree else _build_table(_build_rows(found, workspace.store))
+                _format_tree([profile for profile, _ in found], _name_versions(workspace.home))
+                if self.tree
+                else _build_table(_build_rows(found, workspace.store))
             ),
             "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.store)},
         }
@@ -147,7 +151,17 @@ def _build_table(rows: list[dict[str, Any]]) -> Table:
     return Table(cells, header=("preset", "for", "version", "extends", "description"), below=True)
 
 
-def _format_tree(profiles: list[Profile]) -> str:
+def _name_versions(home: ProfileSource) -> dict[str, str]:
+    """Return the versions that sources are locked to, by their names."""
+    from npuprof.store.sources.reading import find_sources
+
+    try:
+        return {name: locked.shown for name, locked in find_sources(home).lock.sources.items()}
+    except NpuprofError:
+        return {}  # told where their presets are resolved
+
+
+def _format_tree(profiles: list[Profile], versions: dict[str, str]) -> str:
     """Return who extends whom, with the heirs of each preset told once, and no branch deeper than a terminal is wide."""
     heirs: dict[str, list[str]] = {}
     names = {profile.name for profile in profiles}
@@ -156,7 +170,9 @@ def _format_tree(profiles: list[Profile]) -> str:
             heirs.setdefault(parent, []).append(profile.name)
     lines: list[str] = []
     told: set[str] = set()
-    roots = deque(p.name for p in profiles if not any(parent in names for parent in p.extends))
+    foreign = dict.fromkeys(parent for profile in profiles for parent in profile.extends if is_source_reference(parent))
+    names |= foreign.keys()
+    roots = deque([*sorted(foreign), *(p.name for p in profiles if not any(parent in names for parent in p.extends))])
     while roots:
         waiting = [(roots.popleft(), "", "")]
         while waiting:
@@ -169,7 +185,8 @@ def _format_tree(profiles: list[Profile]) -> str:
                 told.add(name)
                 roots.append(name)
             else:
-                lines.append(f"{lead}{name}\n")
+                version = versions.get(name.partition(":")[0], "") if name in foreign else ""
+                lines.append(f"{lead}{name}{f' ({version})' if version and '@' not in name else ''}\n")
                 told.add(name)
                 for place in range(len(children) - 1, -1, -1):
                     last = place == len(children) - 1

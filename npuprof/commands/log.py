@@ -108,7 +108,7 @@ def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Itera
 
     waiting, size = iter(steps), 1
     while batch := list(islice(waiting, size)):
-        load_commit_headers(repository, (step.commit for step in batch))
+        load_commit_headers(step.commit for step in batch)
         yield from batch
         size = min(4 * size, _MOST)
 

@@ -46,7 +46,7 @@ def list_verb_names() -> Iterator[tuple[Names, str]]:
     import re
 
     top = os.path.dirname(__file__)
-    for below in ("", "git"):
+    for below in ("", "git", "source"):
         for name in sorted(os.listdir(os.path.join(top, below))):
             if not name.endswith(".py"):
                 continue

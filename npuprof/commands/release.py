@@ -94,10 +94,10 @@ def _parse_number(version: str) -> VersionText:
 
 def _refuse_changed_last(workspace: spec.Workspace, last: Version) -> None:
     """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
-    from npuprof.store import revisions
+    from npuprof.store import parents, revisions
 
-    if revisions.is_changed_release(revisions.load_release(workspace.store, last), last):
-        found = revisions.build_changed_finding(last)
+    if parents.is_changed_release(revisions.load_release(workspace.store, last), last):
+        found = parents.build_changed_finding(last)
         raise NpuprofError([found._replace(hint=f"{found.hint}; to release all the same give the number")])
 
 

@@ -45,9 +45,9 @@ class Run(Verb):
         Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
         Raises NpuprofError.
         """
-        from npuprof.renderers.common import find_left_out_sections
         from npuprof.renderers.environment import collect_env_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+        from npuprof.renderers.sections import find_left_out_sections
 
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Choices = Sequence[str] | Callable[[], Iterable[str]]
 
 #: The groups of verbs, in the order of the help.
-GROUPS = ("look", "edit", "check", "export", "versions", "scripts", "git")
+GROUPS = ("look", "edit", "check", "export", "versions", "sources", "scripts", "git")
 
 
 class Parameter(Record):

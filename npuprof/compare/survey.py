@@ -16,8 +16,10 @@ from npuprof.compare.changes import Change
 from npuprof.compare.scopes import find_scoped_changes
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.report.output import read_plain_file
+from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, has_release_tags, has_sparse_checkout, spec
+from npuprof.store.parents import is_source_reference
 from npuprof.store.repository import TreeFile
 from npuprof.store.revision import Revision
 from npuprof.store.worktree import find_converted_files, list_absent_files
@@ -174,6 +176,32 @@ def compare_store_states(
     return Survey(*labels, tuple(pairs), untold)
 
 
+def compare_lock_states(before: Folder, after: Folder, labels: tuple[str, str], context: Context) -> Survey:
+    """Return what differs in the presets of a folder between two states of the sources they build on.
+
+    The two are the same folder, each with the sources of its state; a preset that none of them reaches is unchanged.
+    """
+    resolvers: list[Resolver] = []
+    for side in (before, after):
+        workspace = spec.Workspace(None, context)
+        workspace.use_store(side)
+        resolvers.append(workspace.resolver)
+    pairs: list[Pair] = []
+    for name in after.names():
+        sides: list[Config | NpuprofError | None] = []
+        for store, resolver in zip((before, after), resolvers, strict=True):
+            try:
+                sides.append(resolver.resolve_profile(store.profile(name)))
+            except NpuprofError as error:
+                sides.append(error)
+        lines = [[(member.key, member.document.text) for member in side.lineage] for side in sides if isinstance(side, Config)]
+        if len(lines) == 2 and lines[0] == lines[1]:
+            pairs.append(Pair(name, "unchanged"))
+        else:
+            pairs.append(_build_resolved_pair(sides[0], sides[1], name, name, (before.label, after.label)))
+    return Survey(*labels, tuple(pairs))
+
+
 def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
     found = diff.compare_configs(before, after)
     return [*found, *find_scoped_changes(before, after, found)]
@@ -231,7 +259,8 @@ def _select_named_presets(names: Sequence[str], known: list[str], renamed: dict[
 def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -> set[str]:
     """Return the changed names and all that may extend them; their texts have been read, each once."""
     moved = _have_moved_ranges(old.store, new.store)
-    if not changed and not moved:
+    sources = _find_moved_sources(old.store, new.store)
+    if not changed and not moved and not sources:
         return set()
     new.texts.load_texts(new.names)
     heirs: dict[str, set[str]] = {}
@@ -242,7 +271,7 @@ def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -
             reached.add(name)
         for parent in parents or ():
             heirs.setdefault(parent, set()).add(name)
-            if moved and "@" in parent:
+            if (moved and "@" in parent) or (is_source_reference(parent) and parent.partition(":")[0] in sources):
                 reached.add(name)
     waiting = list(reached)
     while waiting:
@@ -266,6 +295,32 @@ def _have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> b
     head = None if seen else repository.git.read_objects(["HEAD"])[0]
     commit = seen or (head.oid if head else "")
     return not commit or not repository.sees_same_versions(before.commit, commit)
+
+
+def _find_moved_sources(before: Revision | Folder, after: Revision | Folder) -> set[str]:
+    """Return the names of the sources that are not the same in two states; all where one of them cannot be read."""
+    from npuprof.store.sources.reading import find_sources
+
+    try:
+        old, new = find_sources(before), find_sources(after)
+    except NpuprofError:
+        return _AnyName()
+    names = {*old.project.sources, *new.project.sources}
+    return {
+        name
+        for name in names
+        if (old.project.sources.get(name), old.lock.sources.get(name)) != (new.project.sources.get(name), new.lock.sources.get(name))
+    }
+
+
+class _AnyName(set[str]):
+    """Stands for all names that there may be."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __bool__(self) -> bool:
+        return True
 
 
 def read_plain_parents(text: bytes) -> list[str] | None:
@@ -314,7 +369,12 @@ def _count_lines(side: _StoreSide, names: set[str]) -> dict[str, Counter[bytes]]
 
 
 def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
-    before, after = old.resolve_preset(was), new.resolve_preset(name)
+    return _build_resolved_pair(old.resolve_preset(was), new.resolve_preset(name), name, was, (old.store.label, new.store.label))
+
+
+def _build_resolved_pair(
+    before: Config | NpuprofError | None, after: Config | NpuprofError | None, name: str, was: str, labels: tuple[str, str]
+) -> Pair:
     left = None if isinstance(before, NpuprofError) else before
     right = None if isinstance(after, NpuprofError) else after
     changes = tuple(_compare_with_scopes(left, right)) if left and right else ()
@@ -328,7 +388,7 @@ def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: s
         if left is None and right is None:
             status = "unchanged"
     made = Pair(name, status, changes, was if was != name else "", left, right)
-    return _add_fault_changes(made, _judge_side(before, old.store.label), _judge_side(after, new.store.label))
+    return _add_fault_changes(made, _judge_side(before, labels[0]), _judge_side(after, labels[1]))
 
 
 def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:

@@ -45,6 +45,7 @@ PROFILE_KEYS = {
     "products": ProfileKey(NAMES, '["atlas-a2"]', "Product families it is meant for", inherited=True, unordered=True),
     "abstract": ProfileKey(SWITCH, "true", "Whether it is only there to be extended."),
     "owner": ProfileKey(TEXT, '"nlp-team"', "Who looks after it."),
+    "deprecated": ProfileKey(TEXT, '"use base/training-v2"', "Why nobody should build on it any more, and what to use."),
     "unset": ProfileKey(
         NAMES, '["dump_path"]', "Inherited keys to clear: option names, or section.name.", unordered=True, names_settings=True
     ),

@@ -11,6 +11,7 @@ from npuprof.model import NpuprofError, Origin, Path, Record, TomlTable, TomlVal
 from npuprof.store import revisions
 from npuprof.store.commits import Commit, walk_commits
 from npuprof.store.repository import Repository
+from npuprof.store.sources.reading import SourceStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,22 +51,30 @@ def blame_config_values(repository: Repository, config: Config) -> list[BlamedVa
     """
     lines = [line for key in config.ordered_settings() for line in _collect_blamed_values(config, key)]
     found: dict[int, Commit] = {}
-    for start, origins in _group_by_start(repository, lines).items():
+    homes = {id(profile.document): profile.home for profile in config.lineage}
+    by_home: dict[SourceStore | None, list[tuple[int, Origin]]] = {}
+    for number, line in enumerate(lines):
+        home = homes.get(id(line.origin.document)) if line.origin is not None else None
+        if line.origin is not None:
+            by_home.setdefault(home if isinstance(home, SourceStore) else None, []).append((number, line.origin))
+    for home, own in by_home.items():
+        if home is not None:  # written in another repository: who wrote it there is told
+            found.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))
+    for start, origins in _group_by_start(repository, by_home.get(None, [])).items():
         then = revisions.load_repository_revision(repository, start).repository  # the store may have been another folder then
         found.update(_BlameWalk(then).find_writing_commits(start, origins))
     return [line._replace(commit=found.get(number)) for number, line in enumerate(lines)]
 
 
-def _group_by_start(repository: Repository, lines: list[BlamedValue]) -> dict[str, dict[int, Origin]]:
+def _group_by_start(repository: Repository, origins: list[tuple[int, Origin]]) -> dict[str, dict[int, Origin]]:
     """Return the origins of the values, by number, by the commit they were read at: the last one, or what they are pinned to."""
     starts: dict[str, dict[int, Origin]] = {}
     head = ""
-    for number, line in enumerate(lines):
-        if line.origin is not None:
-            start = line.origin.revision or head
-            if not start:
-                start = head = repository.resolve_commit("HEAD")
-            starts.setdefault(start, {})[number] = line.origin
+    for number, origin in origins:
+        start = origin.revision or head
+        if not start:
+            start = head = repository.resolve_commit("HEAD")
+        starts.setdefault(start, {})[number] = origin
     return starts
 
 
@@ -151,6 +160,8 @@ class _BlameWalk:
 
 def _find_origin_name(origin: Origin, prefix: str) -> str:
     """Return the name below the store of the file an origin is in."""
+    if ":" in origin.profile:
+        return origin.profile.rpartition(":")[2]  # a source's preset
     return origin.profile if origin.revision is None else origin.file.removeprefix(prefix).removesuffix(".toml")
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
+from npuprof.store.parents import is_source_reference
 from npuprof.store.renames import find_former_names
 from npuprof.store.repository import Repository
 from npuprof.store.revision import Revision
+from npuprof.store.sources.reading import find_source_store
 from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
 
 
@@ -36,7 +38,7 @@ def build_release_record(config: Config) -> ReleaseRecord:
 
 
 def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
-    """Yield what each parent with an @ is, in the lineage of a preset that was resolved at a commit. Raises NpuprofError."""
+    """Yield what each parent with an @, and each of a source, is, for a preset that was resolved at a commit. Raises NpuprofError."""
     waiting = [("", config.lineage[-1].home, config.lineage[-1].name)]
     seen: set[tuple[str, int, str]] = set()
     while waiting:
@@ -46,6 +48,10 @@ def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
         seen.add((view, id(home), name))
         profile = home.profile(name)
         for index, reference in enumerate(profile.extends):
+            if is_source_reference(reference):
+                there = find_source_store(home, reference, profile.origin("profile", "extends", index))
+                yield ParentRecord(view, reference, there.version, there.commit)
+                continue
             if "@" not in reference:
                 waiting.append((view, home, reference))
                 continue

@@ -14,6 +14,7 @@ from npuprof.store import read_once
 from npuprof.store.commits import Commit, walk_commits
 from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.revision import Revision
+from npuprof.store.sources.reading import Sources, list_project_paths, read_sources_at
 from npuprof.store.versions import Version
 
 TYPE_CHECKING = False
@@ -54,6 +55,8 @@ class SnapshotWalk:
         self._texts: dict[str, bytes] = {}
         self._ahead: set[str] = set()
         self._read: dict[str, tuple[bytes, document.Document]] = {}
+        self._project_files: dict[str, tuple[str, ...]] = {}
+        self._sources: dict[tuple[str, ...], Sources] = {}
 
     def walk_commits(self) -> Iterator[Commit]:
         """Yield the commits; the texts that the next ones need are read in one go, while these are looked at."""
@@ -80,8 +83,25 @@ class SnapshotWalk:
         """The release that the commit which is looked at was asked for as."""
         return self._release if self.commit == self._tip else None
 
+    @property
+    def sources(self) -> Sources:
+        """The sources that the commit which is looked at takes presets from. Raises NpuprofError."""
+        found = self._find_project_files(self.commit)
+        if found not in self._sources:
+            self._sources[found] = read_sources_at(self.repository, self.commit, self.prefix, None)
+        return self._sources[found]
+
+    def _find_project_files(self, commit: str) -> tuple[str, ...]:
+        """Return the ids of the files that say where presets come from, and at which commits."""
+        if commit not in self._project_files:
+            read = self.repository.git.read_objects([f"{commit}:{path}" for path in list_project_paths(self.prefix)])
+            self._project_files[commit] = tuple(one.oid if one else "" for one in read)
+        return self._project_files[commit]
+
     def sees_same_versions(self, one: str, other: str) -> bool:
-        """Return whether every range means the same at two commits. Raises NpuprofError."""
+        """Return whether every range, and every source, means the same at two commits. Raises NpuprofError."""
+        if self._find_project_files(one) != self._find_project_files(other):
+            return False
         if self._release and self._tip in (one, other):
             return one == other
         return self.repository.sees_same_versions(one, other)

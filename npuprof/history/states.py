@@ -12,6 +12,7 @@ from npuprof.document import keys
 from npuprof.model import Context, Event, NpuprofError, Origin, Path, Record, TomlTable, TomlValue
 from npuprof.resolve.config import Config
 from npuprof.resolve.contexts import resolve_elsewhere
+from npuprof.store.parents import is_source_reference
 from npuprof.store.versions import parse_version_request
 
 
@@ -85,18 +86,20 @@ def find_member_names(state: ResolvedState) -> frozenset[str]:
     return found
 
 
-def is_range_reference(reference: str) -> bool:
-    """Return whether a parent is the newest version in some range: another one from commit to commit."""
+def is_moving_reference(reference: str) -> bool:
+    """Return whether a parent may be another one from commit to commit: the newest version in some range, or a source's preset."""
+    if is_source_reference(reference):
+        return True
     request = parse_version_request(reference.partition("@")[2].strip("\"'"))
     return request is not None and request.is_range
 
 
-def find_range_references(state: ResolvedState) -> frozenset[str]:
-    """Return the ranges that the profiles of a state refer to, those that are not pinned to a revision themselves."""
+def find_moving_references(state: ResolvedState) -> frozenset[str]:
+    """Return what the profiles of a state refer to that any commit may move; those that are pinned to a revision do not count."""
     config = state if isinstance(state, Config) else state.config
     if "ranges" not in config.memo:
         own = [profile for profile in config.lineage if profile.document.revision is None]
-        config.memo["ranges"] = frozenset(reference for profile in own for reference in profile.extends if is_range_reference(reference))
+        config.memo["ranges"] = frozenset(reference for profile in own for reference in profile.extends if is_moving_reference(reference))
     found: frozenset[str] = config.memo["ranges"]
     return found
 

@@ -20,17 +20,17 @@ from npuprof.history.states import (
     build_known_setting,
     compare_states,
     find_member_names,
-    find_range_references,
+    find_moving_references,
     has_override_of,
     has_setting,
-    is_range_reference,
+    is_moving_reference,
 )
 from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store.commits import Commit, FileChange
+from npuprof.store.parents import find_extended_profile
 from npuprof.store.repository import Repository, TreeFile
-from npuprof.store.spec import find_extended_profile
 from npuprof.store.versions import Version
 
 _FOLDS = 400  # kept for the next commits
@@ -58,8 +58,8 @@ class StoreState(NamedTuple):
     commit: str
 
 
-class _RangeMetError(Exception):
-    """A preset is made of the newest version in some range, which any commit may change, and only those of the store are walked."""
+class _MovingParentMetError(Exception):
+    """A preset is made of what any commit may move, by a tag or in the lock, and only commits of the store are walked."""
 
 
 class Timeline:
@@ -89,7 +89,7 @@ class Timeline:
             for step in self._walk_states():
                 told.add(step.commit.id)
                 yield step
-        except _RangeMetError:
+        except _MovingParentMetError:
             self._snapshots.everything = True
             yield from (step for step in self._walk_states() if step.commit.id not in told)
 
@@ -156,7 +156,7 @@ class Timeline:
         touched = [change for change in changed if change.was in members or change.now in members]
         # Where a link leads may have changed. A single setting is known only where there is none.
         linked = isinstance(preset, Config) and any(member in files and files[member].is_link for member in members)
-        ranged = find_range_references(preset)
+        ranged = find_moving_references(preset)
         if not touched and not linked and (not ranged or self._snapshots.sees_same_versions(state.commit, commit)):
             return preset
         known = self._infer_earlier_setting(touched[0], preset) if len(touched) == 1 and not linked and not ranged else None
@@ -194,8 +194,8 @@ class Timeline:
 
     def _find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         home = referrer.home if referrer is not None and referrer.home is not None else self._snapshots
-        if home is self._snapshots and not self._snapshots.everything and is_range_reference(reference):
-            raise _RangeMetError
+        if home is self._snapshots and not self._snapshots.everything and is_moving_reference(reference):
+            raise _MovingParentMetError
         return find_extended_profile(home, reference, referrer, index)
 
 
@@ -203,7 +203,7 @@ def _is_beside(commit: Commit, state: StoreState) -> bool:
     """Return whether a commit with one parent only edited files that the preset is not made of."""
     if len(commit.parents) != 1 or commit.former_prefix is not None or not isinstance(state.preset, KnownSetting):
         return False
-    if find_range_references(state.preset):
+    if find_moving_references(state.preset):
         return False
     members = find_member_names(state.preset)
     return not any(change.was in members or not change.is_plain_edit for change in commit.changes[commit.parents[0]])

@@ -10,6 +10,7 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
 from npuprof.store import revisions, spec
+from npuprof.store.parents import is_source_reference
 from npuprof.store.renames import find_former_names
 from npuprof.store.repository import Repository, shorten_commit
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object, parse_version_request, parse_version_text
@@ -122,8 +123,8 @@ class Verifier:
     def _compare_parent(self, parent: ParentRecord, tag: str) -> Iterator[Finding]:
         text = parse_version_text(parent.version)
         request = parse_version_request(parent.reference.partition("@")[2].strip("\"'"))
-        if not parent.version:
-            return
+        if not parent.version or is_source_reference(parent.reference):
+            return  # (the lock at the commit says what a source was, and its mirror keeps that)
         shown = f"{parent.name} {parent.version}"
         if text is None or (request and not request.accepts(text)):
             yield Finding("NP028", f"the tag {tag} records {parent.version} for {parent.reference}", "", _ADVICE.format(tag))

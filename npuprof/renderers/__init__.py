@@ -48,7 +48,7 @@ class Target(Record):
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
         """Return a config written down. Raises NpuprofError for what the target cannot carry, or is not for."""
-        from npuprof.renderers.common import find_left_out_sections
+        from npuprof.renderers.sections import find_left_out_sections
 
         self.refuse_offline(config)
         return self.write(config, inline)._replace(left_out=find_left_out_sections(config, self.sections))

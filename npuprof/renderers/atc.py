@@ -14,12 +14,12 @@ from npuprof.renderers.common import (
     build_not_carried_error,
     build_unfit_finding,
     collect_sidecars,
-    config_section,
     encode_field_value,
     fits_proto_field,
 )
 from npuprof.renderers.environment import build_unstartable_finding
 from npuprof.renderers.quirks import build_render_finding
+from npuprof.renderers.sections import config_section
 from npuprof.renderers.shell import quote_posix
 from npuprof.resolve.config import Config
 

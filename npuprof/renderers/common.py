@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import MODULES, load_target
+from npuprof.renderers.sections import config_section
 from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
@@ -35,14 +35,6 @@ def add_render_header(config: Config, target: str, body: str, sidecars: Mapping[
         f"# preset digest: sha256:{config.preset_digest} (form {FORM})\n"
     )
     return stamp_text(head + list_sidecars(sidecars or {}), body)
-
-
-def config_section(config: Config, name: str) -> dict[str, Any]:
-    """Return one section of a config, worked out once for all targets; not to be changed."""
-    if "sections" not in config.memo:
-        config.memo["sections"] = config.sections()
-    found: dict[str, Any] = config.memo["sections"][name]
-    return found
 
 
 def encode_field_value(name: str, value: Any) -> Any:
@@ -116,24 +108,3 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     why = next((fault.message for fault in find_setting_faults(name, config.settings[name])), "Its place holds another type.")
     what = f"{name} cannot be carried by the target {target}"
     return Finding("NP901", what, f"{why}.", "npuprof check says what to write", config.origin(name), name, (config.name,))
-
-
-_SECTION_COMMANDS = {"env": "npuprof env", "estimator": "npuprof render --to estimator", "atc": "npuprof render --to atc"}
-
-
-def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Finding, ...]:
-    """Return a finding for each section that belongs to other targets than one that has these ``written``."""
-    found = {name: [*config_section(config, name)] for name in _SECTION_COMMANDS if name not in written}
-    return tuple(
-        Finding(
-            "NP917",
-            f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS[name]}",
-            "This target has no place for it.",
-            "leave out --strict, or unset them in an [[override]] for this target",
-            config.origin(key := keys.format_full_key(name, settings[0])),
-            key,
-            (config.name,),
-        )
-        for name, settings in found.items()
-        if settings
-    )

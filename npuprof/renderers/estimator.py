@@ -15,12 +15,12 @@ from npuprof.renderers.common import (
     build_not_carried_error,
     build_unfit_finding,
     collect_sidecars,
-    config_section,
     encode_field_value,
     fits_proto_field,
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_call, format_literal
 from npuprof.renderers.quirks import build_render_finding, find_companion_lines
+from npuprof.renderers.sections import config_section
 from npuprof.renderers.session import format_parameter_map
 from npuprof.resolve.config import Config
 

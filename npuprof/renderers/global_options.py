@@ -14,12 +14,12 @@ from npuprof.renderers.common import (
     build_not_carried_error,
     build_unfit_finding,
     collect_sidecars,
-    config_section,
     encode_field_value,
     fits_proto_field,
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_assignment, format_literal, format_statement
 from npuprof.renderers.quirks import build_render_finding
+from npuprof.renderers.sections import config_section
 from npuprof.resolve.config import Config
 
 _MODULE = '''\

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from npuprof import catalog
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import add_render_header, collect_sidecars, config_section
+from npuprof.renderers.common import add_render_header, collect_sidecars
 from npuprof.renderers.python import format_call, format_literal
 from npuprof.renderers.quirks import SESSION_LOOP, build_render_finding, find_companion_lines
+from npuprof.renderers.sections import config_section
 from npuprof.renderers.session import format_bare_session, format_parameter_map, format_session_function, format_session_imports
 from npuprof.resolve.config import Config
 

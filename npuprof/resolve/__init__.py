@@ -55,6 +55,7 @@ class Resolver:
         self._parents: dict[str, tuple[str, ...]] = {}
         self._folds: dict[tuple[str | None, ...], dict[str, Any]] = {}
         self._others: dict[Context, Resolver] = {}
+        self._has_sources = False
 
     def for_context(self, context: Context) -> Resolver:
         """Return the resolver of the same profiles for another context: one for all who ask, so they share what it folds."""
@@ -196,6 +197,8 @@ class Resolver:
                 del chain[current.key]
                 self._parents[current.key] = tuple(parent.key for parent in parents[current.key])
                 lineage = self._order_lineage(current, parents[current.key])
+                if self._has_sources:
+                    lineage = self._settle_versions(current, lineage)
                 if len(lineage) > MOST_ANCESTORS + 1:
                     self._refuse_heirs({**chain, current.key: current}, NpuprofError([_build_long_lineage_finding(current)]))
                 known[current.key] = lineage
@@ -222,9 +225,39 @@ class Resolver:
                 problems.append(_build_repeated_parent_finding(profile, index))
             known.add(parent.key)
             parents.append(parent)
+            self._has_sources = self._has_sources or is_of_source(parent)
         if problems:
             raise NpuprofError([*problems, *profile.problems])
         return parents
+
+    def _settle_versions(self, profile: Profile, lineage: tuple[Profile, ...]) -> tuple[Profile, ...]:
+        """Return a lineage in which each preset of a source stands once: two versions that say the same are one.
+
+        Raises NpuprofError (NP110) where they do not.
+        """
+        first: dict[str, Profile] = {}
+        kept: list[Profile] = []
+        for member in lineage:
+            other = first.setdefault(identify_preset(member), member) if is_of_source(member) else member
+            if other is member:
+                kept.append(member)
+            elif [one.document.text for one in self._lineages[other.key]] == [one.document.text for one in self._lineages[member.key]]:
+                self._resolve_claims(self._lineages[member.key])  # its heirs ask for them
+            else:
+                paths = [self._find_path(profile, {one.key: one for one in (*lineage, profile)}, end) for end in (other, member)]
+                raise NpuprofError([_build_two_versions_finding(profile, other, member, paths)])
+        return tuple(kept)
+
+    def _find_path(self, profile: Profile, members: dict[str, Profile], end: Profile) -> str:
+        """Return how a profile comes to one of its ancestors, in words."""
+        paths: dict[str, tuple[Profile, ...]] = {profile.key: (profile,)}
+        waiting = [profile]
+        for current in waiting:
+            for key in self._parents.get(current.key, ()):
+                if key in members and key not in paths:
+                    paths[key] = (*paths[current.key], members[key])
+                    waiting.append(members[key])
+        return " -> ".join(member.name for member in paths.get(end.key, (profile, end)))
 
     def _order_lineage(self, profile: Profile, parents: list[Profile]) -> tuple[Profile, ...]:
         """Merge the orders of the parents so that none of them is contradicted."""
@@ -280,6 +313,16 @@ class Resolver:
         if any(queues):
             raise NpuprofError([_build_order_finding(profile, [queue for queue in queues if queue])])
         return tuple(reversed(order))
+
+
+def is_of_source(profile: Profile) -> bool:
+    """Return whether a profile is a preset of another repository."""
+    return profile.key.startswith("source:")
+
+
+def identify_preset(profile: Profile) -> str:
+    """Return what all versions of a source's preset have in common in their keys."""
+    return profile.key.rpartition("#")[0]
 
 
 def rebuild_config(name: str, context: Context, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...]) -> Config:
@@ -394,6 +437,19 @@ def _build_long_lineage_finding(profile: Profile) -> Finding:
         f"{profile.name} builds on more than {MOST_ANCESTORS} presets",
         "Every preset is folded over all that it builds on; no store that people keep comes near this bound.",
         "lay what they have in common into fewer presets",
+        profile.origin("profile", "extends"),
+        "profile.extends",
+        (profile.name,),
+    )
+
+
+def _build_two_versions_finding(profile: Profile, one: Profile, other: Profile, paths: list[str]) -> Finding:
+    cited = [member.document.source.partition(":")[0] for member in (one, other)]
+    return Finding(
+        "NP110",
+        f"{profile.name} builds on two versions of {one.name}: {cited[0]} by {paths[0]}, and {cited[1]} by {paths[1]}",
+        "Each counts once, and neither is newer for both of those who extend it.",
+        "let both take one version: npuprof source update, or pin the same one in extends; or extend only one of them",
         profile.origin("profile", "extends"),
         "profile.extends",
         (profile.name,),

@@ -137,8 +137,9 @@ class Injector:
 
     def _render_exports(self, config: Config, shell: str) -> Rendered:
         from npuprof.renderers import shell as shells
-        from npuprof.renderers.common import add_render_header, collect_sidecars, find_left_out_sections
+        from npuprof.renderers.common import add_render_header, collect_sidecars
         from npuprof.renderers.environment import collect_env_variables
+        from npuprof.renderers.sections import find_left_out_sections
 
         if collect_sidecars(config):
             files = ", ".join(name for name, _ in collect_sidecars(config).values())

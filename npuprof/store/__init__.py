@@ -116,6 +116,9 @@ class Folder(ReadOnceStore):
         self.label = _format_relative_path(root)
         self.repository: object = None  #: the one around it, once somebody asks: kept for ``revisions``
         self.read_absent: Callable[[str, str], bytes | None] | None = None  #: how to read what git keeps out of the folder
+        self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
+        self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.reading``
+        self.sources: object = None  #: those that it names, likewise
         self._listed: dict[str, bool] | None = None
         self._real = ""
 
@@ -132,6 +135,8 @@ class Folder(ReadOnceStore):
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
+            if self.is_implied and isinstance(error, FileNotFoundError):
+                return
             raise NpuprofError([_build_unreadable_finding(_format_relative_path(folder), error)]) from None
         for entry in entries:
             name = entry.name
@@ -222,6 +227,10 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
         candidate = os.path.join(here, "profiles")
         if os.path.isdir(candidate):
             return Folder(candidate)
+        if os.path.isfile(os.path.join(here, "npuprof.toml")):
+            implied = Folder(candidate)
+            implied.is_implied = True
+            return implied
         parent = os.path.dirname(here)
         if parent == here:
             raise NpuprofError([_build_no_store_finding()])
@@ -237,6 +246,12 @@ def _holds_store_below(folder: str) -> bool:
         return False
     own = [name for name in names if name.endswith(".toml") and name not in _PROJECT_FILES and not name.startswith(".")]
     return not own and any(name.endswith(".toml") for name in below)
+
+
+def find_project_folder(home: Folder) -> str:
+    """Return the folder of ``npuprof.toml``: beside the store's, or the store itself where that is the top of its repository."""
+    root = os.path.realpath(home.root)
+    return root if os.path.exists(os.path.join(root, ".git")) else os.path.dirname(root)
 
 
 def has_release_tags(root: str) -> bool:

@@ -70,7 +70,7 @@ class Commit:
     ``former_prefix`` is the folder of the store before the commit, where it moved the store.
     """
 
-    __slots__ = ("_headers", "_repository", "changes", "former_prefix", "id", "parents")
+    __slots__ = ("_headers", "changes", "former_prefix", "id", "parents", "repository")
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Commit:
         self.parents = parents
         self.changes = changes
         self.former_prefix = former_prefix
-        self._repository = repository
+        self.repository = repository
         self._headers: CommitHeaders | None = None
 
     @property
@@ -114,17 +114,20 @@ class Commit:
     def _load_headers(self) -> CommitHeaders:
         """Return the headers; read when somebody asks, for most commits nobody does."""
         if self._headers is None:
-            found = self._repository.git.read_objects([self.id])[0]
+            found = self.repository.git.read_objects([self.id])[0]
             self._headers = _parse_commit_headers(found.content if found else b"")
         return self._headers
 
 
-def load_commit_headers(repository: Repository, wanted: Iterable[Commit]) -> None:
-    """Read author, date and subject of many commits in one go."""
-    unread = list(wanted)
-    found = repository.request_contents(commit.id for commit in unread)()
-    for commit in unread:
-        commit.adopt_headers(found.get(commit.id, b""))
+def load_commit_headers(wanted: Iterable[Commit]) -> None:
+    """Read author, date and subject of many commits, of each repository in one go."""
+    unread: dict[Repository, list[Commit]] = {}
+    for commit in wanted:
+        unread.setdefault(commit.repository, []).append(commit)
+    for repository, commits in unread.items():
+        found = repository.request_contents(commit.id for commit in commits)()
+        for commit in commits:
+            commit.adopt_headers(found.get(commit.id, b""))
 
 
 def _parse_commit_headers(raw: bytes) -> CommitHeaders:

@@ -177,6 +177,10 @@ class Repository(ReleaseTags):
                 return f"{former.name}@{revision}"
         return ""
 
+    def is_ancestor(self, commit: str, other: str) -> bool:
+        """Return whether a commit is in the history of another, or is the same."""
+        return commit == other or self.git.try_command("merge-base", "--is-ancestor", commit, other).code == 0
+
     def find_merge_base(self, left: str, right: str) -> str:
         """Return the merge base of two commits. Raises NpuprofError where there is none."""
         result = self.git.try_command("merge-base", left, right)

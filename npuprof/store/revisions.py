@@ -5,11 +5,7 @@ Imported only by what was asked for a revision, a version or a history.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.resolve import Resolver
-from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.store import Folder
 from npuprof.store.bare import BareStore
 from npuprof.store.repository import Repository, shorten_commit
@@ -18,14 +14,7 @@ from npuprof.store.versions import Version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.profile import Profile, ProfileSource
-
-
-class PinnedProfile(NamedTuple):
-    """A profile at a revision, and the name to show: ``bert@1.2.0``, ``bert@abc1234``."""
-
-    profile: Profile
-    label: str
+    from npuprof.document.profile import ProfileSource
 
 
 def find_repository(home: ProfileSource) -> Repository:
@@ -112,59 +101,15 @@ def find_pin(home: ProfileSource, reference: str, asked: Origin | None = None) -
     return Pin(name, version.number_text if version else "", found.commit, there, f"{name}@{found.label}", version)
 
 
-def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:
-    """Return the profile that ``NAME@REV`` names in a store.
-
-    Raises NpuprofError, among others where a released version is not what its tag says.
-    """
-    pin = home.pin_parent(reference, asked) if isinstance(home, Revision) else find_pin(home, reference, asked)
-    found = pin.home.profile(pin.name, asked)
-    if pin.released and is_changed_release(pin.home, pin.released):
-        raise NpuprofError([build_changed_finding(pin.released, asked)])
-    return PinnedProfile(found, pin.label)
-
-
-def is_changed_release(home: Revision, version: Version) -> bool:
-    """Return whether a version has another preset digest than its tag says; False where that cannot be told here."""
-    record = version.record
-    if not record.preset_digest or record.form != FORM:
-        return False
-    key = f"changed {version.tag}"
-    if key not in home.repository.revisions:
-        home.repository.revisions[key] = False  # for whatever refers to itself
-        try:
-            lineage = Resolver(_find_parent).resolve_lineage(home.profile(version.name))
-            home.repository.revisions[key] = compute_preset_digest(lineage) != record.preset_digest
-        except NpuprofError:
-            pass  # told where it is resolved
-    return bool(home.repository.revisions[key])
-
-
-def _find_parent(reference: str, referrer: Profile | None, index: int) -> Profile:
-    assert referrer is not None, "a parent is what a profile extends"
-    assert referrer.home is not None, "it was read from a store"
-    asked = referrer.origin("profile", "extends", index)
-    if "@" in reference:
-        return load_profile_at_revision(referrer.home, reference, asked).profile
-    return referrer.home.profile(reference, asked)
-
-
 def build_unfit_finding(version: Version) -> Finding:
     """Return that a tag cannot be the release that its name says."""
     what = f"the tag {version.name}/v{version.number_text} is malformed: {'; '.join(version.faults)}"
     why = "What a release was made of stands in its tag; npuprof does not guess it."
-    return Finding("NP028", what, why, _advise_refetch(version))
+    return Finding("NP028", what, why, advise_refetch(version))
 
 
-def build_changed_finding(version: Version, asked: Origin | None = None) -> Finding:
-    """Return that a released version is not what its tag says."""
-    what = f"{version.name} {version.number_text} is not what was released: its preset digest is another than its tag holds"
-    why = "The tag was moved or written by hand, or what it names has been replaced."
-    where = (asked.profile,) if asked else ()
-    return Finding("NP028", what, why, _advise_refetch(version), asked, "profile.extends" if asked else "", where)
-
-
-def _advise_refetch(version: Version) -> str:
+def advise_refetch(version: Version) -> str:
+    """Return how to get a release tag as it was made."""
     tag = f"{version.name}/v{version.number_text}"
     commit = shorten_commit(version.commit)
     return f"fetch the tag anew: git fetch --force origin tag {tag}; what is there now is {version.name}@{commit}"
@@ -181,13 +126,11 @@ __all__ = [
     "Repository",
     "Revision",
     "Version",
-    "build_changed_finding",
+    "advise_refetch",
     "build_unfit_finding",
     "find_pin",
     "find_repository",
-    "is_changed_release",
     "load_named_revision",
-    "load_profile_at_revision",
     "load_release",
     "load_repository_revision",
     "load_revision",

@@ -1,4 +1,4 @@
-"""What users type to name a profile: ``NAME``, ``NAME@REV``, ``A+B``, a path ending in ``.toml``, ``-``."""
+"""What users type to name a profile: ``NAME``, ``NAME@REV``, ``SOURCE:NAME``, ``A+B``, a path ending in ``.toml``, ``-``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
 from npuprof.document import build_command_line_document, keys, parse_document, parse_toml_text
 from npuprof.document.profile import Profile
-from npuprof.model import Context, Finding, NpuprofError, Origin, Step, TomlValue, did_you_mean
+from npuprof.model import Context, Finding, NpuprofError, Step, TomlValue, did_you_mean
 from npuprof.report.output import describe_os_error, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
+from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Workspace:
             asked = self._given or os.environ.get("NPUPROF_STORE", "")
             found = self._find_bare_store(asked) or store.find_store(self._given, os.environ)
             found.read_absent = _read_absent_file
+            _refuse_other_npuprof(found)
             self._store = found
         return self._store
 
@@ -81,6 +83,8 @@ class Workspace:
             return self._piped
         if _is_file_spec(spec):
             return self._load_file_profile(spec)
+        if is_source_reference(spec):
+            return self._load_source_profile(spec)
         if "@" in spec:
             return self._load_revision_profile(spec)
         return self.home.profile(spec)
@@ -133,22 +137,29 @@ class Workspace:
 
     def _load_revision_profile(self, spec: str) -> Profile:
         """Return the profile that ``NAME@REV`` names, its parents at that revision too."""
-        from npuprof.store import revisions
+        from npuprof.store import parents
 
         name, _, revision = spec.partition("@")
         if not name:
             raise NpuprofError([store.build_bad_name_finding(name)])
         if _is_file_spec(name):
             name = self._find_name_in_store(name) or name
-        found = revisions.load_profile_at_revision(self.home, f"{name}@{revision}")
+        found = parents.load_profile_at_revision(self.home, f"{name}@{revision}")
         self._names[found.profile.key] = found.label
         return found.profile
+
+    def _load_source_profile(self, spec: str) -> Profile:
+        """Return the profile that ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION`` names."""
+        found = find_source_profile(self.home, spec)
+        if "@" in spec:
+            self._names[found.key] = spec
+        return found
 
     def compose_profiles(self, name: str, parts: Sequence[Profile]) -> Profile:
         """Return a profile without settings that lays the given ones over one another, in order."""
         joined = Profile(build_command_line_document(name, {}), key=f"composed:{'+'.join(part.key for part in parts)}")
         joined.stacked = True
-        joined.home = _Parts({part.key: part for part in parts})
+        joined.home = ComposedParts({part.key: part for part in parts})
         joined.table = {"extends": [part.key for part in parts], "description": parts[-1].table.get("description", "")}
         return joined
 
@@ -205,32 +216,25 @@ class Workspace:
             return None
 
 
+def _refuse_other_npuprof(home: Folder) -> None:
+    """Raise NpuprofError where the repository of a store says that it needs another npuprof, or cannot say what it needs."""
+    if (
+        not home.in_work_tree
+        or home.label == "builtin:"
+        or not os.path.lexists(os.path.join(store.find_project_folder(home), "npuprof.toml"))
+    ):
+        return
+    from npuprof.store.sources.reading import refuse_unmet_requirement
+
+    refuse_unmet_requirement(home)
+
+
 def _read_absent_file(root: str, name: str) -> bytes | None:
     if not store.has_sparse_checkout(root):
         return None
     from npuprof.store.worktree import read_absent_file
 
     return read_absent_file(root, name)
-
-
-class _Parts:
-    """The store of a composed profile: the profiles it was composed of, by their keys."""
-
-    def __init__(self, parts: dict[str, Profile]) -> None:
-        self._parts = parts
-
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        return self._parts[name]
-
-
-def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
-    """Return the profile that a reference in ``extends`` names, looked up in a store or its history. Raises NpuprofError."""
-    asked = referrer.origin("profile", "extends", index) if referrer else None
-    if "@" in reference and not isinstance(home, _Parts):
-        from npuprof.store import revisions
-
-        return revisions.load_profile_at_revision(home, reference, asked).profile
-    return home.profile(reference, asked)
 
 
 def _is_file_spec(spec: str) -> bool:

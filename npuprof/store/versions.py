@@ -7,6 +7,7 @@ The last paragraph of a tag's message is what it records, a line each::
     Digest-Form: 2                        the number of the form of both
     Parent: base@1 1.4.0 COMMIT           a parent with an @, as it is written, its version, or -, and its commit
     Parent: root@2 2.0.1 COMMIT by base@1.4.0         the same of a preset that was itself taken from there
+    Parent: team:base 2.1.3 COMMIT        a preset of a source: the version of the whole store, or of the preset, and the commit there
 
 Blanks in a reference are written as in an address, ``%20``. A tag of an older npuprof has a ``Digest`` only, in form 1.
 """
@@ -31,7 +32,7 @@ _TAG = re.compile(rf"refs/tags/(.+)/v{_PART}\.{_PART}\.{_PART}{_PRE}", re.ASCII)
 _TAGGER = re.compile(r"^tagger .*> (-?\d{1,18}) ([+-]\d{4})$", re.MULTILINE)
 _LINE = re.compile(r"(Digest|Preset-Digest|Digest-Form|Parent):[ \t]*(.*?)[ \t]*")
 _HEX = re.compile(r"[0-9a-f]{64}")
-_PARENT = re.compile(r"(\S+@\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: by (\S+@\S+))?")
+_PARENT = re.compile(r"(\S+[@:]\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: by (\S+@\S+))?")
 
 #: The number of a released version without what makes it a pre-release: 1.2.0.
 VersionNumber = tuple[int, int, int]

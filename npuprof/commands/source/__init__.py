@@ -1,0 +1,1 @@
+"""Take presets of other repositories."""

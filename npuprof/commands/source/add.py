@@ -1,0 +1,63 @@
+"""``source add``: take presets of another repository."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.commands.parameters import STORE
+from npuprof.commands.verb import Verb, argument, flag, option
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
+
+
+class Add(Verb):
+    """Take presets of another repository: fetch it, and write down where it is and which commit is used.
+
+    npuprof source add team ssh://git@host/presets.git
+    """
+
+    group = "sources"
+
+    name: str = argument("NAME", "What its presets are called by: team:base/training.")
+    url: str = argument("GIT-URL", "Its address: ssh, https or file.")
+    path: str = option("--path", metavar="FOLDER", text="The folder of its store, from the top of the repository.", default="profiles")
+    rev: str | None = option(
+        "--rev", metavar="REV", text="A range of its versions (^2.1), or a revision; what fits its newest version if not said."
+    )
+    rules: bool = flag("--rules", text="Let its rules bind the presets of this repository as well.")
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Fetch the source and write npuprof.toml and npuprof.lock. Raises NpuprofError."""
+        from npuprof.commands.source.locking import lock_sources
+        from npuprof.commands.source.place import ProjectPlace
+        from npuprof.store.sources import fetching, project
+        from npuprof.store.sources.locking import suggest_range
+        from npuprof.store.sources.urls import find_url_fault, hide_credentials
+
+        place = ProjectPlace(self.store)
+        url = os.path.abspath(self.url) if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url)) else self.url
+        if not project.is_source_name(self.name):
+            hint = "use letters, digits, '-' and '_'"
+            raise NpuprofError([Finding("NP040", f"{self.name!r} cannot be the name of a source", "", hint)])
+        if fault := find_url_fault(url):
+            raise NpuprofError(
+                [Finding("NP048", f"{hide_credentials(url)!r} is no address of a source: {fault}", "", "name ssh://, https:// or file://")]
+            )
+        if taken := next((known for known in place.project.sources if known.lower() == self.name.lower()), None):
+            hint = f"edit {place.cite(project.FILE)}, or remove it first: npuprof source remove {taken}"
+            raise NpuprofError([Finding("NP040", f"there is a source {taken!r} already", "", hint)])
+        rev = self.rev or suggest_range(fetching.fetch_source(url))
+        said = {"url": url, "path": self.path, "rev": rev, **({"rules": True} if self.rules else {})}
+        import tomlkit
+
+        text = tomlkit.dumps({"sources": {self.name: said}})
+        source = project.parse_project(f"source add {self.name}", text.encode()).sources[self.name]
+        locked = lock_sources(place, [source])
+        written = place.write({self.name: said}, {**place.lock.sources, **locked})
+        there = locked[self.name]
+        remark = f"added {self.name} at {there.tag or there.commit[:7]} (rev = {rev!r}): its presets are {self.name}:NAME"
+        return Answer(None, (remark, f"wrote {', '.join(written)}"))
+
+
+VERB = Add

@@ -1,0 +1,99 @@
+"""What the verbs of sources share: to fetch what locks name, sources of sources too, and to lock sources anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npuprof.commands.source.place import ProjectPlace
+from npuprof.model import Finding, NpuprofError
+from npuprof.store.sources import fetching
+from npuprof.store.sources.lock import Lock, LockedSource
+from npuprof.store.sources.locking import compute_store_digest, lock_source
+from npuprof.store.sources.mirror import open_mirror
+from npuprof.store.sources.project import Source
+from npuprof.store.sources.reading import Sources, find_sources
+
+
+def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bool = False) -> dict[str, LockedSource]:
+    """Fetch sources, and theirs, and return what they are locked to now. Raises NpuprofError with all faults."""
+    references = place.list_references()
+    found: dict[str, LockedSource] = {}
+    problems: list[Finding] = []
+    for source in wanted:
+        origin = place.project.find_source_origin(source.name)
+        try:
+            fetched = fetching.fetch_source(source.url, accept_moved=accept_moved)
+            _refuse_moved(source, fetched, place.lock.sources.get(source.name))
+            asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
+            found[source.name] = lock_source(source, fetched, asked, origin)
+            for commit in {found[source.name].commit, *(pin.commit for pin in found[source.name].versions.values())}:
+                fetching.keep_commit(source.url, commit)
+            fetch_sources_of(source.name, found[source.name])
+        except NpuprofError as error:
+            problems += error.findings
+    if problems:
+        raise NpuprofError(problems)
+    return found
+
+
+def _refuse_moved(source: Source, fetched: fetching.Fetched, locked: LockedSource | None) -> None:
+    """Raise NpuprofError (NP046) where tags of versions are not what they were."""
+    problems = [
+        Finding(
+            "NP046",
+            f"the tag {tag} of the source {source.name!r} has moved: it was {before[:7]}, and is {now[:7]} now",
+            "A version is fixed once it is released; whoever moved the tag has changed what others have already used.",
+            f"ask its owners; to take it as it is now: npuprof source update {source.name} --moved",
+        )
+        for tag, before, now in fetched.moved
+    ]
+    if problems:
+        raise NpuprofError(problems)
+
+
+def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> None:
+    """Fetch what the lock of a source names, and so on for the sources of that. Raises NpuprofError."""
+    seen = set() if seen is None else seen
+    store = Sources(_name_project(locked), Lock(sources={locked.name: locked})).open_source(locked.name)
+    for nested in find_sources(store).lock.sources.values():
+        if (nested.url, nested.commit) in seen:
+            continue
+        seen.add((nested.url, nested.commit))
+        sync_source(f"{name}/{nested.name}", nested)
+        fetch_sources_of(f"{name}/{nested.name}", nested, seen)
+
+
+def _name_project(locked: LockedSource):  # type: ignore[no-untyped-def]
+    from npuprof.store.sources.project import Project
+
+    return Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
+
+
+def sync_source(name: str, locked: LockedSource) -> bool:
+    """Have exactly what a lock names on this machine; return whether anything was missing. Raises NpuprofError."""
+    missing = False
+    for commit in dict.fromkeys((locked.commit, *(pin.commit for pin in locked.versions.values()))):
+        known = _is_known(locked, commit)
+        missing |= not known
+        if not known and not fetching.fetch_commit(locked.url, commit):
+            what = f"the source {name!r} no longer has the commit {commit[:7]} that npuprof.lock names"
+            why = "Its history was rewritten, or the commit was never pushed."
+            hint = f"lock another one: npuprof source update {name}; who still has the commit can vendor it: npuprof source vendor {name}"
+            raise NpuprofError([Finding("NP043", what, why, hint)])
+        fetching.keep_commit(locked.url, commit)
+    repository = open_mirror(name, locked.url, locked.path)
+    digest = compute_store_digest(repository, locked.commit)
+    if digest != locked.digest:
+        what = f"the store of the source {name!r} at {locked.commit[:7]} is not what npuprof.lock says: its digest is another"
+        why = "The lock was edited by hand, or merged wrongly."
+        raise NpuprofError([Finding("NP049", what, why, f"restore npuprof.lock, or lock it anew: npuprof source update {name}")])
+    return missing
+
+
+def _is_known(locked: LockedSource, commit: str) -> bool:
+    try:
+        return open_mirror(locked.name, locked.url, locked.path).has_commit(commit)
+    except NpuprofError as error:
+        if error.findings[0].code != "NP043":
+            raise
+        return False

@@ -1,0 +1,175 @@
+"""Where a repository says what sources it has: ``npuprof.toml`` and ``npuprof.lock``, read, and written with their comments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from npuprof.document import parse_toml_text
+from npuprof.model import Finding, NpuprofError
+from npuprof.report import writing
+from npuprof.report.writing import Wanted
+from npuprof.store import Folder, find_project_folder, spec
+from npuprof.store.parents import is_source_reference
+from npuprof.store.sources import lock as locks
+from npuprof.store.sources import project as projects
+from npuprof.store.sources.lock import Lock, LockedSource
+from npuprof.store.sources.project import Project, Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import tomlkit
+
+#: What changes a parsed TOML file.
+Edit = Callable[["tomlkit.TOMLDocument"], None]
+
+
+class ProjectPlace:
+    """The two files of a repository as they were read. Raises NpuprofError where they cannot be understood."""
+
+    def __init__(self, given: str | None, needs_lock: bool = True) -> None:
+        self.home = _find_home(given)
+        self.folder = find_project_folder(self.home)
+        self.texts = {name: writing.read_known_file(self.find_path(name)) for name in (projects.FILE, locks.FILE)}
+        told, locked = self.texts[projects.FILE], self.texts[locks.FILE]
+        self.project = projects.parse_project(self.cite(projects.FILE), told) if told is not None else Project()
+        self.lock = Lock()
+        try:
+            self.lock = locks.parse_lock(self.cite(locks.FILE), locked) if locked is not None else Lock()
+        except NpuprofError:
+            if needs_lock:
+                raise
+            self.texts[locks.FILE] = b""  # it is written anew, over what nobody can read
+            self._unread = locked
+
+    def find_path(self, name: str) -> str:
+        """Return the path of one of the files."""
+        return os.path.join(self.folder, name)
+
+    def cite(self, name: str) -> str:
+        """Return the path of one of the files as users read it."""
+        return os.path.relpath(self.find_path(name))
+
+    def select_sources(self, names: Iterable[str]) -> list[Source]:
+        """Return the sources of that names, all where none is named. Raises NpuprofError where one is unknown."""
+        from npuprof.model import did_you_mean
+
+        known = self.project.sources
+        problems = []
+        for name in names:
+            if name not in known:
+                hint = did_you_mean(name, known, f"known are {', '.join(known)}") if known else "npuprof source add makes one"
+                problems.append(Finding("NP042", f"there is no source {name!r} in {self.cite(projects.FILE)}", "", hint))
+        if problems:
+            raise NpuprofError(problems)
+        return [known[name] for name in dict.fromkeys(names)] or list(known.values())
+
+    def list_references(self) -> dict[str, set[str]]:
+        """Return what the presets refer to, as far as they can be read: ``NAME[@VERSION]`` by the names of the sources."""
+        found: dict[str, set[str]] = {}
+        for name in self.home.names():
+            try:
+                parents = self.home.profile(name).extends
+            except NpuprofError:
+                continue
+            for reference in parents:
+                if is_source_reference(reference):
+                    source, _, preset = reference.partition(":")
+                    found.setdefault(source, set()).add(preset)
+        return found
+
+    def write(self, wanted_sources: Mapping[str, dict[str, Any] | None] | None, locked: Mapping[str, LockedSource]) -> list[str]:
+        """Write both files: some sources of npuprof.toml (None removes one), and the whole lock; return the paths that changed.
+
+        What else stands in them stays, comments too. Raises NpuprofError, and writes nothing then.
+        """
+        wanted: list[Wanted] = []
+        if wanted_sources:
+            wanted.append(self._edit(projects.FILE, lambda document: _edit_sources(document, wanted_sources)))
+        before = self.texts[locks.FILE]
+        if locked or before is not None:
+            wanted.append(self._edit(locks.FILE, lambda document: _edit_lock(document, locked)) if before else self._make_lock(locked))
+        changed = [one for one in wanted if one.content != one.known]
+        writing.write_wanted_files(changed)
+        return [os.path.relpath(one.path) for one in changed]
+
+    def _make_lock(self, locked: Mapping[str, LockedSource]) -> Wanted:
+        known = getattr(self, "_unread", None)
+        return Wanted(self.find_path(locks.FILE), locks.format_lock(dict(locked)).encode(), known)
+
+    def _edit(self, name: str, edit: Edit) -> Wanted:
+        import tomlkit
+
+        known = self.texts[name]
+        text = (known or b"").decode()
+        newline = "\r\n" if "\r\n" in text else "\n"
+        document = tomlkit.parse(text)
+        edit(document)
+        made = tomlkit.dumps(document)
+        expected = document.unwrap()
+        if parse_toml_text(made) != expected:
+            what = f"{self.cite(name)} cannot be edited so that it is read back the same"
+            raise NpuprofError([Finding("NP922", what, "Nothing was written.", "edit it by hand")])
+        if newline == "\r\n":
+            made = made.replace("\r\n", "\n").replace("\n", "\r\n")
+        return Wanted(self.find_path(name), made.encode(), known)
+
+
+def _find_home(given: str | None) -> Folder:
+    """Return the store, or the one that would be: a repository may take presets before it has some of its own."""
+    try:
+        return spec.Workspace(given).store
+    except NpuprofError:
+        if given or os.environ.get("NPUPROF_STORE"):
+            raise
+        from npuprof.store import find_repository_top
+
+        made = Folder(os.path.join(find_repository_top(os.getcwd()) or os.getcwd(), "profiles"))
+        made.is_implied = True
+        return made
+
+
+def _edit_sources(document: tomlkit.TOMLDocument, wanted: Mapping[str, dict[str, Any] | None]) -> None:
+    import tomlkit
+
+    if "sources" not in document:
+        document["sources"] = tomlkit.table(is_super_table=True)
+    tables: Any = document["sources"]
+    for name, said in wanted.items():
+        if said is None:
+            if name in tables:
+                del tables[name]
+        elif name in tables:
+            for key, value in said.items():
+                tables[name][key] = value
+        else:
+            table = tomlkit.table()
+            for key, value in said.items():
+                table[key] = value
+            tables[name] = table
+    if not tables:
+        del document["sources"]
+
+
+def _edit_lock(document: tomlkit.TOMLDocument, locked: Mapping[str, LockedSource]) -> None:
+    """Make the tables of a lock say what is wanted; those that say it already, and comments, stay as they are."""
+    import tomlkit
+
+    fresh = tomlkit.parse(locks.format_lock(dict(locked)))
+    tables: Any = document.setdefault("sources", tomlkit.table(is_super_table=True))
+    new: Any = fresh.get("sources", {})
+    for name in [name for name in tables if name not in new]:
+        del tables[name]
+    for name, said in new.items():
+        if name not in tables:
+            tables[name] = said
+            continue
+        there = tables[name]
+        for key in [key for key in there if key not in said]:
+            del there[key]
+        for key, value in said.items():
+            if there.get(key) != value:
+                there[key] = value
+    if not tables:
+        del document["sources"]

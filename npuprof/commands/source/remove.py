@@ -1,0 +1,46 @@
+"""``source remove``: take presets of another repository no longer."""
+
+from __future__ import annotations
+
+from npuprof.commands.parameters import STORE
+from npuprof.commands.verb import Verb, argument, flag
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
+
+
+class Remove(Verb):
+    """Take presets of a source no longer: its lines in npuprof.toml and npuprof.lock go."""
+
+    group = "sources"
+
+    name: str = argument("NAME", "The source.")
+    force: bool = flag("--force", text="Even where presets still extend presets of it.")
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Write both files. Raises NpuprofError where presets still extend presets of the source."""
+        from npuprof.commands.source.place import ProjectPlace
+        from npuprof.store.parents import is_source_reference
+
+        place = ProjectPlace(self.store)
+        (source,) = place.select_sources([self.name])
+        problems = []
+        for name in place.home.names() if not self.force else ():
+            try:
+                profile = place.home.profile(name)
+            except NpuprofError:
+                continue
+            for index, reference in enumerate(profile.extends):
+                if is_source_reference(reference) and reference.partition(":")[0] == source.name:
+                    hint = "take it out of extends first, copy the preset in, or say --force"
+                    what = f"{name} extends {reference}"
+                    origin = profile.origin("profile", "extends", index)
+                    problems.append(Finding("NP042", what, "", hint, origin, "profile.extends", (name,)))
+        if problems:
+            raise NpuprofError(problems)
+        kept = {name: locked for name, locked in place.lock.sources.items() if name != source.name}
+        written = place.write({source.name: None}, kept)
+        return Answer(None, (f"removed {source.name}: wrote {', '.join(written)}",))
+
+
+VERB = Remove

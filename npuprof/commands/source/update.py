@@ -1,0 +1,118 @@
+"""``source update``: newer versions of sources, after showing what they change here."""
+
+from __future__ import annotations
+
+import sys
+
+from npuprof.commands.parameters import COLOR, DRY_RUN, STORE, formats
+from npuprof.commands.verb import Verb, arguments, flag
+from npuprof.model import Context
+from npuprof.report import output
+from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.commands.source.place import ProjectPlace
+    from npuprof.compare.survey import Survey
+    from npuprof.store.sources.lock import LockedSource
+
+
+class Update(Verb):
+    """Lock the newest commits that npuprof.toml allows, after showing what that changes in this repository's presets."""
+
+    group = "sources"
+
+    names: list[str] = arguments("NAME...", "Sources; all if none is named.")
+    yes: bool = flag("--yes", "-y", text="Write the lock without asking.")
+    frozen: bool = flag("--frozen", text="Write nothing; exit 1 if the lock would change.")
+    moved: bool = flag("--moved", text="Take tags that have moved as they are now.")
+    dry_run: bool = DRY_RUN
+    format: str = formats("text", "markdown", "json")
+    store: str | None = STORE
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return what changes, and write the lock where that is agreed to. Exit 1 where it is not, 0 otherwise. Raises NpuprofError."""
+        from npuprof.commands.source.locking import lock_sources
+        from npuprof.commands.source.place import ProjectPlace
+
+        place = ProjectPlace(self.store, needs_lock=False)
+        wanted = place.select_sources(self.names)
+        if not wanted:
+            return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
+        locked = lock_sources(place, wanted, self.moved)
+        kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
+        new = {**kept, **locked}
+        if new == place.lock.sources and place.texts["npuprof.lock"]:
+            return Answer(None, ("npuprof.lock is up to date",))
+        survey = _compare(place, new)
+        lines = [_format_step(name, place.lock.sources.get(name), new.get(name)) for name in sorted({*new, *place.lock.sources})]
+        steps = [line for line in lines if line]
+        answer = Answer(self._build_forms(survey, steps), tuple(_list_remarks(place, new)))
+        if self.frozen or self.dry_run:
+            return answer._replace(
+                remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"), code=1 if self.frozen else 0
+            )
+        if not self.yes and not self._ask(answer):
+            why = "it takes a yes" if sys.stdin.isatty() else "nobody is there to ask, and --yes was not said"
+            return Answer(None if sys.stdin.isatty() else answer.forms, (*answer.remarks, f"nothing was written: {why}"), 1)
+        written = place.write(None, new)
+        shown = answer.forms if self.yes or not sys.stdin.isatty() else None
+        return Answer(shown, (*answer.remarks, f"wrote {', '.join(written)}"))
+
+    def _build_forms(self, survey: Survey, steps: list[str]):  # type: ignore[no-untyped-def]
+        from npuprof.compare import data, markdown, plain
+
+        head = "".join(f"{line}\n" for line in steps)
+        return {
+            "text": lambda: f"{head}\n{plain.format_survey_text(survey, False, self.coloured)}",
+            "markdown": lambda: f"{''.join(f'- {line}{chr(10)}' for line in steps)}\n{markdown.format_survey_markdown(survey)}",
+            "json": lambda: data.format_survey_json(survey, False, False),
+        }
+
+    def _ask(self, answer: Answer) -> bool:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        text = answer.write_form(self.format)
+        sys.stdout.write(str(text))
+        sys.stdout.flush()
+        for remark in answer.remarks:
+            output.tell_remark(remark)
+        sys.stderr.write("npuprof: write npuprof.lock? [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _format_step(name: str, before: LockedSource | None, after: LockedSource | None) -> str:
+    if before == after:
+        return ""
+    if before is None or after is None:
+        there = before or after
+        assert there is not None, "one of them is there"
+        return f"{name}: {'now' if after else 'no longer'} at {there.shown} ({there.commit[:7]})"
+    if (before.commit, before.url) == (after.commit, after.url):
+        return f"{name}: still at {after.shown} ({after.commit[:7]})"
+    return f"{name}: {before.shown} ({before.commit[:7]}) -> {after.shown} ({after.commit[:7]})"
+
+
+def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
+    """Return what another lock changes in the presets of the store."""
+    from npuprof.compare.survey import compare_lock_states
+    from npuprof.store import Folder
+    from npuprof.store.sources.lock import Lock
+    from npuprof.store.sources.reading import Sources
+
+    sides: list[Folder] = []
+    for lock in (place.lock, Lock(sources=new)):
+        side = Folder(place.home.root)
+        side.is_implied = place.home.is_implied
+        side.sources = Sources(place.project, lock)
+        sides.append(side)
+    return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"), Context())
+
+
+def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str]:
+    return []
+
+
+VERB = Update

@@ -1,0 +1,116 @@
+"""What a reference names, seen from a store: a preset of it, of its history, or of another repository."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.resolve import Resolver
+from npuprof.resolve.digests import FORM, compute_preset_digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import ProfileSource
+    from npuprof.store.revision import Revision
+    from npuprof.store.versions import Version
+
+#: What may stand in the name of a source besides letters and digits; ``/`` stands before a source of a source.
+_JOINTS = {ord(char): None for char in "-_/"}
+
+
+class PinnedProfile(NamedTuple):
+    """A profile at a revision, and the name to show: ``bert@1.2.0``, ``bert@abc1234``."""
+
+    profile: Profile
+    label: str
+
+
+class ComposedParts:
+    """The store of a composed profile: the profiles it was composed of, by their keys."""
+
+    def __init__(self, parts: dict[str, Profile]) -> None:
+        self._parts = parts
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one of the parts by its key."""
+        return self._parts[name]
+
+
+def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
+    """Return the profile that a reference in ``extends`` names, looked up in a store or its history. Raises NpuprofError."""
+    asked = referrer.origin("profile", "extends", index) if referrer else None
+    if isinstance(home, ComposedParts):
+        return home.profile(reference, asked)
+    if is_source_reference(reference):
+        return find_source_profile(home, reference, asked)
+    if "@" in reference:
+        from npuprof.store.sources.reading import SourceStore
+
+        if isinstance(home, SourceStore):
+            return home.find_version(reference, asked).profile(reference.partition("@")[0], asked)
+        return load_profile_at_revision(home, reference, asked).profile
+    return home.profile(reference, asked)
+
+
+def is_source_reference(text: str) -> bool:
+    """Return whether a spec, or a reference in ``extends``, names a preset of a source: ``team:base/training@2``."""
+    source, colon, _ = text.partition("@")[0].partition(":")
+    return bool(colon) and source != "builtin" and source.isascii() and source.translate(_JOINTS).isalnum()
+
+
+def find_source_profile(home: ProfileSource, reference: str, asked: Origin | None = None) -> Profile:
+    """Return the profile that ``SOURCE:NAME[@VERSION]`` names, seen from a store. Raises NpuprofError."""
+    from npuprof.store.sources.reading import find_source_store
+
+    store = find_source_store(home, reference, asked)
+    if store.released and is_changed_release(store.revision, store.released):
+        raise NpuprofError([build_changed_finding(store.released, asked)])
+    return store.profile(reference.partition(":")[2].partition("@")[0], asked)
+
+
+def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:
+    """Return the profile that ``NAME@REV`` names in a store.
+
+    Raises NpuprofError, among others where a released version is not what its tag says.
+    """
+    from npuprof.store.revision import Revision
+    from npuprof.store.revisions import find_pin
+
+    pin = home.pin_parent(reference, asked) if isinstance(home, Revision) else find_pin(home, reference, asked)
+    found = pin.home.profile(pin.name, asked)
+    if pin.released and is_changed_release(pin.home, pin.released):
+        raise NpuprofError([build_changed_finding(pin.released, asked)])
+    return PinnedProfile(found, pin.label)
+
+
+def is_changed_release(home: Revision, version: Version) -> bool:
+    """Return whether a version has another preset digest than its tag says; False where that cannot be told here."""
+    record = version.record
+    if not record.preset_digest or record.form != FORM:
+        return False
+    key = f"changed {version.tag}"
+    if key not in home.repository.revisions:
+        home.repository.revisions[key] = False  # for whatever refers to itself
+        try:
+            lineage = Resolver(_find_parent).resolve_lineage(home.profile(version.name))
+            home.repository.revisions[key] = compute_preset_digest(lineage) != record.preset_digest
+        except NpuprofError:
+            pass  # told where it is resolved
+    return bool(home.repository.revisions[key])
+
+
+def _find_parent(reference: str, referrer: Profile | None, index: int) -> Profile:
+    assert referrer is not None, "a parent is what a profile extends"
+    assert referrer.home is not None, "it was read from a store"
+    return find_extended_profile(referrer.home, reference, referrer, index)
+
+
+def build_changed_finding(version: Version, asked: Origin | None = None) -> Finding:
+    """Return that a released version is not what its tag says."""
+    from npuprof.store.revisions import advise_refetch
+
+    what = f"{version.name} {version.number_text} is not what was released: its preset digest is another than its tag holds"
+    why = "The tag was moved or written by hand, or what it names has been replaced."
+    where = (asked.profile,) if asked else ()
+    return Finding("NP028", what, why, advise_refetch(version), asked, "profile.extends" if asked else "", where)

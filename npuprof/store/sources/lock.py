@@ -1,0 +1,119 @@
+"""``npuprof.lock``: at which commits a repository has its sources, as text and as values."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from npuprof.document import Document, parse_document
+from npuprof.document.keys import format_key_segment, format_toml_value
+from npuprof.model import Finding, NpuprofError, Origin, Path, Record
+
+FILE = "npuprof.lock"
+_HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
+_TEXTS = ("url", "path", "rev", "tag", "commit", "digest")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})")
+
+
+class LockedVersion(Record):
+    """What a reference with an @ to a source's preset is: the number of the version and the commit it was released at."""
+
+    version: str
+    commit: str
+
+
+class LockedSource(Record):
+    """What a source is locked to. ``digest`` is that of its store there; ``tag`` is empty where it is no version of the store.
+
+    ``versions`` are the references with an @ that this repository's presets make to presets of the source.
+    """
+
+    name: str
+    url: str
+    path: str
+    rev: str
+    commit: str
+    digest: str
+    tag: str = ""
+    versions: dict[str, LockedVersion] = {}
+
+    @property
+    def shown(self) -> str:
+        """The version, or the commit, as users see it: ``2.1.3`` or ``abc1234``."""
+        return self.tag.removeprefix("v") or self.commit[:7]
+
+
+class Lock(Record):
+    """All that is locked, by the names of the sources."""
+
+    document: Document | None = None
+    sources: dict[str, LockedSource] = {}
+
+
+def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
+    """Return what the text of a lock says. Raises NpuprofError (NP044) where it was edited by hand, or merged with conflicts."""
+    if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
+        hint = "take one side (git checkout --ours npuprof.lock), then run npuprof source update"
+        line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
+        from npuprof.model import Place
+
+        raise NpuprofError([Finding("NP044", f"{source} holds the marks of a merge", "", hint, where=Place(source, line, 1))])
+    document = parse_document(FILE, source, raw, revision)
+    problems: list[Finding] = []
+
+    def add(message: str, path: Path) -> None:
+        why = "It is written by npuprof; by hand it is hard to get right."
+        hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
+        problems.append(Finding("NP044", message, why, hint, Origin(document, path), ".".join(map(str, path))))
+
+    if document.data.get("version", 1) != 1:
+        add(f"the lock has the form {document.data['version']!r}, which this npuprof does not know", ("version",))
+    listed = document.data.get("sources", {})
+    found: dict[str, LockedSource] = {}
+    for name, said in listed.items() if isinstance(listed, dict) else ():
+        path = ("sources", name)
+        if fault := _find_entry_fault(said):
+            add(f"the lock of {name!r} {fault}", path)
+            continue
+        pins = {reference: _PIN.fullmatch(text) for reference, text in said.get("versions", {}).items()}
+        versions = {reference: LockedVersion(pin[1], pin[2]) for reference, pin in pins.items() if pin}
+        texts = {key: said.get(key, "") for key in _TEXTS}
+        found[name] = LockedSource(name, **texts, versions=versions)
+    if problems:
+        raise NpuprofError(problems)
+    return Lock(document, found)
+
+
+def _find_entry_fault(said: Any) -> str:
+    if not isinstance(said, dict):
+        return "is no table"
+    for key in _TEXTS:
+        if not isinstance(said.get(key, "" if key in ("tag", "path") else None), str):
+            return f"has no {key}" if key not in said else f"has a {key} that is no text"
+    if not _COMMIT.fullmatch(said["commit"]):
+        return "has a commit that is no full id"
+    if not _DIGEST.fullmatch(said["digest"]):
+        return "has a digest that is none"
+    versions = said.get("versions", {})
+    if not isinstance(versions, dict) or not all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values()):
+        return "has versions that are none"
+    return ""
+
+
+def format_lock(sources: dict[str, LockedSource]) -> str:
+    """Return the text of a lock: a table a source, by name, so that merges meet only where both sides changed one."""
+    parts = [f"{_HEAD}version = 1\n"]
+    for name in sorted(sources):
+        locked = sources[name]
+        texts = {key: text for key in _TEXTS if (text := getattr(locked, key))}
+        lines = [f"[sources.{format_key_segment(name)}]", *(f"{key} = {format_toml_value(text)}" for key, text in texts.items())]
+        parts.append("\n".join([*lines, ""]))
+        if locked.versions:
+            pins = [
+                f"{format_key_segment(reference)} = {format_toml_value(f'{pin.version} {pin.commit}')}"
+                for reference, pin in sorted(locked.versions.items())
+            ]
+            parts.append("\n".join([f"[sources.{format_key_segment(name)}.versions]", *pins, ""]))
+    return "\n".join(parts)

@@ -1,0 +1,107 @@
+"""What a source is locked to: the commit that its ``rev`` chooses among what was fetched, the digest of its store, versions referred to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.resolve.digests import load_sha256
+from npuprof.store.repository import Repository
+from npuprof.store.sources.fetching import Fetched
+from npuprof.store.sources.lock import LockedSource, LockedVersion
+from npuprof.store.sources.mirror import open_mirror
+from npuprof.store.sources.project import Source
+from npuprof.store.sources.ranges import parse_version_range
+from npuprof.store.versions import VersionText, parse_version_text
+
+#: How many versions a message lists.
+_SHOWN = 8
+
+
+def lock_source(source: Source, fetched: Fetched, references: Iterable[str], origin: Origin | None = None) -> LockedSource:
+    """Return what a source is locked to now. Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there."""
+    repository = open_mirror(source.name, source.url, source.path)
+    tag, commit = _choose_commit(source, fetched, repository, origin)
+    digest = compute_store_digest(repository, commit)
+    if not digest:
+        where = f"at {tag or commit[:7]}"
+        what = f"the source {source.name!r} has no store in {source.path or 'its top folder'!r} {where}"
+        hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
+        raise NpuprofError([Finding("NP047", what, "", hint, origin)])
+    versions = {reference: _pin_version(source, repository, commit, reference) for reference in sorted(set(references))}
+    return LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, versions)
+
+
+def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None) -> tuple[str, str]:
+    """Return the tag, if it is a version of the store, and the commit that are meant."""
+    wanted = parse_version_range(source.rev)
+    known = list_store_versions(fetched)
+    if wanted is not None:
+        accepted = [version for version in known if wanted.accepts(version)]
+        if accepted:
+            newest = max(accepted, key=lambda version: version.order)
+            return known[newest], repository.resolve_commit(f"refs/tags/{known[newest]}")
+    else:
+        for ref in (f"refs/tags/{source.rev}", f"refs/heads/{source.rev}", source.rev):
+            name = ref.rpartition("/")[2] if ref != source.rev else ""
+            if not name or name in fetched.tags or name in fetched.heads or "/" in source.rev:
+                found = _try_commit(repository, fetched.head if ref == "HEAD" and fetched.head else ref)
+                if found:
+                    return "", found
+    shown = [str(version) for version in sorted(known, key=lambda version: version.order, reverse=True)]
+    told = f"{', '.join(shown[:_SHOWN])}{f' and {len(shown) - _SHOWN} more' if len(shown) > _SHOWN else ''}"
+    what = f"nothing in the source {source.name!r} is {source.rev!r}"
+    why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them." if wanted else ""
+    hint = (
+        f"it has the versions {told}"
+        if shown
+        else f"it has no versions yet; name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'HEAD'}"
+    )
+    raise NpuprofError([Finding("NP047", what, why, hint, origin)])
+
+
+def _try_commit(repository: Repository, revision: str) -> str:
+    try:
+        return repository.resolve_commit(revision)
+    except NpuprofError:
+        return ""
+
+
+def list_store_versions(fetched: Fetched) -> dict[VersionText, str]:
+    """Return the versions of a whole store and the tags ``vX.Y.Z`` that are they."""
+    return {version: tag for tag in fetched.tags if tag.startswith("v") and (version := parse_version_text(tag))}
+
+
+def suggest_range(fetched: Fetched) -> str:
+    """Return the ``rev`` for a source that is added without one: what is compatible with its newest version, else its default branch."""
+    known = [version for version in list_store_versions(fetched) if not version.pre]
+    if not known:
+        return "HEAD"
+    major, minor, _ = max(known, key=lambda version: version.order).number
+    return f"^{major}.{minor}"
+
+
+def _pin_version(source: Source, repository: Repository, commit: str, reference: str) -> LockedVersion:
+    name, _, wanted = reference.partition("@")
+    found = repository.resolve_revision(name, wanted, at=commit)
+    if found.version and not repository.is_ancestor(found.commit, commit):
+        raise NpuprofError([build_later_finding(source.name, reference, found.label)])
+    return LockedVersion(found.version.number_text if found.version else "-", found.commit)
+
+
+def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:
+    """Return that a version of a preset is not in the history of the commit that a source is at."""
+    what = f"{source}:{reference} is no version that the locked commit has: {version} was released later, or elsewhere"
+    why = "A source is seen as it was at its locked commit."
+    return Finding("NP047", what, why, f"lock a newer one: npuprof source update {source.partition('/')[0]}", asked)
+
+
+def compute_store_digest(repository: Repository, commit: str) -> str:
+    """Return the digest of a store at a commit: SHA-256 over the names and texts of its files; an empty text where there are none."""
+    files = repository.list_profile_files(commit)
+    texts = repository.read_blobs(file.oid for file in files.values())
+    total = load_sha256()()
+    for name in sorted(files):
+        text = texts.get(files[name].oid, b"")
+        total.update(f"{name}.toml {files[name].mode} {load_sha256()(text).hexdigest()}\n".encode())
+    return f"sha256:{total.hexdigest()}" if files else ""

@@ -1,0 +1,75 @@
+"""What of a source is on this machine: its mirror, and the texts of presets that were read from it before, by commit."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.output import read_plain_file
+from npuprof.resolve.digests import load_sha256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.repository import Repository
+
+_SEAL = b"\n# npuprof sha256:"
+
+
+def find_cache_folder() -> str:
+    """Return npuprof's folder in the user's cache, whether it is there or not."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # as the XDG specification wants it
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "npuprof")
+
+
+def open_mirror(name: str, url: str, path: str) -> Repository:
+    """Return the repository of a source as it was fetched, with its store in ``path``.
+
+    Raises NpuprofError where it was never fetched here, or somebody else owns it.
+    """
+    from npuprof.store.repository import Repository
+    from npuprof.store.sources.fetching import find_mirror_folder
+
+    folder = find_mirror_folder(url)
+    if not os.path.isdir(folder):
+        raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
+    return Repository(os.path.join(folder, path) if path else folder, bare=folder)
+
+
+def build_unfetched_finding(name: str, what: str) -> Finding:
+    """Return that presets of a source cannot be read here, as they are not on this machine."""
+    why = "Nothing but source add, sync and update touches the network."
+    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, "fetch what the lock names: npuprof source sync")
+
+
+class TextCache:
+    """Texts of one store at one commit, kept in the user's cache: what is there needs no git. It may be lost at any time."""
+
+    def __init__(self, url: str, path: str, commit: str) -> None:
+        mark = load_sha256()(f"{url}\n{path}".encode()).hexdigest()[:16]
+        self._folder = os.path.join(find_cache_folder(), "presets", f"{mark}-{commit}")
+
+    def read_text(self, name: str) -> bytes | None:
+        """Return a text that was kept, None where there is none or it is not whole."""
+        try:
+            raw = read_plain_file(os.path.join(self._folder, name))
+        except (OSError, ValueError):
+            return None
+        text, seal, digest = raw.rpartition(_SEAL)
+        return text if seal and load_sha256()(text).hexdigest().encode() == digest else None
+
+    def keep_text(self, name: str, text: bytes) -> None:
+        """Keep a text; where that cannot be, it is read from the mirror again."""
+        path = os.path.join(self._folder, name)
+        fresh = f"{path}.{os.getpid()}.new"
+        with suppress(OSError):
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            try:
+                with open(fresh, "xb") as file:
+                    file.write(text + _SEAL + load_sha256()(text).hexdigest().encode())
+                os.replace(fresh, path)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(fresh)

@@ -1,0 +1,144 @@
+"""``npuprof.toml``: what a repository says beside its store, of which sources it takes presets, and which npuprof it needs."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from npuprof.document import Document, parse_document
+from npuprof.model import Finding, NpuprofError, Origin, Path, Record, did_you_mean
+from npuprof.store.sources.ranges import parse_version_range
+
+FILE = "npuprof.toml"
+_KEYS = {"requires": "a text", "presets": "a list of texts", "sources": "a table"}
+_SOURCE_KEYS = {"url": "a text", "path": "a text", "rev": "a text", "rules": "true or false"}
+_EXAMPLES = {
+    "requires": 'requires = ">=0.3"', "presets": 'presets = ["jobs/*/preset.toml"]', "sources": "[sources.team]",
+    "url": 'url = "ssh://git@host/presets.git"', "path": 'path = "profiles"', "rev": 'rev = "^2.1"', "rules": "rules = true",
+}  # fmt: skip
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
+#: Names that stand before a colon and mean something else.
+_TAKEN = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
+
+
+class Source(Record):
+    """A store of another repository, as it is asked for: its address, the folder of the store there, and which versions or revision."""
+
+    name: str
+    url: str
+    path: str = "profiles"
+    rev: str = "*"
+    rules: bool = False
+
+
+class Project(Record):
+    """What ``npuprof.toml`` says. ``presets`` are globs of files outside the store, from the folder of the file."""
+
+    document: Document | None = None
+    requires: str = ""
+    presets: tuple[str, ...] = ()
+    sources: dict[str, Source] = {}
+
+    def find_source_origin(self, name: str, *path: str) -> Origin | None:
+        """Return where a source, or one of its keys, is written."""
+        return Origin(self.document, ("sources", name, *path)) if self.document is not None else None
+
+
+def parse_project(source: str, raw: bytes, revision: str | None = None) -> Project:
+    """Return what the text of ``npuprof.toml`` says; ``source`` is its path to cite. Raises NpuprofError with all its faults."""
+    document = parse_document(FILE, source, raw, revision)
+    reader = _Reader(document)
+    found = reader.read_project()
+    if reader.problems:
+        raise NpuprofError(reader.problems)
+    return found
+
+
+def is_source_name(name: str) -> bool:
+    """Return whether a source can have a name."""
+    return _NAME.fullmatch(name) is not None and name.lower() not in _TAKEN
+
+
+class _Reader:
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.problems: list[Finding] = []
+
+    def _add(self, message: str, path: Path, hint: str, why: str = "") -> None:
+        self.problems.append(Finding("NP040", message, why, hint, Origin(self._document, path), ".".join(map(str, path))))
+
+    def read_project(self) -> Project:
+        good = dict(self._read_table(self._document.data, (), _KEYS))
+        if "requires" in good and parse_version_range(good["requires"]) is None:
+            self._add(f"requires = {good['requires']!r} is no range of versions", ("requires",), 'write requires = ">=0.3"')
+        for index, pattern in enumerate(good.get("presets", ())):
+            if fault := _find_glob_fault(pattern):
+                self._add(f"presets: {pattern!r} {fault}", ("presets", index), 'write presets = ["jobs/*/preset.toml"]')
+        sources = {name: found for name, said in good.get("sources", {}).items() if (found := self._read_source(name, said))}
+        self._refuse_alike(sources)
+        return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources)
+
+    def _read_table(self, table: dict[str, Any], path: Path, known: dict[str, str]) -> Iterator[tuple[str, Any]]:
+        for name, value in table.items():
+            where = f" in [{'.'.join(map(str, path))}]" if path else ""
+            if name not in known:
+                hint = did_you_mean(name, known, f"known are {', '.join(known)}")
+                self._add(f"unknown key {name!r}{where}", (*path, name), hint, "What is not understood would be ignored in silence.")
+            elif not _is_of_kind(known[name], value):
+                self._add(f"{name!r}{where} must be {known[name]}", (*path, name), f"write {_EXAMPLES[name]}")
+            else:
+                yield name, value
+
+    def _read_source(self, name: str, said: Any) -> Source | None:
+        from npuprof.store.sources.urls import find_url_fault, hide_credentials
+
+        path = ("sources", name)
+        if not isinstance(said, dict):
+            self._add(f"the source {name!r} must be a table", path, f"write [sources.{name}]")
+            return None
+        if not is_source_name(name):
+            self._add(f"{name!r} cannot be the name of a source", path, "use letters, digits, '-' and '_', as in [sources.team]")
+        before = len(self.problems)
+        good = dict(self._read_table(said, path, _SOURCE_KEYS))
+        if "url" not in said:
+            self._add(f"the source {name!r} has no url", path, f"write {_EXAMPLES['url']}")
+        elif "url" in good and (fault := find_url_fault(good["url"])):
+            self._add(f"url = {hide_credentials(good['url'])!r}: {fault}", (*path, "url"), f"write {_EXAMPLES['url']}")
+        if "path" in good and not is_store_path(good["path"]):
+            self._add(f"path = {good['path']!r} is no folder below the top of a repository", (*path, "path"), f"write {_EXAMPLES['path']}")
+        if "rev" in good and (not good["rev"].strip() or good["rev"].startswith("-") or not good["rev"].isprintable()):
+            self._add(f"rev = {good['rev']!r} is no range of versions and no revision", (*path, "rev"), f"write {_EXAMPLES['rev']}")
+        if len(self.problems) > before or not is_source_name(name):
+            return None
+        place = posixpath.normpath(good.get("path", "profiles"))
+        return Source(name, good["url"], "" if place == "." else place, good.get("rev", "*"), good.get("rules", False))
+
+    def _refuse_alike(self, sources: dict[str, Source]) -> None:
+        first: dict[str, str] = {}
+        for name in sources:
+            other = first.setdefault(name.lower(), name)
+            if other != name:
+                what = f"the sources {other!r} and {name!r} differ in case only"
+                self._add(what, ("sources", name), "give one of them another name", "Who reads team:base could mean either.")
+
+
+def is_store_path(path: str) -> bool:
+    """Return whether a text can be the path of a store in a repository: below its top, or the top itself (``.``)."""
+    parts = path.strip("/").split("/")
+    return path == "." or (
+        bool(path) and path.isprintable() and path[0] not in "/-" and all(part and part not in (".", "..") for part in parts)
+    )
+
+
+def _find_glob_fault(pattern: str) -> str:
+    if not pattern.endswith(".toml"):
+        return "must end in .toml"
+    return "" if is_store_path(pattern) else "is no path below the folder of npuprof.toml"
+
+
+def _is_of_kind(kind: str, value: Any) -> bool:
+    if kind == "a list of texts":
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])

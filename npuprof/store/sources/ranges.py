@@ -1,0 +1,77 @@
+"""Ranges of versions, as ``rev`` of a source and ``requires`` name them: ``^2.1``, ``~2.1.3``, ``>=2.0,<3``, ``2``, ``*``."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from npuprof.store.versions import VersionText, parse_version_text
+
+_BOUND = re.compile(r"\s*(\^|~|>=|<=|==|=|>|<|)\s*v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:-([0-9A-Za-z.-]+))?\s*", re.ASCII)
+
+
+class Bound(NamedTuple):
+    """One condition of a range: an operator, and the parts of the version that are written."""
+
+    operator: str
+    parts: tuple[int, ...]
+    pre: str = ""
+
+    @property
+    def text(self) -> VersionText:
+        """The version with what is not written as zeros."""
+        major, minor, patch = (*self.parts, 0, 0)[:3]
+        return VersionText((major, minor, patch), self.pre)
+
+    def _end(self) -> VersionText:
+        """Return the first version that the bound no longer means, where it means a span."""
+        major, minor, patch = self.text.number
+        kept = len(self.parts)
+        if self.operator == "^":
+            if major or kept == 1:
+                return VersionText((major + 1, 0, 0))
+            return VersionText((0, minor + 1, 0)) if minor or kept == 2 else VersionText((0, 0, patch + 1))
+        kept = min(kept, 2) if self.operator == "~" else kept
+        return VersionText((major + 1, 0, 0)) if kept == 1 else VersionText((major, minor + 1, 0))
+
+    def accepts(self, version: VersionText) -> bool:
+        """Return whether a version meets the condition."""
+        order, here = version.order, self.text.order
+        whole = len(self.parts) == 3
+        if self.operator in ("^", "~") or (self.operator in ("", "=", "==") and not whole):
+            return here <= order < self._end().order
+        if self.operator in (">", "<=") and not whole:  # beyond, or up to, all that begin like it
+            return (order >= self._end().order) == (self.operator == ">")
+        return {
+            "": order == here, "=": order == here, "==": order == here,
+            ">=": order >= here, "<=": order <= here, ">": order > here, "<": order < here,
+        }[self.operator]  # fmt: skip
+
+
+class VersionRange(NamedTuple):
+    """A range of versions: all of its bounds hold; without any, every version is meant."""
+
+    bounds: tuple[Bound, ...] = ()
+
+    def accepts(self, version: VersionText) -> bool:
+        """Return whether a version is meant. A pre-release only is where a bound names one of the same number."""
+        if version.pre and not any(bound.pre and bound.text.number == version.number for bound in self.bounds):
+            return False
+        return all(bound.accepts(version) for bound in self.bounds)
+
+
+def parse_version_range(text: str) -> VersionRange | None:
+    """Return the range that a text writes; None where it writes none, and can only be a revision."""
+    if text.strip() == "*":
+        return VersionRange()
+    found: list[Bound] = []
+    for part in text.split(","):
+        match = _BOUND.fullmatch(part)
+        if match is None:
+            return None
+        parts = tuple(int(number) for number in match.groups()[1:4] if number is not None)
+        written = f"{'.'.join(map(str, (*parts, 0, 0)[:3]))}-{match[5]}"
+        if match[5] and (len(parts) < 3 or parse_version_text(written) is None):
+            return None
+        found.append(Bound(match[1], parts, match[5] or ""))
+    return VersionRange(tuple(found))

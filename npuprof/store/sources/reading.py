@@ -1,0 +1,279 @@
+"""Presets of sources, read: what a reference with a colon names, seen from the store that refers to it."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable
+
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.report.output import read_plain_file
+from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_project_folder, is_profile_name
+from npuprof.store.sources import lock as locks
+from npuprof.store.sources import project as projects
+from npuprof.store.sources.lock import Lock, LockedSource
+from npuprof.store.sources.mirror import TextCache, build_unfetched_finding, open_mirror
+from npuprof.store.sources.project import Project
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import ProfileSource
+    from npuprof.store.repository import Repository
+    from npuprof.store.revision import Revision
+    from npuprof.store.versions import Version
+
+
+class Sources:
+    """The sources that a store may take presets from: what is asked for, what is locked, and what has been opened of them."""
+
+    def __init__(self, project: Project, lock: Lock, label: str = "") -> None:
+        self.project = project
+        self.lock = lock
+        self.label = label  #: what stands before the names of sources of a source, ``team/``
+        self._opened: dict[str, SourceStore] = {}
+
+    def open_source(self, name: str, asked: Origin | None = None) -> SourceStore:
+        """Return the store of a source at the commit that is locked. Raises NpuprofError where it is unknown, or not locked as asked."""
+        first, slash, below = name.partition("/")
+        if slash:
+            return find_sources(self.open_source(first, asked)).open_source(below, asked)
+        if name not in self._opened:
+            self._opened[name] = SourceStore(self._require_lock(name, asked), f"{self.label}{name}")
+        return self._opened[name]
+
+    def _require_lock(self, name: str, asked: Origin | None) -> LockedSource:
+        wanted = self.project.sources.get(name)
+        if wanted is None:
+            known = list(self.project.sources)
+            hint = (
+                did_you_mean(name, known, f"known are {', '.join(known)}") if known else f"npuprof source add {name} GIT-URL makes it one"
+            )
+            why = "npuprof.toml says where the presets of other repositories come from."
+            raise NpuprofError([_place(Finding("NP042", f"there is no source {name!r}", why, hint), asked)])
+        locked = self.lock.sources.get(name)
+        if locked is None:
+            what = f"npuprof.lock does not say at which commit the source {name!r} is"
+            raise NpuprofError([Finding("NP044", what, "", f"write it down: npuprof source update {name}", asked)])
+        if (locked.url, locked.path, locked.rev) != (wanted.url, wanted.path, wanted.rev):
+            part = next(part for part in ("url", "path", "rev") if getattr(locked, part) != getattr(wanted, part))
+            what = f"npuprof.lock is out of date: the {part} of the source {name!r} is {getattr(wanted, part)!r} in npuprof.toml"
+            why = f"The lock was made for {getattr(locked, part)!r}."
+            origin = self.project.find_source_origin(
+                name, *((part,) if self.project.document and part in _said(self.project, name) else ())
+            )
+            raise NpuprofError([Finding("NP044", what, why, f"npuprof source update {name}", origin)])
+        return locked
+
+
+def _said(project: Project, name: str) -> Iterable[str]:
+    assert project.document is not None, "the source stands in it"
+    found: dict[str, object] = project.document.data["sources"][name]
+    return found
+
+
+def _place(finding: Finding, asked: Origin | None) -> Finding:
+    if asked is None:
+        return finding
+    return finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
+
+
+class SourceStore(ReadOnceStore):
+    """The store of a source at a commit. Its presets are called ``SOURCE:NAME``; a preset's own version is such a store as well."""
+
+    def __init__(
+        self, locked: LockedSource, label: str, revision: Revision | None = None, shown: str = "", released: Version | None = None
+    ) -> None:
+        super().__init__()
+        self.released = released  #: the version that it was looked up for
+        self.locked = locked
+        self.label = f"{label}:"
+        self.source = label
+        self.commit = revision.commit if revision else locked.commit
+        self.shown = shown or locked.shown
+        self.root = f"{locked.url}#{locked.path}"
+        self._is_pinned = revision is not None
+        self._revision = revision
+        self._cache = None if self._is_pinned else TextCache(locked.url, locked.path, self.commit)
+        self._versions: dict[str, SourceStore] = {}
+
+    @property
+    def version(self) -> str:
+        """The number of the version that it is, of the whole store or of one preset; an empty text where it is none."""
+        return self.shown.rpartition("/v")[2] if self._is_pinned or self.locked.tag else ""
+
+    @property
+    def identity(self) -> str:
+        """What the keys of all versions of its presets begin with."""
+        return f"source:{self.locked.url} {self.locked.path}"
+
+    @property
+    def revision(self) -> Revision:
+        """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
+        if self._revision is None:
+            from npuprof.store.revisions import load_repository_revision
+
+            repository = open_mirror(self.source, self.locked.url, self.locked.path)
+            if repository.git.read_objects([self.commit])[0] is None:
+                raise NpuprofError([build_unfetched_finding(self.source, f"the commit {self.commit[:7]} is not on this machine")])
+            self._revision = load_repository_revision(repository, self.commit)
+        return self._revision
+
+    def _list_files(self) -> Iterable[str]:
+        return self.revision.files
+
+    def cite_file(self, path: str) -> str:
+        """Return the path to cite for a file below the store, with the source and the version."""
+        return f"{self.source}@{self.shown}:{posixpath.join(self.locked.path, path)}"
+
+    def read_file(self, name: str) -> bytes | None:
+        """Return a file beside the store, None where there is none: it is one of those that every store reads."""
+        kept = self._cache.read_text(f".{name}") if self._cache else None
+        if kept is None:
+            place = posixpath.join(posixpath.dirname(self.locked.path), name)
+            found = self.revision.repository.git.read_objects([f"{self.commit}:{place}"])[0]
+            kept = found.content if found is not None and found.type == "blob" else b""
+            if self._cache:
+                self._cache.keep_text(f".{name}", kept)
+        return kept or None
+
+    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+        if not is_profile_name(name):
+            raise NpuprofError([self._build_missing_finding(name, asked)])
+        raw = self._cache.read_text(f"{name}.toml") if self._cache else None
+        if raw is None:
+            if name not in self.revision.files:
+                raise NpuprofError([self._build_missing_finding(name, asked)])
+            raw = self.revision.read_profile_text(name)
+            if self._cache:
+                self._cache.keep_text(f"{name}.toml", raw)
+        read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
+        return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}", home=self)
+
+    @property
+    def _view(self) -> str:
+        release = self._revision.release if self._revision and self._is_pinned else None
+        return f" {release.tag}" if release else ""
+
+    def find_version(self, reference: str, asked: Origin | None = None) -> SourceStore:
+        """Return the store as it was where ``NAME@VERSION`` was released, as far as that can be reached from the locked commit.
+
+        Raises NpuprofError.
+        """
+        if reference not in self._versions:
+            from npuprof.store import revisions
+
+            name, _, wanted = reference.partition("@")
+            pinned = None if self._is_pinned else self.locked.versions.get(reference)
+            if pinned and pinned.version != "-":
+                wanted = pinned.version
+            pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
+            if pinned and pin.commit != pinned.commit:
+                raise NpuprofError([self._build_moved_finding(reference, pinned.commit, pin.commit)])
+            shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
+            self._versions[reference] = SourceStore(self.locked, self.source, pin.home, shown, pin.released)
+        return self._versions[reference]
+
+    def _build_moved_finding(self, reference: str, before: str, now: str) -> Finding:
+        what = f"{self.source}:{reference} was {before[:7]} when it was locked, and is {now[:7]} in the mirror"
+        return Finding("NP046", what, "Its tag has moved.", f"npuprof source update {self.source.partition('/')[0]} tells more")
+
+    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+        hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there")
+        return build_missing_finding("NP008", f"{self.source}:{name}", f"{self.source} {self.shown}", hint, asked)
+
+    def __repr__(self) -> str:
+        return f"SourceStore({self.source!r}, {self.shown!r})"
+
+
+def find_source_store(home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:
+    """Return the store that ``SOURCE:NAME[@VERSION]`` is read from, seen from another. Raises NpuprofError."""
+    source, _, name = reference.partition(":")
+    store = find_sources(home).open_source(source, asked)
+    return store.find_version(name, asked) if "@" in name else store
+
+
+def find_sources(home: ProfileSource) -> Sources:
+    """Return the sources that a store refers to, read once. Raises NpuprofError where npuprof.toml or the lock cannot be understood."""
+    known = getattr(home, "sources", None)
+    if not isinstance(known, Sources):
+        known = _read_sources(home)
+        home.sources = known  # type: ignore[attr-defined]
+    return known
+
+
+def _read_sources(home: ProfileSource) -> Sources:
+    if isinstance(home, SourceStore):
+        place = posixpath.dirname(home.locked.path)
+        cited = {name: f"{home.source}@{home.shown}:{posixpath.join(place, name)}" for name in (projects.FILE, locks.FILE)}
+        return _parse_sources(cited, {name: home.read_file(name) for name in cited}, None, f"{home.source}/")
+    if isinstance(home, Folder):
+        if not home.in_work_tree:
+            return Sources(Project(), Lock())
+        path = os.path.join(find_project_folder(home), locks.FILE)
+        locked = _read_file(path)
+        return Sources(read_project(home), locks.parse_lock(os.path.relpath(path), locked) if locked is not None else Lock())
+    from npuprof.store.revision import Revision
+
+    if not isinstance(home, Revision):
+        return Sources(Project(), Lock())
+    return read_sources_at(home.repository, home.commit, home.repository.prefix, home.shown)
+
+
+def refuse_unmet_requirement(home: Folder) -> None:
+    """Raise NpuprofError (NP041) where ``requires`` in npuprof.toml does not mean this npuprof, NP040 where the file is not understood."""
+    from npuprof.model import __version__
+    from npuprof.store.sources.ranges import parse_version_range
+    from npuprof.store.versions import parse_version_text
+
+    project = read_project(home)
+    wanted, here = parse_version_range(project.requires), parse_version_text(__version__)
+    if project.requires and wanted is not None and here is not None and not wanted.accepts(here):
+        assert project.document is not None, "it says so"
+        what = f"this repository needs npuprof {project.requires}, and this is {__version__}"
+        why = "Its presets were written for that one; another may read them otherwise."
+        origin = Origin(project.document, ("requires",))
+        raise NpuprofError([Finding("NP041", what, why, "install one of them, or widen requires", origin, "requires")])
+
+
+def read_project(home: Folder) -> Project:
+    """Return what npuprof.toml beside a store in a folder says, read once. Raises NpuprofError where it cannot be understood."""
+    if not isinstance(home.project, Project):
+        path = os.path.join(find_project_folder(home), projects.FILE)
+        raw = _read_file(path)
+        home.project = projects.parse_project(os.path.relpath(path), raw) if raw is not None else Project()
+    return home.project
+
+
+def list_project_paths(prefix: str) -> tuple[str, str]:
+    """Return the paths of npuprof.toml and npuprof.lock from the top of a repository whose store is in the folder ``prefix``."""
+    place = posixpath.dirname(prefix.rstrip("/"))
+    return posixpath.join(place, projects.FILE), posixpath.join(place, locks.FILE)
+
+
+def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str | None) -> Sources:
+    """Return the sources that a store refers to at a commit, or in a tree; ``shown`` is the revision to cite. Raises NpuprofError."""
+    paths = dict(zip((projects.FILE, locks.FILE), list_project_paths(prefix), strict=True))
+    found = repository.git.read_objects([f"{commit}:{path}" for path in paths.values()])
+    raw = {name: one.content if one is not None and one.type == "blob" else None for name, one in zip(paths, found, strict=True)}
+    return _parse_sources(paths, raw, shown)
+
+
+def _parse_sources(cited: dict[str, str], raw: dict[str, bytes | None], revision: str | None, label: str = "") -> Sources:
+    told, locked = raw[projects.FILE], raw[locks.FILE]
+    project = projects.parse_project(cited[projects.FILE], told, revision) if told is not None else Project()
+    lock = locks.parse_lock(cited[locks.FILE], locked, revision) if locked is not None else Lock()
+    return Sources(project, lock, label)
+
+
+def _read_file(path: str) -> bytes | None:
+    try:
+        return read_plain_file(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        from npuprof.report.output import describe_os_error
+
+        what = f"cannot read {os.path.relpath(path)}: {describe_os_error(error, path)}"
+        raise NpuprofError([Finding("NP040", what, "", "mend or remove it")]) from None
