@@ -10,7 +10,8 @@ from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
-from npuprof.store import Folder, spec
+from npuprof.store import ReadOnceStore, spec
+from npuprof.store.parents import is_source_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Trust(Verb):
     prose = True
 
     store: str | None = argument(
-        "STORE", "The folder that holds the presets; the store that would be used if none is named.", required=False
+        "STORE", "The folder that holds the presets, or team: for a source; the store that would be used if none is named.", required=False
     )
     dry_run: bool = DRY_RUN
     revoke: bool = flag("--revoke", text="Trust the store with nothing any more.")
@@ -47,7 +48,7 @@ class Trust(Verb):
         """Return the pairs of variable and value, and keep them. Raises NpuprofError where a preset cannot be read."""
         from npuprof.store import trust
 
-        folder = spec.Workspace(self.store).store
+        folder = _find_store(self.store)
         if folder.label == "builtin:":
             return Answer(None, ("the presets that npuprof ships need no trust",))
         found = [] if self.revoke else _collect_pairs(folder)
@@ -63,7 +64,16 @@ class Trust(Verb):
         )
 
 
-def _collect_pairs(folder: Folder) -> list[_Found]:
+def _find_store(asked: str | None) -> ReadOnceStore:
+    """Return the store that is meant: ``team:`` is that of a source, as it is locked. Raises NpuprofError."""
+    if asked is None or not asked.endswith(":") or not is_source_reference(asked):
+        return spec.Workspace(asked).store
+    from npuprof.store.sources.reading import find_sources
+
+    return find_sources(spec.Workspace().home).open_source(asked[:-1])
+
+
+def _collect_pairs(folder: ReadOnceStore) -> list[_Found]:
     """Return the pairs that the presets of a store write. Raises NpuprofError with all presets that cannot be read."""
     found: dict[tuple[str, str], _Found] = {}
     problems: list[Finding] = []
@@ -96,7 +106,7 @@ def _build_row(pair: _Found) -> tuple[str, ...]:
     return pair.name, keys.format_toml_value(pair.text), ", ".join(pair.places), pair.does
 
 
-def _build_fields(folder: Folder, found: list[_Found]) -> dict[str, Any]:
+def _build_fields(folder: ReadOnceStore, found: list[_Found]) -> dict[str, Any]:
     pairs = [{"variable": pair.name, "value": pair.text, "decides": pair.does, "places": pair.places} for pair in found]
     return {"schema": "npuprof.trust-answer/1", "store": folder.root, "pairs": pairs}
 

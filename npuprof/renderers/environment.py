@@ -11,17 +11,22 @@ from npuprof.catalog.powers import find_power
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, Origin, Record
 from npuprof.renderers.common import build_unfit_finding, collect_sidecars, encode_field_value
+from npuprof.resolve import is_of_source
 from npuprof.resolve.config import Config
 
 
 class Power(Record):
-    """A variable of ``[env]`` that decides what is executed: its value, who set it, in which store (an empty text: in none)."""
+    """A variable of ``[env]`` that decides what is executed: its value, who set it, in which store (an empty text: in none).
+
+    ``shown`` is what users call the store.
+    """
 
     name: str
     text: str
     does: str
     origin: Origin
     root: str
+    shown: str
 
 
 def collect_env_variables(
@@ -85,7 +90,7 @@ def _refuse_untrusted(config: Config) -> None:
             "NP930",
             f"env.{power.name} = {keys.format_short_value(power.text)} is not trusted: {power.does}",
             "Whoever may change the preset would decide what runs here.",
-            (f"look at it and keep it with npuprof trust {power.root}, or " if power.root else "") + "say --trust for this once",
+            (f"look at it and keep it with npuprof trust {power.shown}, or " if power.root else "") + "say --trust for this once",
             power.origin,
             f"env.{power.name}",
             (power.origin.profile,),
@@ -107,8 +112,10 @@ def find_powers(config: Config) -> list[Power]:
             continue
         author = next(profile for profile in config.lineage if profile.document is origin.document)
         if getattr(author.home, "label", "") != "builtin:":
-            root = getattr(author.home, "root", "") if ":" not in author.key else ""  # a file outside of any store, or standard input
-            found.append(Power(name, format_power_text(name, value), does, origin, root))
+            alone = author.key.startswith(("file:", "stdin:", "composed:"))  # a file outside of any store, or standard input
+            root = "" if alone else getattr(author.home, "root", "")
+            shown = f"{author.name.rpartition(':')[0]}:" if is_of_source(author) else root
+            found.append(Power(name, format_power_text(name, value), does, origin, root, shown))
     return found
 
 

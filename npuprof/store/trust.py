@@ -25,7 +25,12 @@ def find_trust_file() -> str:
 
 def load_trusted_pairs(root: str) -> set[Pair]:
     """Return what the store in a folder is trusted with. Raises NpuprofError where the file cannot be understood."""
-    return set(_read_stores(find_trust_file()).get(os.path.realpath(root), ()))
+    return set(_read_stores(find_trust_file()).get(_identify_store(root), ()))
+
+
+def _identify_store(root: str) -> str:
+    """Return what a store is trusted by: the real path of its folder, of a source its address."""
+    return root if root.startswith("source:") else os.path.realpath(root)
 
 
 def keep_trusted_pairs(root: str, pairs: Iterable[Pair]) -> None:
@@ -38,7 +43,7 @@ def keep_trusted_pairs(root: str, pairs: Iterable[Pair]) -> None:
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         stores = _read_stores(path)
-        stores[os.path.realpath(root)] = sorted(set(pairs))
+        stores[_identify_store(root)] = sorted(set(pairs))
         said = {"schema": _SCHEMA, "stores": {store: kept for store, kept in sorted(stores.items()) if kept}}
         text = json.dumps(said, indent=2, ensure_ascii=True) + "\n"
         writing.write_wanted_files([writing.Wanted(path, text.encode(), known)])

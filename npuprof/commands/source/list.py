@@ -38,13 +38,14 @@ class List(Verb):
 
 
 def _describe_source(place: ProjectPlace, source: Source) -> dict[str, str]:
-    from npuprof.store.sources.reading import Sources
+    from npuprof.store.sources.reading import find_sources
 
     found = place.lock.sources.get(source.name)
     state = "ready"
     try:
-        store = Sources(place.project, place.lock).open_source(source.name)
+        store = find_sources(place.home).open_source(source.name)
         store.names()
+        state = "copied" if store.is_copied else state
     except NpuprofError as error:
         state = {"NP043": "not fetched", "NP044": "lock out of date" if found else "not locked"}.get(error.findings[0].code, "unusable")
     return {

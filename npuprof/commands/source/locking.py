@@ -8,10 +8,10 @@ from npuprof.commands.source.place import ProjectPlace
 from npuprof.model import Finding, NpuprofError
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.locking import compute_store_digest, lock_source
+from npuprof.store.sources.locking import compute_store_digest, digest_texts, lock_source
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.project import Source
-from npuprof.store.sources.reading import Sources, find_sources
+from npuprof.store.sources.reading import Sources, SourceStore, find_sources
 
 
 def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bool = False) -> dict[str, LockedSource]:
@@ -82,12 +82,19 @@ def sync_source(name: str, locked: LockedSource) -> bool:
             raise NpuprofError([Finding("NP043", what, why, hint)])
         fetching.keep_commit(locked.url, commit)
     repository = open_mirror(name, locked.url, locked.path)
-    digest = compute_store_digest(repository, locked.commit)
-    if digest != locked.digest:
+    if compute_store_digest(repository, locked.commit) != locked.digest:
         what = f"the store of the source {name!r} at {locked.commit[:7]} is not what npuprof.lock says: its digest is another"
         why = "The lock was edited by hand, or merged wrongly."
         raise NpuprofError([Finding("NP049", what, why, f"restore npuprof.lock, or lock it anew: npuprof source update {name}")])
     return missing
+
+
+def verify_copy(store: SourceStore) -> None:
+    """Raise NpuprofError (NP049) where the copy of a source in this repository is not what the lock says."""
+    if digest_texts(store.read_all_texts()) != store.locked.digest:
+        what = f"the copy of the source {store.source!r} is not what npuprof.lock says: its digest is another"
+        why = "It was edited; presets of a source are changed where they come from."
+        raise NpuprofError([Finding("NP049", what, why, f"copy it anew: npuprof source vendor {store.source}")])
 
 
 def _is_known(locked: LockedSource, commit: str) -> bool:

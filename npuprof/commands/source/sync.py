@@ -18,18 +18,22 @@ class Sync(Verb):
 
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all that could not be had."""
-        from npuprof.commands.source.locking import fetch_sources_of, sync_source
+        from npuprof.commands.source.locking import fetch_sources_of, sync_source, verify_copy
         from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.sources.reading import Sources
+        from npuprof.store.sources.reading import find_sources
 
         place = ProjectPlace(self.store)
-        known = Sources(place.project, place.lock)
+        known = find_sources(place.home)
         problems: list[Finding] = []
         fetched: list[str] = []
         wanted = place.select_sources(self.names)
         for source in wanted:
             try:
-                locked = known.open_source(source.name).locked
+                store = known.open_source(source.name)
+                locked = store.locked
+                if store.is_copied:
+                    verify_copy(store)
+                    continue
                 if sync_source(source.name, locked):
                     fetched.append(f"{source.name} {locked.shown}")
                 fetch_sources_of(source.name, locked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from npuprof.commands.parameters import COLOR, DRY_RUN, STORE, formats
@@ -35,6 +36,7 @@ class Update(Verb):
         """Return what changes, and write the lock where that is agreed to. Exit 1 where it is not, 0 otherwise. Raises NpuprofError."""
         from npuprof.commands.source.locking import lock_sources
         from npuprof.commands.source.place import ProjectPlace
+        from npuprof.commands.source.vendor import write_copy
 
         place = ProjectPlace(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
@@ -57,6 +59,10 @@ class Update(Verb):
             why = "it takes a yes" if sys.stdin.isatty() else "nobody is there to ask, and --yes was not said"
             return Answer(None if sys.stdin.isatty() else answer.forms, (*answer.remarks, f"nothing was written: {why}"), 1)
         written = place.write(None, new)
+        for name, locked_now in locked.items():
+            if folder := place.project.sources[name].vendor:
+                write_copy(os.path.join(place.folder, folder), locked_now)
+                written.append(folder)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
         return Answer(shown, (*answer.remarks, f"wrote {', '.join(written)}"))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.repository import Repository
+from npuprof.store.revision import Revision
+from npuprof.store.revisions import load_repository_revision
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import open_mirror
@@ -97,11 +99,23 @@ def build_later_finding(source: str, reference: str, version: str, asked: Origin
 
 
 def compute_store_digest(repository: Repository, commit: str) -> str:
-    """Return the digest of a store at a commit: SHA-256 over the names and texts of its files; an empty text where there are none."""
-    files = repository.list_profile_files(commit)
-    texts = repository.read_blobs(file.oid for file in files.values())
+    """Return the digest of a store at a commit; an empty text where there is none. Raises NpuprofError."""
+    there = load_repository_revision(repository, commit)
+    names = there.names()
+    there.load_texts(names)
+    return digest_texts({name: _read_text(there, name) for name in names})
+
+
+def _read_text(there: Revision, name: str) -> bytes:
+    try:
+        return there.read_profile_text(name)
+    except NpuprofError:
+        return b""  # a link that leads nowhere: told where the preset is read
+
+
+def digest_texts(texts: Mapping[str, bytes]) -> str:
+    """Return the digest of a store: SHA-256 over the names and texts of its presets, links followed; an empty text where there are none."""
     total = load_sha256()()
-    for name in sorted(files):
-        text = texts.get(files[name].oid, b"")
-        total.update(f"{name}.toml {files[name].mode} {load_sha256()(text).hexdigest()}\n".encode())
-    return f"sha256:{total.hexdigest()}" if files else ""
+    for name in sorted(texts):
+        total.update(f"{name}.toml {load_sha256()(texts[name]).hexdigest()}\n".encode())
+    return f"sha256:{total.hexdigest()}" if texts else ""

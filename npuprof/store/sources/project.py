@@ -13,10 +13,11 @@ from npuprof.store.sources.ranges import parse_version_range
 
 FILE = "npuprof.toml"
 _KEYS = {"requires": "a text", "presets": "a list of texts", "sources": "a table"}
-_SOURCE_KEYS = {"url": "a text", "path": "a text", "rev": "a text", "rules": "true or false"}
+_SOURCE_KEYS = {"url": "a text", "path": "a text", "rev": "a text", "rules": "true or false", "vendor": "a text"}
 _EXAMPLES = {
     "requires": 'requires = ">=0.3"', "presets": 'presets = ["jobs/*/preset.toml"]', "sources": "[sources.team]",
     "url": 'url = "ssh://git@host/presets.git"', "path": 'path = "profiles"', "rev": 'rev = "^2.1"', "rules": "rules = true",
+    "vendor": 'vendor = "vendor/team"',
 }  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Names that stand before a colon and mean something else.
@@ -24,13 +25,17 @@ _TAKEN = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
 
 
 class Source(Record):
-    """A store of another repository, as it is asked for: its address, the folder of the store there, and which versions or revision."""
+    """A store of another repository, as it is asked for: its address, the folder of the store there, and which versions or revision.
+
+    ``vendor`` is the folder of a copy in this repository, from the folder of ``npuprof.toml``; an empty text where there is none.
+    """
 
     name: str
     url: str
     path: str = "profiles"
     rev: str = "*"
     rules: bool = False
+    vendor: str = ""
 
 
 class Project(Record):
@@ -108,12 +113,16 @@ class _Reader:
             self._add(f"url = {hide_credentials(good['url'])!r}: {fault}", (*path, "url"), f"write {_EXAMPLES['url']}")
         if "path" in good and not is_store_path(good["path"]):
             self._add(f"path = {good['path']!r} is no folder below the top of a repository", (*path, "path"), f"write {_EXAMPLES['path']}")
+        if "vendor" in good and (good["vendor"] == "." or not is_store_path(good["vendor"])):
+            self._add(f"vendor = {good['vendor']!r} is no folder below this one", (*path, "vendor"), f"write {_EXAMPLES['vendor']}")
         if "rev" in good and (not good["rev"].strip() or good["rev"].startswith("-") or not good["rev"].isprintable()):
             self._add(f"rev = {good['rev']!r} is no range of versions and no revision", (*path, "rev"), f"write {_EXAMPLES['rev']}")
         if len(self.problems) > before or not is_source_name(name):
             return None
         place = posixpath.normpath(good.get("path", "profiles"))
-        return Source(name, good["url"], "" if place == "." else place, good.get("rev", "*"), good.get("rules", False))
+        return Source(
+            name, good["url"], "" if place == "." else place, good.get("rev", "*"), good.get("rules", False), good.get("vendor", "")
+        )
 
     def _refuse_alike(self, sources: dict[str, Source]) -> None:
         first: dict[str, str] = {}

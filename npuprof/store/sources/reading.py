@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
@@ -16,6 +16,7 @@ from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.mirror import TextCache, build_unfetched_finding, open_mirror
 from npuprof.store.sources.project import Project
+from npuprof.store.sources.vendored import VERSIONS, VendoredCopy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,13 +25,17 @@ if TYPE_CHECKING:
     from npuprof.store.revision import Revision
     from npuprof.store.versions import Version
 
+    #: Opens a copied store in this repository, by its folder.
+    CopyOpener = Callable[[str], VendoredCopy]
+
 
 class Sources:
     """The sources that a store may take presets from: what is asked for, what is locked, and what has been opened of them."""
 
-    def __init__(self, project: Project, lock: Lock, label: str = "") -> None:
+    def __init__(self, project: Project, lock: Lock, label: str = "", open_copy: CopyOpener | None = None) -> None:
         self.project = project
         self.lock = lock
+        self.open_copy = open_copy
         self.label = label  #: what stands before the names of sources of a source, ``team/``
         self._opened: dict[str, SourceStore] = {}
 
@@ -40,7 +45,10 @@ class Sources:
         if slash:
             return find_sources(self.open_source(first, asked)).open_source(below, asked)
         if name not in self._opened:
-            self._opened[name] = SourceStore(self._require_lock(name, asked), f"{self.label}{name}")
+            locked, folder = self._require_lock(name, asked), self.project.sources[name].vendor
+            copy = self.open_copy if folder else None
+            opener = (lambda below="": copy(posixpath.join(folder, below) if below else folder)) if copy else None
+            self._opened[name] = SourceStore(locked, f"{self.label}{name}", open_copy=opener)
         return self._opened[name]
 
     def _require_lock(self, name: str, asked: Origin | None) -> LockedSource:
@@ -83,20 +91,50 @@ class SourceStore(ReadOnceStore):
     """The store of a source at a commit. Its presets are called ``SOURCE:NAME``; a preset's own version is such a store as well."""
 
     def __init__(
-        self, locked: LockedSource, label: str, revision: Revision | None = None, shown: str = "", released: Version | None = None
+        self,
+        locked: LockedSource,
+        label: str,
+        revision: Revision | None = None,
+        shown: str = "",
+        released: Version | None = None,
+        open_copy: CopyOpener | None = None,
+        commit: str = "",
     ) -> None:
         super().__init__()
         self.released = released  #: the version that it was looked up for
         self.locked = locked
         self.label = f"{label}:"
         self.source = label
-        self.commit = revision.commit if revision else locked.commit
+        self.commit = revision.commit if revision else commit or locked.commit
+        self._open_copy = open_copy
+        self._copy = self._require_copy(f"{VERSIONS}/{commit}" if commit else "") if open_copy else None
         self.shown = shown or locked.shown
-        self.root = f"{locked.url}#{locked.path}"
-        self._is_pinned = revision is not None
+        self.root = f"source:{locked.url} {locked.path}"  #: what it is trusted by, whatever it is called here
+        self._is_pinned = revision is not None or bool(commit)
         self._revision = revision
-        self._cache = None if self._is_pinned else TextCache(locked.url, locked.path, self.commit)
+        self._cache = None if self._is_pinned or self._copy else TextCache(locked.url, locked.path, self.commit)
         self._versions: dict[str, SourceStore] = {}
+
+    def _require_copy(self, below: str) -> VendoredCopy:
+        """Return the copy of the store in this repository. Raises NpuprofError (NP044) where it is of another commit."""
+        assert self._open_copy is not None, "it is asked for where there is one"
+        found = self._open_copy(below)
+        copied = found.read_commit()
+        if copied != self.commit:
+            what = f"the copy of the source {self.source!r} is {f'of the commit {copied[:7]}' if copied else 'not whole'}"
+            why = f"npuprof.lock names {self.commit[:7]}."
+            raise NpuprofError([Finding("NP044", what, why, f"copy it anew: npuprof source vendor {self.source}")])
+        return found
+
+    def read_all_texts(self) -> dict[str, bytes]:
+        """Return the texts of all presets of a copy in this repository, by name. Raises NpuprofError where one cannot be read."""
+        assert self._copy is not None, "it is asked for where there is one"
+        return {name: self._copy.read_text(name) or b"" for name in self._copy.names()}
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether it is read from a copy in this repository."""
+        return self._copy is not None
 
     @property
     def version(self) -> str:
@@ -106,7 +144,7 @@ class SourceStore(ReadOnceStore):
     @property
     def identity(self) -> str:
         """What the keys of all versions of its presets begin with."""
-        return f"source:{self.locked.url} {self.locked.path}"
+        return self.root
 
     @property
     def revision(self) -> Revision:
@@ -121,7 +159,7 @@ class SourceStore(ReadOnceStore):
         return self._revision
 
     def _list_files(self) -> Iterable[str]:
-        return self.revision.files
+        return self._copy.names() if self._copy else self.revision.files
 
     def cite_file(self, path: str) -> str:
         """Return the path to cite for a file below the store, with the source and the version."""
@@ -142,6 +180,10 @@ class SourceStore(ReadOnceStore):
         if not is_profile_name(name):
             raise NpuprofError([self._build_missing_finding(name, asked)])
         raw = self._cache.read_text(f"{name}.toml") if self._cache else None
+        if self._copy is not None:
+            raw = self._copy.read_text(name)
+            if raw is None:
+                raise NpuprofError([self._build_missing_finding(name, asked)])
         if raw is None:
             if name not in self.revision.files:
                 raise NpuprofError([self._build_missing_finding(name, asked)])
@@ -166,6 +208,11 @@ class SourceStore(ReadOnceStore):
 
             name, _, wanted = reference.partition("@")
             pinned = None if self._is_pinned else self.locked.versions.get(reference)
+            if self._open_copy is not None and pinned is not None:
+                shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
+                found = SourceStore(self.locked, self.source, shown=shown, open_copy=self._open_copy, commit=pinned.commit)
+                self._versions[reference] = found
+                return found
             if pinned and pinned.version != "-":
                 wanted = pinned.version
             pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
@@ -213,12 +260,16 @@ def _read_sources(home: ProfileSource) -> Sources:
             return Sources(Project(), Lock())
         path = os.path.join(find_project_folder(home), locks.FILE)
         locked = _read_file(path)
-        return Sources(read_project(home), locks.parse_lock(os.path.relpath(path), locked) if locked is not None else Lock())
+        lock = locks.parse_lock(os.path.relpath(path), locked) if locked is not None else Lock()
+        return Sources(read_project(home), lock, open_copy=lambda folder: VendoredCopy(os.path.join(os.path.dirname(path), folder)))
     from npuprof.store.revision import Revision
 
     if not isinstance(home, Revision):
         return Sources(Project(), Lock())
-    return read_sources_at(home.repository, home.commit, home.repository.prefix, home.shown)
+    found = read_sources_at(home.repository, home.commit, home.repository.prefix, home.shown)
+    place = posixpath.dirname(home.repository.prefix.rstrip("/"))
+    found.open_copy = lambda folder: VendoredCopy(posixpath.join(place, folder), home)
+    return found
 
 
 def refuse_unmet_requirement(home: Folder) -> None:
