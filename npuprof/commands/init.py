@@ -15,7 +15,12 @@ from npuprof.report.text import format_count
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"
-_ATTRIBUTES = ("# npuprof git install: presets are compared and merged by key", "profiles/**/*.toml diff=npuprof merge=npuprof")
+_ATTRIBUTES = (
+    "# npuprof git install: presets are compared and merged by key",
+    "profiles/**/*.toml diff=npuprof merge=npuprof",
+    "/npuprof.toml merge=npuprof",
+    "/npuprof.lock merge=npuprof",
+)
 _ATTRIBUTES_FILE = ".gitattributes"
 _CI = {
     "github": {

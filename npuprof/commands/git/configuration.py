@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import shlex
 import sys
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
 USE = "diff=npuprof merge=npuprof"
+#: What is said of the files beside a store: they are no presets, and git's own diffs show them well.
+MERGE = "merge=npuprof"
+_BESIDE = ("npuprof.toml", "npuprof.lock")
 
 
 #: A table's header, for the line above each hunk of a diff; an element of a list in brackets has a comma, or is no name.
@@ -108,13 +112,19 @@ def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
         raise NpuprofError([Finding("NP022", what, why, hint)])
 
 
-def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str, str]:
-    """Return the file of attributes, and the pattern of the presets in it."""
+def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str, list[str]]:
+    """Return the file of attributes, and our lines in it: for the presets, and for what lies beside them."""
     if everywhere:
         given = read_setting(git, "--global", "core.attributesFile")
         base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-        return os.path.expanduser(given or os.path.join(base, "git", "attributes")), "**/profiles/**/*.toml"
-    return os.path.join(git.folder, ".gitattributes"), _build_pattern(_find_store_path(git, store_))
+        return os.path.expanduser(given or os.path.join(base, "git", "attributes")), [
+            f"**/profiles/**/*.toml {USE}",
+            *(f"{name} {MERGE}" for name in _BESIDE),
+        ]
+    below = _find_store_path(git, store_)
+    above = "" if below == "." else posixpath.dirname(below)
+    beside = [_quote_pattern(f"/{_escape_pattern(posixpath.join(above, name))}") for name in _BESIDE]
+    return os.path.join(git.folder, ".gitattributes"), [f"{_build_pattern(below)} {USE}", *(f"{pattern} {MERGE}" for pattern in beside)]
 
 
 def _find_store_path(git: Git, store_: str | None) -> str:
@@ -134,8 +144,14 @@ def _find_store_path(git: Git, store_: str | None) -> str:
 
 def _build_pattern(below: str) -> str:
     """Return the pattern of gitattributes for the presets below a folder; what it would read as more than a name is escaped."""
-    special = "".join(f"\\{char}" if char in "\\*?[]" else char for char in below)
-    pattern = f"{special}/**/*.toml" if below != "." else "**/*.toml"
+    return _quote_pattern(f"{_escape_pattern(below)}/**/*.toml" if below != "." else "**/*.toml")
+
+
+def _escape_pattern(path: str) -> str:
+    return "".join(f"\\{char}" if char in "\\*?[]" else char for char in path)
+
+
+def _quote_pattern(pattern: str) -> str:
     if any(char in pattern for char in ' \t"') or pattern[0] in "#!":
         inner = pattern.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
         return f'"{inner}"'

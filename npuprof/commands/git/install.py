@@ -6,7 +6,6 @@ import os
 
 from npuprof.commands.git.configuration import (
     NOTE,
-    USE,
     find_attributes,
     list_diff_settings,
     list_settings,
@@ -53,7 +52,7 @@ class Install(Verb):
             what, why = "--hook and --global do not go together", "A hook belongs to one repository."
             raise NpuprofError([Finding("NP902", what, why, "run npuprof git install --hook in each repository that is to have it")])
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
-        path, pattern = find_attributes(git, self.everywhere, self.store)
+        path, lines = find_attributes(git, self.everywhere, self.store)
         wanted: dict[str, str | None] = {
             **list_settings(),
             **{name: (value if self.diff else None) for name, value in list_diff_settings().items()},
@@ -64,7 +63,7 @@ class Install(Verb):
             if read_setting(git, scope, name) != value:
                 write_setting(git, scope, name, value)
                 (gone if value is None else done).append(name)
-        if _add_attributes(path, f"{pattern} {USE}", "" if self.everywhere else git.folder):
+        if _add_attributes(path, lines, "" if self.everywhere else git.folder):
             done.append(path)
         problems = _write_hooks(git, done) if self.hook else []
         place = "all repositories of this user" if self.everywhere else git.folder
@@ -91,8 +90,8 @@ def _write_hooks(git: Git, done: list[str]) -> list[Finding]:
     return problems
 
 
-def _add_attributes(path: str, line: str, below: str) -> bool:
-    """Add a line to a file of attributes, and return whether it was not there yet. Raises NpuprofError."""
+def _add_attributes(path: str, lines: list[str], below: str) -> bool:
+    """Add lines to a file of attributes, and return whether any was not there yet. Raises NpuprofError."""
     from npuprof.report import writing
     from npuprof.report.locks import lock_folders
     from npuprof.report.writing import Wanted
@@ -101,11 +100,13 @@ def _add_attributes(path: str, line: str, below: str) -> bool:
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         old = (known or b"").decode(errors="surrogateescape")
-        if line in old.replace("\r", "").split("\n"):
+        there = old.replace("\r", "").split("\n")
+        missing = [line for line in lines if line not in there]
+        if not missing:
             return False
         end = "\r\n" if "\r\n" in old else "\n"
         gap = "" if not old or old.endswith("\n") else end
-        text = f"{old}{gap}{NOTE}{end}{line}{end}"
+        text = f"{old}{gap}{NOTE}{end}{end.join(missing)}{end}"
         writing.write_wanted_files([Wanted(path, text.encode(errors="surrogateescape"), known, below)])
     return True
 

@@ -32,13 +32,13 @@ class Uninstall(Verb):
     def run(self) -> Answer:
         """Take away what ``git install`` wrote, and nothing else. Raises NpuprofError."""
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
-        path, pattern = find_attributes(git, self.everywhere, self.store)
+        path, wanted = find_attributes(git, self.everywhere, self.store)
         done = []
         for name in (*list_settings(), *list_diff_settings()):
             if read_setting(git, scope, name) is not None:
                 write_setting(git, scope, name, None)
                 done.append(name)
-        if _remove_attributes(path, pattern, "" if self.everywhere else git.folder):
+        if _remove_attributes(path, wanted, "" if self.everywhere else git.folder):
             done.append(path)
         for name in () if self.everywhere else HOOKS:
             hook = find_hook(git, name)
@@ -49,7 +49,7 @@ class Uninstall(Verb):
         return Answer(None, (remark,))
 
 
-def _remove_attributes(path: str, pattern: str, below: str) -> bool:
+def _remove_attributes(path: str, wanted: list[str], below: str) -> bool:
     """Take our lines out of a file of attributes, and return whether there were any; a file of no others goes. Raises NpuprofError."""
     from npuprof.report import writing
     from npuprof.report.locks import lock_folders
@@ -58,7 +58,7 @@ def _remove_attributes(path: str, pattern: str, below: str) -> bool:
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         lines = (known or b"").decode(errors="surrogateescape").splitlines(keepends=True)
-        kept = _drop_attributes(lines, pattern)
+        kept = _drop_attributes(lines, wanted)
         if kept == lines:
             return False
         writing.write_wanted_files([Wanted(path, "".join(kept).encode(errors="surrogateescape"), known, below)])
@@ -67,9 +67,9 @@ def _remove_attributes(path: str, pattern: str, below: str) -> bool:
     return True
 
 
-def _drop_attributes(lines: list[str], pattern: str) -> list[str]:
+def _drop_attributes(lines: list[str], wanted: list[str]) -> list[str]:
     """Return the lines of a file of attributes without ours."""
-    ours = [line.strip() in (NOTE, f"{pattern} {USE}") for line in lines]
+    ours = [line.strip() in (NOTE, *wanted) for line in lines]
     for index, line in enumerate(lines[:-1]):
         if line.strip() == NOTE and lines[index + 1].rstrip().endswith(f" {USE}"):
             ours[index + 1] = True
