@@ -13,7 +13,7 @@ from npuprof.checks.view import View
 from npuprof.model import Finding, renew_hints
 from npuprof.resolve.config import Config
 
-_PROFILE_CHECKS = (scope.check_profile_claims, sharing.check_dead_steps, sharing.check_deprecated_parents)
+_PROFILE_CHECKS = (scope.check_profile_claims, sharing.check_dead_steps, sharing.check_deprecated_parents, sharing.check_yanked_parents)
 
 
 def check_config(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:

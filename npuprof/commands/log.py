@@ -51,13 +51,20 @@ class Log(Verb):
         """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""
         from npuprof.history.timeline import Timeline
         from npuprof.store import revisions
+        from npuprof.store.parents import is_source_reference
+        from npuprof.store.sources.reading import find_source_store
 
         key, tail = _parse_key(self.key)
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
-        name, revision = workspace.split_single_spec(self.spec, "log")
-        repository = revisions.find_repository(workspace.store)
-        named = repository.resolve_revision(name, revision) if revision else None
-        tip = named.commit if named else repository.resolve_commit("HEAD")
+        if is_source_reference(self.spec):
+            there = find_source_store(workspace.home, self.spec)
+            name, named = self.spec.partition(":")[2].partition("@")[0], None
+            repository, tip = there.revision.repository, there.commit
+        else:
+            name, revision = workspace.split_single_spec(self.spec, "log")
+            repository = revisions.find_repository(workspace.store)
+            named = repository.resolve_revision(name, revision) if revision else None
+            tip = named.commit if named else repository.resolve_commit("HEAD")
         repository = revisions.load_repository_revision(repository, tip).repository  # the store may have been another folder then
         walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
         first = next(walk, None)

@@ -17,6 +17,7 @@ from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
 from npuprof.report.writing import Wanted
 from npuprof.store import spec
+from npuprof.store.parents import is_source_reference
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -90,6 +91,10 @@ def open_for_edit(name: str, store_: str | None) -> Iterator[PresetFile]:
 def _find_file(name: str, store_: str | None) -> tuple[PresetFile, str]:
     """Return the file a spec names as it was first read, and the folder to lock."""
     is_path = name.endswith(".toml")
+    if is_source_reference(name):
+        what = f"{name!r} is a preset of another repository, and cannot be edited"
+        hint = "change it where it comes from, then npuprof source update here; or extend it, and set the value in a preset of your own"
+        raise NpuprofError([Finding("NP920", what, "Sources are read as they are locked.", hint)])
     if not is_path and ("+" in name or "@" in name):
         composed = "+" in name
         what = f"{name!r} is {'several presets' if composed else 'a preset as it was'}, and cannot be edited"

@@ -100,6 +100,10 @@ class Workspace:
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
         name, _, revision = asked.partition("@")
+        if is_source_reference(asked):
+            what = f"{verb} takes a preset of this repository, not {asked!r}"
+            why = "What belongs to a source is made where that comes from."
+            raise NpuprofError([Finding("NP024", what, why, "do it in the repository of the source, then npuprof source update here")])
         if asked.endswith(".toml"):
             inside = self.profile(asked).name
             name, revision = (inside, "") if not inside.endswith(".toml") else (name, revision)

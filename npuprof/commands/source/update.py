@@ -7,9 +7,11 @@ import sys
 
 from npuprof.commands.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag
-from npuprof.model import Context
+from npuprof.model import Context, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.store.sources.lock import Lock
+from npuprof.store.sources.reading import Sources, find_source_store_among
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,8 +107,6 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
     """Return what another lock changes in the presets of the store."""
     from npuprof.compare.survey import compare_lock_states
     from npuprof.store import Folder
-    from npuprof.store.sources.lock import Lock
-    from npuprof.store.sources.reading import Sources
 
     sides: list[Folder] = []
     for lock in (place.lock, Lock(sources=new)):
@@ -118,7 +118,21 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
 
 
 def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str]:
-    return []
+    """Return what is to be known of what is locked now: versions that were yanked, presets that are deprecated."""
+    told = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
+    told += [f"{name}:{pin} is yanked" for name, locked in new.items() for pin, version in locked.versions.items() if version.yanked]
+    sources = Sources(place.project, Lock(sources=new))
+    for source, references in sorted(place.list_references().items()):
+        for reference in sorted(references):
+            try:
+                said = (
+                    find_source_store_among(sources, f"{source}:{reference}").profile(reference.partition("@")[0]).table.get("deprecated")
+                )
+            except NpuprofError:
+                continue  # told by who extends it
+            if said:
+                told.append(f"{source}:{reference} is deprecated: {said}")
+    return told
 
 
 VERB = Update

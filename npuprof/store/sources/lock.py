@@ -11,23 +11,29 @@ from npuprof.model import Finding, NpuprofError, Origin, Path, Record
 
 FILE = "npuprof.lock"
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
-_TEXTS = ("url", "path", "rev", "tag", "commit", "digest")
+_TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "yanked")
+_OPTIONAL = ("tag", "path", "yanked")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})")
+_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})( yanked)?")
 
 
 class LockedVersion(Record):
-    """What a reference with an @ to a source's preset is: the number of the version and the commit it was released at."""
+    """What a reference with an @ to a source's preset is: the number of the version, its commit, and whether it was yanked."""
 
     version: str
     commit: str
+    yanked: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.version} {self.commit}{' yanked' if self.yanked else ''}"
 
 
 class LockedSource(Record):
     """What a source is locked to. ``digest`` is that of its store there; ``tag`` is empty where it is no version of the store.
 
-    ``versions`` are the references with an @ that this repository's presets make to presets of the source.
+    ``versions`` are the references with an @ that this repository's presets make to presets of the source; ``yanked`` is why
+    nobody should use the version any more.
     """
 
     name: str
@@ -37,6 +43,7 @@ class LockedSource(Record):
     commit: str
     digest: str
     tag: str = ""
+    yanked: str = ""
     versions: dict[str, LockedVersion] = {}
 
     @property
@@ -78,7 +85,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
             add(f"the lock of {name!r} {fault}", path)
             continue
         pins = {reference: _PIN.fullmatch(text) for reference, text in said.get("versions", {}).items()}
-        versions = {reference: LockedVersion(pin[1], pin[2]) for reference, pin in pins.items() if pin}
+        versions = {reference: LockedVersion(pin[1], pin[2], bool(pin[3])) for reference, pin in pins.items() if pin}
         texts = {key: said.get(key, "") for key in _TEXTS}
         found[name] = LockedSource(name, **texts, versions=versions)
     if problems:
@@ -90,7 +97,7 @@ def _find_entry_fault(said: Any) -> str:
     if not isinstance(said, dict):
         return "is no table"
     for key in _TEXTS:
-        if not isinstance(said.get(key, "" if key in ("tag", "path") else None), str):
+        if not isinstance(said.get(key, "" if key in _OPTIONAL else None), str):
             return f"has no {key}" if key not in said else f"has a {key} that is no text"
     if not _COMMIT.fullmatch(said["commit"]):
         return "has a commit that is no full id"
@@ -111,9 +118,6 @@ def format_lock(sources: dict[str, LockedSource]) -> str:
         lines = [f"[sources.{format_key_segment(name)}]", *(f"{key} = {format_toml_value(text)}" for key, text in texts.items())]
         parts.append("\n".join([*lines, ""]))
         if locked.versions:
-            pins = [
-                f"{format_key_segment(reference)} = {format_toml_value(f'{pin.version} {pin.commit}')}"
-                for reference, pin in sorted(locked.versions.items())
-            ]
-            parts.append("\n".join([f"[sources.{format_key_segment(name)}.versions]", *pins, ""]))
+            pins = [f"{format_key_segment(name)} = {format_toml_value(str(pin))}" for name, pin in sorted(locked.versions.items())]
+            parts.append("\n".join([f"[sources.{format_key_segment(locked.name)}.versions]", *pins, ""]))
     return "\n".join(parts)

@@ -18,12 +18,15 @@ from npuprof.store.versions import VersionText, parse_version_text
 
 #: How many versions a message lists.
 _SHOWN = 8
+#: What the name of a tag ends in that says that the version before it should not be used any more.
+YANKED = ".yanked"
 
 
 def lock_source(source: Source, fetched: Fetched, references: Iterable[str], origin: Origin | None = None) -> LockedSource:
     """Return what a source is locked to now. Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there."""
     repository = open_mirror(source.name, source.url, source.path)
     tag, commit = _choose_commit(source, fetched, repository, origin)
+    yanked = read_yank(repository, tag) if tag else ""
     digest = compute_store_digest(repository, commit)
     if not digest:
         where = f"at {tag or commit[:7]}"
@@ -31,7 +34,7 @@ def lock_source(source: Source, fetched: Fetched, references: Iterable[str], ori
         hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
         raise NpuprofError([Finding("NP047", what, "", hint, origin)])
     versions = {reference: _pin_version(source, repository, commit, reference) for reference in sorted(set(references))}
-    return LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, versions)
+    return LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
 
 
 def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None) -> tuple[str, str]:
@@ -41,7 +44,8 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
     if wanted is not None:
         accepted = [version for version in known if wanted.accepts(version)]
         if accepted:
-            newest = max(accepted, key=lambda version: version.order)
+            kept = [version for version in accepted if f"{known[version]}{YANKED}" not in fetched.tags]
+            newest = max(kept or accepted, key=lambda version: version.order)
             return known[newest], repository.resolve_commit(f"refs/tags/{known[newest]}")
     else:
         for ref in (f"refs/tags/{source.rev}", f"refs/heads/{source.rev}", source.rev):
@@ -88,7 +92,17 @@ def _pin_version(source: Source, repository: Repository, commit: str, reference:
     found = repository.resolve_revision(name, wanted, at=commit)
     if found.version and not repository.is_ancestor(found.commit, commit):
         raise NpuprofError([build_later_finding(source.name, reference, found.label)])
-    return LockedVersion(found.version.number_text if found.version else "-", found.commit)
+    yanked = bool(found.version and read_yank(repository, f"{name}/v{found.version.number_text}"))
+    return LockedVersion(found.version.number_text if found.version else "-", found.commit, yanked)
+
+
+def read_yank(repository: Repository, tag: str) -> str:
+    """Return why a version was yanked, an empty text where it was not: the tag beside its own says so."""
+    found = repository.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0]
+    if found is None:
+        return ""
+    message = found.content.partition(b"\n\n")[2].decode(errors="replace") if found.type == "tag" else ""
+    return " ".join(message.partition("\n\n")[0].split()) or "no reason is given"
 
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:

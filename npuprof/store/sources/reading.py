@@ -99,8 +99,10 @@ class SourceStore(ReadOnceStore):
         released: Version | None = None,
         open_copy: CopyOpener | None = None,
         commit: str = "",
+        yanked: str = "",
     ) -> None:
         super().__init__()
+        self.yanked = yanked or ("" if revision or commit else locked.yanked)  #: why nobody should use it any more
         self.released = released  #: the version that it was looked up for
         self.locked = locked
         self.label = f"{label}:"
@@ -208,9 +210,10 @@ class SourceStore(ReadOnceStore):
 
             name, _, wanted = reference.partition("@")
             pinned = None if self._is_pinned else self.locked.versions.get(reference)
+            yanked = f"{self.source}:{name} {pinned.version} is yanked" if pinned and pinned.yanked else ""
             if self._open_copy is not None and pinned is not None:
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
-                found = SourceStore(self.locked, self.source, shown=shown, open_copy=self._open_copy, commit=pinned.commit)
+                found = SourceStore(self.locked, self.source, shown=shown, open_copy=self._open_copy, commit=pinned.commit, yanked=yanked)
                 self._versions[reference] = found
                 return found
             if pinned and pinned.version != "-":
@@ -219,7 +222,7 @@ class SourceStore(ReadOnceStore):
             if pinned and pin.commit != pinned.commit:
                 raise NpuprofError([self._build_moved_finding(reference, pinned.commit, pin.commit)])
             shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
-            self._versions[reference] = SourceStore(self.locked, self.source, pin.home, shown, pin.released)
+            self._versions[reference] = SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
         return self._versions[reference]
 
     def _build_moved_finding(self, reference: str, before: str, now: str) -> Finding:
@@ -236,8 +239,13 @@ class SourceStore(ReadOnceStore):
 
 def find_source_store(home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:
     """Return the store that ``SOURCE:NAME[@VERSION]`` is read from, seen from another. Raises NpuprofError."""
+    return find_source_store_among(find_sources(home), reference, asked)
+
+
+def find_source_store_among(sources: Sources, reference: str, asked: Origin | None = None) -> SourceStore:
+    """Return the store that a reference is read from, of some sources. Raises NpuprofError."""
     source, _, name = reference.partition(":")
-    store = find_sources(home).open_source(source, asked)
+    store = sources.open_source(source, asked)
     return store.find_version(name, asked) if "@" in name else store
 
 
