@@ -59,7 +59,8 @@ _CAUSES = (
         "ssh to the host once, and compare the key it shows",
     ),
     (
-        r"SSL certificate|server certificate|certificate verify|certificate problem|CAfile|gnutls_handshake|SSL_|TLS",
+        r"SSL certificate|server certificate|certificate verify|certificate problem|CAfile|gnutls_handshake|"
+        r"SSL_(?:ERROR|connect)|TLS (?:connect|handshake)|schannel:",
         "The certificate of its host is not trusted.",
         "check the clock; git config http.sslCAInfo names the certificates of your own authority",
     ),
