@@ -406,6 +406,8 @@ SAID = {
     "fatal: unable to access 'https://h/': server certificate verification failed. CAfile: none CRLfile: none": "certificate",
     "fatal: unable to access 'https://h/': SSL certificate problem: self-signed certificate": "certificate",
     "fatal: unable to access 'https://h/': Failed to connect to h port 443 after 4 ms: Couldn't connect to server": "refuses",
+    "fatal: unable to access 'https://h/': The requested URL returned error: 503": "server is in trouble",
+    "fatal: unable to access 'https://h/': GnuTLS recv error (-110): The TLS connection was non-properly terminated.": "ended before",
     "fatal: write error: No space left on device\nfatal: fetch-pack: invalid index-pack output": "disk is full",
     "fatal: detected dubious ownership in repository at '/srv/x'": "somebody else",
     "fatal: transport 'http' not allowed": "another transport",
@@ -426,6 +428,15 @@ def test_what_git_says_is_put_in_words(said: str) -> None:
     (finding,) = build_failure("https://host/x", said, "/cache/x.git").findings
     assert SAID[said] in finding.why
     assert "{" not in finding.hint
+
+
+def test_a_remote_that_lists_nothing_any_more_takes_nothing_away(repo: Repo, hub: Path) -> None:
+    fetch_source(str(hub))
+    before = list_refs(str(hub))
+    shutil.rmtree(hub)
+    repo.git("init", "-q", "--bare", "--template=", str(hub))
+    assert "no branch and no tag" in read_failure(lambda: fetch_source(str(hub)))[1]
+    assert list_refs(str(hub)) == before
 
 
 def test_a_password_that_the_users_git_puts_into_an_address_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ def fetch_source(url: str, progress: bool | None = None, accept_moved: bool = Fa
     timeout = _read_timeout(url)
     with _hold_mirror(url) as (folder, hold):
         line = Line(folder, _write_address(url), timeout, _is_shown(progress), hold)
-        return _take_over(Git(folder, bare=folder), _fetch_refs(line), accept_moved)
+        return _take_over(Git(folder, bare=folder), _fetch_refs(line, url), accept_moved)
 
 
 def fetch_commit(url: str, commit: str, progress: bool | None = None) -> bool:
@@ -114,7 +114,7 @@ def fetch_commit(url: str, commit: str, progress: bool | None = None) -> bool:
         git = Git(folder, bare=folder)
         if not _has_commit(git, commit):
             line = Line(folder, _write_address(url), _read_timeout(url), _is_shown(progress), hold)
-            talk = _talk(line, partial(line.fetch, [commit]))
+            talk = _talk(url, line.timeout, partial(line.fetch, [commit]))
             if talk.code and not _GONE.search(talk.said):
                 raise build_failure(url, talk.said, find_mirror_folder(url))
             if talk.code or not _has_commit(git, commit):
@@ -329,25 +329,28 @@ def _remove_folder(folder: str) -> None:
 # What is fetched, and what of it is taken over
 
 
-def _fetch_refs(line: Line) -> dict[str, str]:
+def _fetch_refs(line: Line, url: str) -> dict[str, str]:
     """Fetch what a remote has that the mirror has not; return its refs. The mirror's own do not change. Raises NpuprofError."""
     for _ in range(3):
-        talk = _talk(line, line.list_refs)
+        talk = _talk(url, line.timeout, line.list_refs)
         if talk.code:
             break
         refs = _parse_remote_refs(talk.answer)
         if any(len(oid) == 64 for oid in refs.values()) and line.mirror.endswith(_NEW):
             _write_text(line.mirror, "config", _build_config(True))
         known = set(_list_refs(Git(line.mirror, bare=line.mirror)).values())
+        if known and not refs:  # as a web page answers that stands where a repository was
+            why = "It lists no branch and no tag now, and the mirror knows some."
+            raise build_fetch_error(url, why, "git ls-remote with the address shows what it lists")
         wanted = {oid for oid in refs.values() if oid not in known}
         if not wanted:
             return refs
-        talk = _talk(line, partial(line.fetch, sorted(wanted)))
+        talk = _talk(url, line.timeout, partial(line.fetch, sorted(wanted)))
         if not talk.code:
             return refs
         if not _GONE.search(talk.said):
             break  # else something was moved or deleted between the two
-    raise build_failure(line.url, talk.said, find_mirror_folder(line.url))
+    raise build_failure(url, talk.said, find_mirror_folder(url))
 
 
 def _parse_remote_refs(answer: bytes) -> dict[str, str]:
@@ -360,12 +363,12 @@ def _parse_remote_refs(answer: bytes) -> dict[str, str]:
     return found
 
 
-def _talk(line: Line, ask: Callable[[], Talk]) -> Talk:
+def _talk(url: str, timeout: float, ask: Callable[[], Talk]) -> Talk:
     try:
         return ask()
     except HangingError:
-        why = f"It gave no sign of life for {line.timeout:g} seconds, and was given up."
-        raise build_fetch_error(line.url, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
+        why = f"It gave no sign of life for {timeout:g} seconds, and was given up."
+        raise build_fetch_error(url, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
 
 
 def _take_over(git: Git, refs: dict[str, str], accept_moved: bool) -> Fetched:
