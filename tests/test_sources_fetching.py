@@ -49,6 +49,12 @@ esac
 """
 
 
+@pytest.fixture(autouse=True)
+def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let git leave it to the system when files reach the disk."""
+    monkeypatch.setenv("GIT_TEST_FSYNC", "0")
+
+
 @pytest.fixture(scope="module")
 def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a bare remote of two releases and a second branch, and the repository where it is worked in; to be copied."""
@@ -263,6 +269,7 @@ def test_an_empty_remote_one_without_its_head_and_one_of_long_ids_are_fetched(re
     assert fetch_commit(str(long.folder), long.head)
 
 
+@pytest.mark.slow
 def test_a_remote_of_many_tags_is_written_to_one_file(repo: Repo, hub: Path) -> None:
     url = str(hub)
     repo.commit({"other": BASE.format(1)})
@@ -565,6 +572,7 @@ for name in ("mkdir", "replace", "open", "lstat", "close", "unlink"):
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_anywhere_does_not_stop_the_next(
     repo: Repo, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -589,6 +597,7 @@ def test_a_run_that_was_killed_anywhere_does_not_stop_the_next(
     assert number > 22
 
 
+@pytest.mark.slow
 def test_two_first_fetches_at_once_wait_for_one_another(repo: Repo, hub: Path, ssh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPUPROF_TIMEOUT", "20")
     both = [start_fetch(f"slow:{hub}") for _ in range(2)]
