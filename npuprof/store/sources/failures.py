@@ -59,9 +59,15 @@ _CAUSES = (
         "ssh to the host once, and compare the key it shows",
     ),
     (
-        r"SSL certificate|server certificate|certificate verify|certificate problem|CAfile|gnutls_handshake|SSL_|TLS",
+        r"SSL certificate|server certificate|certificate verify|certificate problem|CAfile|gnutls_handshake|"
+        r"SSL_(?:ERROR|connect)|TLS (?:connect error|handshake)|schannel:",
         "The certificate of its host is not trusted.",
         "check the clock; git config http.sslCAInfo names the certificates of your own authority",
+    ),
+    (
+        r"requested URL returned error: 5\d\d|internal server error",
+        "Its server is in trouble.",
+        "try again later",
     ),
     (
         r"could not read (?:Username|Password)|terminal prompts disabled|Authentication failed|"
@@ -120,7 +126,7 @@ _CAUSES = (
         "check who may read it",
     ),
     (
-        r"early EOF|unexpected disconnect|hung up|RPC failed|index-pack failed|invalid index-pack|Connection reset|"
+        r"early EOF|non-properly terminated|unexpected disconnect|hung up|RPC failed|index-pack failed|invalid index-pack|Connection reset|"
         r"Connection closed|Broken pipe|bad pack header|bad line length|protocol error|expected flush|unexpected end|"
         r"premature end|Could not read from remote|expected '?(?:packfile|sideband)",
         "The other side ended before it was done.",

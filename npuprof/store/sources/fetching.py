@@ -1,7 +1,7 @@
 """Mirrors of sources in the user's cache, and what is fetched into them. Nothing else of npuprof touches the network.
 
-A mirror is a bare repository. What a remote has now is fetched to ``refs/npuprof/incoming``, and only then, all at once,
-becomes what the mirror knows: its heads and tags. What a lock names is kept under ``refs/npuprof/locked``.
+A mirror is a bare repository. What a remote has now is fetched without a ref that leads to it, and only then becomes what the
+mirror knows: its heads and tags. What a lock names is kept under ``refs/npuprof/locked``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from urllib.parse import quote
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.locks import hold_file, lock_folders, name_under_way
@@ -19,7 +21,7 @@ from npuprof.report.output import describe_os_error
 from npuprof.store.bare import is_own_folder
 from npuprof.store.git import Git
 from npuprof.store.sources.failures import build_cache_error, build_failure, build_fetch_error
-from npuprof.store.sources.transport import HangingError, run_fetch
+from npuprof.store.sources.transport import HangingError, Line, Talk
 from npuprof.store.sources.urls import find_url_fault, hide_credentials, normalize_url
 
 try:
@@ -30,10 +32,13 @@ except ImportError:  # no locks there: git's own keep two from writing one ref
 #: Seconds after which a remote that gives no sign of life is given up, unless ``$NPUPROF_TIMEOUT`` says otherwise.
 TIMEOUT = 60.0
 LOCKED = "refs/npuprof/locked/"
-_INCOMING = "refs/npuprof/incoming/"
 _HEADS, _TAGS = "refs/heads/", "refs/tags/"
-_REFSPECS = tuple(f"+{kind}*:{_INCOMING}{kind.removeprefix('refs/')}*" for kind in (_HEADS, _TAGS))
-_HEAD_REFSPEC = f"+HEAD:{_INCOMING}HEAD"
+_NEW = ".new"  # what the folder of a mirror ends with until it is complete
+_MANY = 200  # changed refs from which on they are written to one file
+#: What git says of an id that the remote does not have, or does not give away.
+_GONE = re.compile(r"not our ref|unadvertised object|no such remote ref|couldn't find remote ref")
+#: What is in no name of a ref, by git-check-ref-format.
+_NO_NAME = re.compile(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$")
 _NO_HOOKS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.logAllRefUpdates=false")
 
 #: The whole configuration of a mirror: whatever else is found there is not ours.
@@ -88,8 +93,8 @@ def fetch_source(url: str, progress: bool | None = None, accept_moved: bool = Fa
     _refuse_url(url)
     timeout = _read_timeout(url)
     with _hold_mirror(url) as (folder, hold):
-        has_head = _fetch_refs(url, folder, timeout, _is_shown(progress), hold)
-        return _take_over(Git(folder, bare=folder), has_head, accept_moved)
+        line = Line(folder, _write_address(url), timeout, _is_shown(progress), hold)
+        return _take_over(Git(folder, bare=folder), _fetch_refs(line, url), accept_moved)
 
 
 def fetch_commit(url: str, commit: str, progress: bool | None = None) -> bool:
@@ -108,12 +113,11 @@ def fetch_commit(url: str, commit: str, progress: bool | None = None) -> bool:
     with _hold_mirror(url) as (folder, hold):
         git = Git(folder, bare=folder)
         if not _has_commit(git, commit):
-            code, said = _run(url, folder, (f"+{commit}:{_INCOMING}asked",), _read_timeout(url), _is_shown(progress), hold)
-            if code and re.search(r"not our ref|unadvertised object|no such remote ref|couldn't find remote ref|not a valid object", said):
-                return False
-            if code:
-                raise build_failure(url, said, find_mirror_folder(url))
-            if not _has_commit(git, commit):
+            line = Line(folder, _write_address(url), _read_timeout(url), _is_shown(progress), hold)
+            talk = _talk(url, line.timeout, partial(line.fetch, [commit]))
+            if talk.code and not _GONE.search(talk.said):
+                raise build_failure(url, talk.said, find_mirror_folder(url))
+            if talk.code or not _has_commit(git, commit):
                 return False
         _write_refs(git, [f"update {LOCKED}{commit} {commit}"])
     return True
@@ -135,6 +139,11 @@ def build_moved_finding(url: str, moved: tuple[tuple[str, str, str], ...]) -> Fi
     more = f"; and {len(moved) - 5} more" if len(moved) > 5 else ""
     what = f"{'a tag' if len(moved) == 1 else f'{len(moved)} tags'} of {hide_credentials(url)} moved: {told}{more}"
     return Finding("NP046", what, "A tag names a version, and a version never changes.", "ask who keeps the source whether that was meant")
+
+
+def _write_address(url: str) -> str:
+    """Return an address as git is given it: of a path, in the form that no option and no bundle of that name can be meant by."""
+    return url if not url.startswith("/") else "file://" + quote(url)
 
 
 def _refuse_url(url: str) -> None:
@@ -180,7 +189,7 @@ def _hold_mirror(url: str) -> Iterator[tuple[str, int | None]]:
     cache = os.path.dirname(mirror)
     _make_cache_folder(cache)
     while True:
-        folder = mirror if _is_mirror(mirror) else f"{mirror}.new"
+        folder = mirror if _is_mirror(mirror) else f"{mirror}{_NEW}"
         found = _identify_folder(folder)
         with lock_folders([folder]):
             if found != _identify_folder(folder, make=False) or (folder != mirror and _is_mirror(mirror)):
@@ -320,51 +329,96 @@ def _remove_folder(folder: str) -> None:
 # What is fetched, and what of it is taken over
 
 
-def _fetch_refs(url: str, folder: str, timeout: float, shown: bool, hold: int | None) -> bool:
-    """Fetch all heads and tags to where nothing reads them; return whether the remote has a HEAD. Raises NpuprofError."""
-    refspecs = (*_REFSPECS, _HEAD_REFSPEC)
+def _fetch_refs(line: Line, url: str) -> dict[str, str]:
+    """Fetch what a remote has that the mirror has not; return its refs. The mirror's own do not change. Raises NpuprofError."""
     for _ in range(3):
-        code, said = _run(url, folder, refspecs, timeout, shown, hold)
-        if not code:
-            return _HEAD_REFSPEC in refspecs
-        if re.search(r"(?m)^fatal: couldn't find remote ref HEAD$", said):
-            refspecs = _REFSPECS  # a remote may be empty, or say a branch that is not there yet
-        elif re.search(r"(?m)^fatal: mismatched algorithms: client sha1; server sha256$", said) and folder.endswith(".new"):
-            _write_text(folder, "config", _build_config(True))
-        else:
+        talk = _talk(url, line.timeout, line.list_refs)
+        if talk.code:
             break
-    raise build_failure(url, said, find_mirror_folder(url))
+        refs = _parse_remote_refs(talk.answer)
+        if any(len(oid) == 64 for oid in refs.values()) and line.mirror.endswith(_NEW):
+            _write_text(line.mirror, "config", _build_config(True))
+        known = set(_list_refs(Git(line.mirror, bare=line.mirror)).values())
+        if known and not refs:  # as a web page answers that stands where a repository was
+            why = "It lists no branch and no tag now, and the mirror knows some."
+            raise build_fetch_error(url, why, "git ls-remote with the address shows what it lists")
+        wanted = {oid for oid in refs.values() if oid not in known}
+        if not wanted:
+            return refs
+        talk = _talk(url, line.timeout, partial(line.fetch, sorted(wanted)))
+        if not talk.code:
+            return refs
+        if not _GONE.search(talk.said):
+            break  # else something was moved or deleted between the two
+    raise build_failure(url, talk.said, find_mirror_folder(url))
 
 
-def _run(url: str, folder: str, refspecs: tuple[str, ...], timeout: float, shown: bool, hold: int | None) -> tuple[int, str]:
-    address = normalize_url(url) if url.startswith("/") else url
+def _parse_remote_refs(answer: bytes) -> dict[str, str]:
+    """Return heads, tags and HEAD of a remote; what has a name that no ref may have is left out."""
+    found = {}
+    for line in os.fsdecode(answer).split("\n"):
+        oid, _, name = line.partition("\t")
+        if _is_full_id(oid) and (name == "HEAD" or (name.startswith((_HEADS, _TAGS)) and not _NO_NAME.search(name))):
+            found[name] = oid
+    return found
+
+
+def _talk(url: str, timeout: float, ask: Callable[[], Talk]) -> Talk:
     try:
-        return run_fetch(folder, address, refspecs, timeout, shown, hold)
+        return ask()
     except HangingError:
         why = f"It gave no sign of life for {timeout:g} seconds, and was given up."
         raise build_fetch_error(url, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
 
 
-def _take_over(git: Git, has_head: bool, accept_moved: bool) -> Fetched:
-    """Let the mirror know what was fetched, all at once; return it. Raises NpuprofError."""
-    refs = _list_refs(git)
-    heads, tags = _refs_below(refs, f"{_INCOMING}heads/"), _refs_below(refs, f"{_INCOMING}tags/")
-    known_heads, known_tags = _refs_below(refs, _HEADS), _refs_below(refs, _TAGS)
+def _take_over(git: Git, refs: dict[str, str], accept_moved: bool) -> Fetched:
+    """Let the mirror know what was fetched; return it. Raises NpuprofError."""
+    known = _list_refs(git)
+    heads, tags, known_tags = _refs_below(refs, _HEADS), _refs_below(refs, _TAGS), _refs_below(known, _TAGS)
     changed = [name for name, oid in tags.items() if known_tags.get(name, oid) != oid]
     moved = _read_moved(git, changed, known_tags, tags) if changed else ()
-    gone = [f"delete {_HEADS}{name}" for name in known_heads if name not in heads]
-    gone += [f"delete {_TAGS}{name}" for name in _find_obstacles(known_tags, tags)]
-    if not has_head:
-        gone += [f"delete {_INCOMING}HEAD"] if f"{_INCOMING}HEAD" in refs else []
-    written = [f"update {_HEADS}{name} {oid}" for name, oid in heads.items() if known_heads.get(name) != oid]
-    written += [f"update {_TAGS}{name} {oid}" for name, oid in tags.items() if name not in known_tags or (accept_moved and name in changed)]
-    _write_refs(git, gone)
-    _write_refs(git, written)
-    return Fetched(tags, heads, refs.get(f"{_INCOMING}HEAD", "") if has_head else "", moved)
+    gone = [f"{_HEADS}{name}" for name in _refs_below(known, _HEADS) if name not in heads]
+    gone += [f"{_TAGS}{name}" for name in _find_obstacles(known_tags, tags)]
+    kept = {f"{_TAGS}{name}" for name in changed} if not accept_moved else set()
+    written = {name: oid for name, oid in refs.items() if name != "HEAD" and known.get(name) != oid and name not in kept}
+    if len(written) > _MANY:
+        _write_refs(git, [f"delete {name}" for name in gone])
+        _pack_refs(git, {name: oid for name, oid in known.items() if name not in gone} | written)
+        written = {name: oid for name, oid in written.items() if name in known}  # what lies in a file of its own goes before the packed
+        gone = []
+    elif _find_obstacles(dict.fromkeys(gone, ""), written):
+        _write_refs(git, [f"delete {name}" for name in gone])
+        gone = []
+    _write_refs(git, [*(f"delete {name}" for name in gone), *(f"update {name} {oid}" for name, oid in written.items())])
+    return Fetched(tags, heads, refs.get("HEAD", ""), moved)
+
+
+def _pack_refs(git: Git, refs: dict[str, str]) -> None:
+    """Write all refs of a mirror to its one file, as ``git pack-refs`` would: ten thousand files of their own take seconds."""
+    names = sorted(refs, key=os.fsencode)
+    asked = "".join(f"{refs[name]}^{{}}\n" for name in names).encode()
+    peeled = git.run_command("cat-file", "--batch-check=%(objectname)", stdin=asked).decode().splitlines()
+    lines = ["# pack-refs with: peeled fully-peeled sorted \n"]
+    for name, target in zip(names, peeled, strict=True):
+        lines.append(f"{refs[name]} {name}\n")
+        if target != refs[name]:
+            lines.append(f"^{target}\n")
+    path = os.path.join(git.bare, "packed-refs")
+    try:
+        with open(f"{path}.lock", "x", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            file.write("".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(f"{path}.lock", path)
+    except OSError as error:
+        if not isinstance(error, FileExistsError):
+            with suppress(OSError):
+                os.unlink(f"{path}.lock")
+        raise build_cache_error(git.bare, f"{describe_os_error(error)}.") from None
 
 
 def _list_refs(git: Git) -> dict[str, str]:
-    listed = os.fsdecode(git.run_command("for-each-ref", "--format=%(objectname) %(refname)", _HEADS, _TAGS, _INCOMING))
+    listed = os.fsdecode(git.run_command("for-each-ref", "--format=%(objectname) %(refname)"))
     return {name: oid for oid, _, name in (line.partition(" ") for line in listed.splitlines())}
 
 

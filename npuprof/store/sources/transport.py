@@ -7,8 +7,9 @@ import re
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from typing import BinaryIO, NamedTuple, cast
 
 from npuprof.report.terminal import progress_line
 from npuprof.store.git import Git, build_git_environment, list_settings
@@ -28,9 +29,15 @@ _SETTINGS = (
     "fetch.writeCommitGraph=false", "fetch.prune=false", "fetch.pruneTags=false", "core.logAllRefUpdates=false", "http.lowSpeedLimit=1",
 )  # fmt: skip
 _FLAGS = (
-    "--progress", "--prune", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
+    "--progress",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-auto-maintenance",
+    "--no-recurse-submodules",
     "--no-show-forced-updates",
-)  # fmt: skip
+    "--stdin",
+)
+_LONGEST_LIST = 64 * 1024 * 1024  # bytes of refs that are taken from a remote
 #: What of the surrounding git or of a desktop has no say here.
 _LEFT_OUT = (
     "SSH_ASKPASS", "GIT_TEMPLATE_DIR", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
@@ -51,48 +58,72 @@ _LOOK = 0.2  # seconds after which the process is looked at, if it says nothing
 
 
 class HangingError(Exception):
-    """A remote gave no sign of life."""
+    """A remote gave no sign of life, or comes to no end."""
 
 
-def run_fetch(mirror: str, url: str, refspecs: Sequence[str], timeout: float, progress: bool, hold: int | None = None) -> tuple[int, str]:
-    """Fetch into a mirror; return git's exit code and what it said, without its progress.
+class Talk(NamedTuple):
+    """What a git that talked to a remote ended with: its exit code, what it answered, and what it said, without its progress."""
 
-    ``hold`` is the handle of a file that git keeps open as long as it lives. Raises HangingError after so many seconds
-    without a word or a byte; no process is left then.
+    code: int
+    answer: bytes
+    said: str
+
+
+class Line(NamedTuple):
+    """How to talk to a remote for a mirror.
+
+    ``timeout`` is for how many seconds it may give no sign of life, ``progress`` whether to tell how far it is, and ``hold`` the
+    handle of a file that git keeps open as long as it lives.
     """
-    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    import git
 
-    environ = _build_environment(mirror, timeout)
-    settings = (*list_settings(), *_SETTINGS, f"http.lowSpeedTime={max(1, round(timeout))}")
-    words = [
-        "git",
-        f"--git-dir={mirror}",
-        *(word for setting in settings for word in ("-c", setting)),
-        "fetch",
-        *_FLAGS,
-        "--",
-        url,
-        *refspecs,
-    ]
-    shown = progress_line() if progress else nullcontext(_say_nothing)
-    with shown as tell, _end_together() as started:
-        with _take_environment(environ):
-            handles = () if hold is None else (hold,)
-            wrapped = git.Git(mirror).execute(
-                words, as_process=True, with_stdout=False, env=environ, start_new_session=True, pass_fds=handles
-            )
-        process = wrapped.proc
-        assert process is not None, "it was started"
-        started.append(process)
-        try:
-            return _listen(process, mirror, timeout, tell)
-        except BaseException:
-            _kill_group(process)
-            raise
-        finally:
-            if process.stderr is not None:
-                process.stderr.close()
+    mirror: str
+    url: str
+    timeout: float
+    progress: bool = False
+    hold: int | None = None
+
+    def list_refs(self) -> Talk:
+        """Ask for the heads, the tags and the HEAD of a remote, as ``git ls-remote`` does. Raises HangingError."""
+        return self._talk(["ls-remote", "--", self.url, "HEAD", "refs/heads/*", "refs/tags/*"])
+
+    def fetch(self, wanted: Iterable[str]) -> Talk:
+        """Fetch objects by their ids; no ref is written. Raises HangingError.
+
+        By ids, as git looks for each name among all the others.
+        """
+        import tempfile
+
+        with tempfile.TemporaryFile() as listed:  # a command line does not hold any number of them
+            listed.write("".join(f"{oid}\n" for oid in wanted).encode())
+            listed.seek(0)
+            return self._talk(["fetch", *_FLAGS, "--", self.url], cast("BinaryIO", listed))
+
+    def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
+        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+        import git
+
+        environ = _build_environment(self.mirror, self.timeout)
+        settings = (*list_settings(), *_SETTINGS, f"http.lowSpeedTime={max(1, round(self.timeout))}")
+        command = ["git", f"--git-dir={self.mirror}", *(word for setting in settings for word in ("-c", setting)), *words]
+        handles = () if self.hold is None else (self.hold,)
+        shown = progress_line() if self.progress else nullcontext(_say_nothing)
+        with shown as tell, _end_together() as started:
+            with _take_environment(environ):
+                wrapped = git.Git(self.mirror).execute(
+                    command, listed, as_process=True, env=environ, start_new_session=True, pass_fds=handles
+                )
+            process: subprocess.Popen[bytes] | None = getattr(wrapped, "proc", None)
+            assert process is not None, "it was started"
+            started.append(process)
+            try:
+                return _listen(process, self, tell)
+            except BaseException:
+                _kill_group(process)
+                raise
+            finally:
+                for pipe in (process.stdout, process.stderr):
+                    if pipe is not None:
+                        pipe.close()
 
 
 def _say_nothing(text: str) -> None:
@@ -124,38 +155,43 @@ def _take_environment(wanted: dict[str, str]) -> Iterator[None]:
         os.environ.update(kept)
 
 
-def _listen(process: subprocess.Popen[bytes], mirror: str, timeout: float, tell: Tell) -> tuple[int, str]:
+def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
     """Take in what git says until it ends. Raises HangingError where it is silent, and its files do not grow, for too long."""
     import selectors
 
+    assert process.stdout is not None, "it was asked for"
     assert process.stderr is not None, "it was asked for"
-    handle = process.stderr.fileno()
-    os.set_blocking(handle, False)
-    said = _Said(tell)
-    alive, size = time.monotonic(), _measure_packs(mirror)
-    is_open = True
+    said, answer = _Said(tell), bytearray()
+    takers: dict[int, Callable[[bytes], None]] = {process.stderr.fileno(): said.take, process.stdout.fileno(): answer.extend}
+    alive, size = time.monotonic(), _measure_packs(line.mirror)
     with selectors.DefaultSelector() as selector:
-        selector.register(handle, selectors.EVENT_READ)
+        for handle in takers:
+            os.set_blocking(handle, False)
+            selector.register(handle, selectors.EVENT_READ)
         while True:
-            if is_open and selector.select(_LOOK):
-                heard = _read_available(handle)
-                if heard:
-                    said.take(heard)
-                    alive = time.monotonic()
-                elif heard is not None:
-                    is_open = False
-            elif not is_open:
+            if selector.get_map():
+                for key, _ in selector.select(_LOOK):
+                    heard = _read_available(key.fd)
+                    if heard:
+                        takers[key.fd](heard)
+                        alive = time.monotonic()
+                    elif heard is not None:
+                        selector.unregister(key.fd)
+            else:
                 with suppress(Exception):  # it is about to end, or hangs without a word
                     process.wait(_LOOK)
-            if process.poll() is not None:  # what still holds the pipe, as the master of ssh's connections may, is not waited for
-                while heard := _read_available(handle):
-                    said.take(heard)
-                return process.returncode, said.finish()
-            if time.monotonic() - alive > min(1.0, timeout / 2):
-                now = _measure_packs(mirror)
+            if process.poll() is not None:  # what still holds a pipe, as the master of ssh's connections may, is not waited for
+                for handle, take in takers.items():
+                    while heard := _read_available(handle):
+                        take(heard)
+                return Talk(process.returncode, bytes(answer), said.finish())
+            if len(answer) > _LONGEST_LIST:
+                raise HangingError
+            if time.monotonic() - alive > min(1.0, line.timeout / 2):
+                now = _measure_packs(line.mirror)
                 if now != size:
                     alive, size = time.monotonic(), now
-                elif time.monotonic() - alive > timeout:
+                elif time.monotonic() - alive > line.timeout:
                     raise HangingError
 
 

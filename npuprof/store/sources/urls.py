@@ -88,7 +88,7 @@ def hide_credentials(text: str) -> str:
     text = _USERINFO.sub(_hide_user, text)
     text = re.sub(r"(https?://[^\s'\"?]*)\?[^\s'\"]*", r"\1?...", text)
     if not _SCHEME.search(text):
-        text = re.sub(r"(?<![^\s'\"])([^/:@\s'\"]*):([^/@\s]*@)(?=[^/\s]*:)", r"\1:***@", text)
+        text = re.sub(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@", r"\1:***@", text)
     return text
 
 
