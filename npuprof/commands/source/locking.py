@@ -10,8 +10,9 @@ from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import compute_store_digest, digest_texts, lock_source
 from npuprof.store.sources.mirror import open_mirror
-from npuprof.store.sources.project import Source
+from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, SourceStore, find_sources
+from npuprof.store.versions import parse_version_text
 
 
 def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bool = False) -> dict[str, LockedSource]:
@@ -22,8 +23,7 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
     for source in wanted:
         origin = place.project.find_source_origin(source.name)
         try:
-            fetched = fetching.fetch_source(source.url, accept_moved=accept_moved)
-            _refuse_moved(source, fetched, place.lock.sources.get(source.name))
+            fetched = _fetch(source, accept_moved)
             asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
             found[source.name] = lock_source(source, fetched, asked, origin)
             for commit in {found[source.name].commit, *(pin.commit for pin in found[source.name].versions.values())}:
@@ -36,19 +36,20 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
     return found
 
 
-def _refuse_moved(source: Source, fetched: fetching.Fetched, locked: LockedSource | None) -> None:
-    """Raise NpuprofError (NP046) where tags of versions are not what they were."""
-    problems = [
-        Finding(
-            "NP046",
-            f"the tag {tag} of the source {source.name!r} has moved: it was {before[:7]}, and is {now[:7]} now",
-            "A version is fixed once it is released; whoever moved the tag has changed what others have already used.",
-            f"ask its owners; to take it as it is now: npuprof source update {source.name} --moved",
-        )
-        for tag, before, now in fetched.moved
-    ]
-    if problems:
-        raise NpuprofError(problems)
+def _fetch(source: Source, accept_moved: bool) -> fetching.Fetched:
+    """Return what a source has now. Raises NpuprofError (NP046) where tags of versions are not what they were; others may move."""
+    fetched = fetching.fetch_source(source.url, accept_moved=accept_moved)
+    versions = [moved for moved in fetched.moved if is_version_tag(moved[0])]
+    if versions and not accept_moved:
+        hint = f"ask its owners whether that was meant; to take them as they are now: npuprof source update {source.name} --moved"
+        raise NpuprofError([fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions])
+    return fetching.fetch_source(source.url, accept_moved=True) if fetched.moved and not accept_moved else fetched
+
+
+def is_version_tag(tag: str) -> bool:
+    """Return whether a tag names a version: ``v2.1.0`` of a whole store, ``base/v2.1.0`` of a preset."""
+    number = tag.rpartition("/")[2]
+    return number.startswith("v") and parse_version_text(number) is not None
 
 
 def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> None:
@@ -63,9 +64,7 @@ def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]]
         fetch_sources_of(f"{name}/{nested.name}", nested, seen)
 
 
-def _name_project(locked: LockedSource):  # type: ignore[no-untyped-def]
-    from npuprof.store.sources.project import Project
-
+def _name_project(locked: LockedSource) -> Project:
     return Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
 
 

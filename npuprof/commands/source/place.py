@@ -35,13 +35,13 @@ class ProjectPlace:
         told, locked = self.texts[projects.FILE], self.texts[locks.FILE]
         self.project = projects.parse_project(self.cite(projects.FILE), told) if told is not None else Project()
         self.lock = Lock()
+        self._is_unread = False
         try:
             self.lock = locks.parse_lock(self.cite(locks.FILE), locked) if locked is not None else Lock()
         except NpuprofError:
             if needs_lock:
                 raise
-            self.texts[locks.FILE] = b""  # it is written anew, over what nobody can read
-            self._unread = locked
+            self._is_unread = True  # it is written anew, over what nobody can read
 
     def find_path(self, name: str) -> str:
         """Return the path of one of the files."""
@@ -87,16 +87,15 @@ class ProjectPlace:
         wanted: list[Wanted] = []
         if wanted_sources:
             wanted.append(self._edit(projects.FILE, lambda document: _edit_sources(document, wanted_sources)))
-        before = self.texts[locks.FILE]
-        if locked or before is not None:
+        before = None if self._is_unread else self.texts[locks.FILE]
+        if locked or self.texts[locks.FILE] is not None:
             wanted.append(self._edit(locks.FILE, lambda document: _edit_lock(document, locked)) if before else self._make_lock(locked))
         changed = [one for one in wanted if one.content != one.known]
         writing.write_wanted_files(changed)
         return [os.path.relpath(one.path) for one in changed]
 
     def _make_lock(self, locked: Mapping[str, LockedSource]) -> Wanted:
-        known = getattr(self, "_unread", None)
-        return Wanted(self.find_path(locks.FILE), locks.format_lock(dict(locked)).encode(), known)
+        return Wanted(self.find_path(locks.FILE), locks.format_lock(dict(locked)).encode(), self.texts[locks.FILE])
 
     def _edit(self, name: str, edit: Edit) -> Wanted:
         import tomlkit

@@ -47,7 +47,7 @@ class Update(Verb):
         locked = lock_sources(place, wanted, self.moved)
         kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
         new = {**kept, **locked}
-        if new == place.lock.sources and place.texts["npuprof.lock"]:
+        if new == place.lock.sources:
             return Answer(None, ("npuprof.lock is up to date",))
         survey = _compare(place, new)
         lines = [_format_step(name, place.lock.sources.get(name), new.get(name)) for name in sorted({*new, *place.lock.sources})]

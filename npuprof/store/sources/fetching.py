@@ -21,8 +21,9 @@ from npuprof.report.output import describe_os_error
 from npuprof.store.bare import is_own_folder
 from npuprof.store.git import Git
 from npuprof.store.sources.failures import build_cache_error, build_failure, build_fetch_error
+from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.transport import HangingError, Line, Talk
-from npuprof.store.sources.urls import find_url_fault, hide_credentials, normalize_url
+from npuprof.store.sources.urls import find_url_fault, hide_credentials
 
 try:
     import fcntl
@@ -66,22 +67,6 @@ class Fetched(Record):
     heads: dict[str, str]
     head: str
     moved: tuple[tuple[str, str, str], ...]
-
-
-def find_mirror_folder(url: str) -> str:
-    """Return the folder of an address's mirror in the user's cache, whether or not it is there."""
-    from hashlib import sha256
-
-    plain = normalize_url(url)
-    tail = re.split(r"[/:]", plain.rstrip("/"))[-1].removesuffix(".git")
-    readable = re.sub(r"[^A-Za-z0-9_-]+", "-", tail).strip("-")[:40] or "source"
-    return os.path.join(_find_cache_folder(), f"{readable}-{sha256(plain.encode(errors='surrogateescape')).hexdigest()[:16]}.git")
-
-
-def _find_cache_folder() -> str:
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    above = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(above, "npuprof", "sources")
 
 
 def fetch_source(url: str, progress: bool | None = None, accept_moved: bool = False) -> Fetched:

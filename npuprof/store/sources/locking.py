@@ -11,7 +11,7 @@ from npuprof.store.revision import Revision
 from npuprof.store.revisions import load_repository_revision
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
-from npuprof.store.sources.mirror import open_mirror
+from npuprof.store.sources.mirror import build_later_finding, open_mirror
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.versions import VersionText, parse_version_text
@@ -103,13 +103,6 @@ def read_yank(repository: Repository, tag: str) -> str:
         return ""
     message = found.content.partition(b"\n\n")[2].decode(errors="replace") if found.type == "tag" else ""
     return " ".join(message.partition("\n\n")[0].split()) or "no reason is given"
-
-
-def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:
-    """Return that a version of a preset is not in the history of the commit that a source is at."""
-    what = f"{source}:{reference} is no version that the locked commit has: {version} was released later, or elsewhere"
-    why = "A source is seen as it was at its locked commit."
-    return Finding("NP047", what, why, f"lock a newer one: npuprof source update {source.partition('/')[0]}", asked)
 
 
 def compute_store_digest(repository: Repository, commit: str) -> str:

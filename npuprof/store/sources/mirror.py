@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
+from npuprof.store.sources.urls import normalize_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,13 +26,21 @@ def find_cache_folder() -> str:
     return os.path.join(base, "npuprof")
 
 
+def find_mirror_folder(url: str) -> str:
+    """Return the folder of an address's mirror in the user's cache, whether or not it is there."""
+    plain = normalize_url(url)
+    tail = re.split(r"[/:]", plain.rstrip("/"))[-1].removesuffix(".git")
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "-", tail).strip("-")[:40] or "source"
+    mark = load_sha256()(plain.encode(errors="surrogateescape")).hexdigest()[:16]
+    return os.path.join(find_cache_folder(), "sources", f"{readable}-{mark}.git")
+
+
 def open_mirror(name: str, url: str, path: str) -> Repository:
     """Return the repository of a source as it was fetched, with its store in ``path``.
 
     Raises NpuprofError where it was never fetched here, or somebody else owns it.
     """
     from npuprof.store.repository import Repository
-    from npuprof.store.sources.fetching import find_mirror_folder
 
     folder = find_mirror_folder(url)
     if not os.path.isdir(folder):
@@ -44,11 +54,18 @@ def build_unfetched_finding(name: str, what: str) -> Finding:
     return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, "fetch what the lock names: npuprof source sync")
 
 
+def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:
+    """Return that a version of a preset is not in the history of the commit that a source is at."""
+    what = f"{source}:{reference} is no version that the locked commit has: {version} was released later, or elsewhere"
+    why = "A source is seen as it was at its locked commit."
+    return Finding("NP047", what, why, f"lock a newer one: npuprof source update {source.partition('/')[0]}", asked)
+
+
 class TextCache:
     """Texts of one store at one commit, kept in the user's cache: what is there needs no git. It may be lost at any time."""
 
     def __init__(self, url: str, path: str, commit: str) -> None:
-        mark = load_sha256()(f"{url}\n{path}".encode()).hexdigest()[:16]
+        mark = load_sha256()(f"{normalize_url(url)}\n{path}".encode(errors="surrogateescape")).hexdigest()[:16]
         self._folder = os.path.join(find_cache_folder(), "presets", f"{mark}-{commit}")
 
     def read_text(self, name: str) -> bytes | None:

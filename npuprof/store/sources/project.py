@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof.document import Document, parse_document
-from npuprof.model import Finding, NpuprofError, Origin, Path, Record, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, did_you_mean
 from npuprof.store.sources.ranges import parse_version_range
 
 FILE = "npuprof.toml"
@@ -111,6 +111,11 @@ class _Reader:
             self._add(f"the source {name!r} has no url", path, f"write {_EXAMPLES['url']}")
         elif "url" in good and (fault := find_url_fault(good["url"])):
             self._add(f"url = {hide_credentials(good['url'])!r}: {fault}", (*path, "url"), f"write {_EXAMPLES['url']}")
+            if hide_credentials(good["url"]) != good["url"]:  # the line itself is not shown
+                place = Place(self._document.source)
+                self.problems[-1] = self.problems[-1]._replace(
+                    origin=None, where=place, message=f"[sources.{name}] {self.problems[-1].message}"
+                )
         if "path" in good and not is_store_path(good["path"]):
             self._add(f"path = {good['path']!r} is no folder below the top of a repository", (*path, "path"), f"write {_EXAMPLES['path']}")
         if "vendor" in good and (good["vendor"] == "." or not is_store_path(good["vendor"])):
@@ -119,9 +124,9 @@ class _Reader:
             self._add(f"rev = {good['rev']!r} is no range of versions and no revision", (*path, "rev"), f"write {_EXAMPLES['rev']}")
         if len(self.problems) > before or not is_source_name(name):
             return None
-        place = posixpath.normpath(good.get("path", "profiles"))
+        folder = posixpath.normpath(good.get("path", "profiles"))
         return Source(
-            name, good["url"], "" if place == "." else place, good.get("rev", "*"), good.get("rules", False), good.get("vendor", "")
+            name, good["url"], "" if folder == "." else folder, good.get("rev", "*"), good.get("rules", False), good.get("vendor", "")
         )
 
     def _refuse_alike(self, sources: dict[str, Source]) -> None:

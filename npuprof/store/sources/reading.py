@@ -14,7 +14,7 @@ from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_pro
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.mirror import TextCache, build_unfetched_finding, open_mirror
+from npuprof.store.sources.mirror import TextCache, build_later_finding, build_unfetched_finding, open_mirror
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.vendored import VERSIONS, VendoredCopy
 
@@ -219,6 +219,8 @@ class SourceStore(ReadOnceStore):
             if pinned and pinned.version != "-":
                 wanted = pinned.version
             pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
+            if pin.released and not self.revision.repository.is_ancestor(pin.commit, self.commit):
+                raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
             if pinned and pin.commit != pinned.commit:
                 raise NpuprofError([self._build_moved_finding(reference, pinned.commit, pin.commit)])
             shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]

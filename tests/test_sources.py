@@ -1,0 +1,590 @@
+"""Presets of other repositories, used in several: added, locked, updated, read through their versions, from real bare remotes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from repositories import ENVIRONMENT, Repo
+
+from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
+from npuprof.store.sources.project import parse_project
+from npuprof.store.sources.ranges import parse_version_range
+from npuprof.store.versions import parse_version_text
+
+pytestmark = pytest.mark.slow
+
+Run = Callable[..., Any]
+BASE = '[profile]\ndescription = "base"\nscenario = "training"\n[options]\nhccl_timeout = {}\n'
+HEIR = '[profile]\nextends = ["team:base"]\n[options]\ndeterministic = 1\n'
+
+
+class Team:
+    """A repository with presets, and the bare one that it is pushed to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.repo = Repo(folder / "team")
+        self.bare = folder / "team.git"
+        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", self.bare], check=True, env={**os.environ, **ENVIRONMENT})
+        self.url = f"file://{self.bare}"
+
+    def publish(self, presets: dict[str, str | bytes | None], version: str = "", *presets_released: str) -> str:
+        commit = self.repo.commit(presets)
+        if version:
+            self.repo.git("tag", "-a", f"v{version}", "-m", version)
+        for name in presets_released:
+            self.repo.git("tag", "-a", name, "-m", name)
+        self.push()
+        return commit
+
+    def push(self, *words: str) -> None:
+        self.repo.git("push", "-q", *words, str(self.bare), "main", "--tags")
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    made = Team(tmp_path)
+    made.publish({"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0")
+    return made
+
+
+@pytest.fixture
+def app(tmp_path: Path, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository that uses the team's presets, at 1.0.0."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repo(tmp_path / "app")
+    made.write({"job": HEIR, "own": "options.deterministic = 0\n"})
+    monkeypatch.chdir(made.folder)
+    result = run("source", "add", "team", team.url)
+    assert result.code == 0, result.err
+    made.commit(message="one")
+    return made
+
+
+def offline(team: Team) -> None:
+    shutil.move(team.bare, team.bare.with_suffix(".gone"))
+
+
+# -- ranges --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "yes", "no"),
+    [
+        ("^2.1", "2.1.0 2.1.9 2.9.0", "2.0.9 3.0.0 1.9.9 2.2.0-rc.1"),
+        ("^2", "2.0.0 2.9.9", "1.9.9 3.0.0"),
+        ("^0.2.3", "0.2.3 0.2.9", "0.2.2 0.3.0"),
+        ("^0.2", "0.2.0 0.2.9", "0.3.0"),
+        ("^0.0.3", "0.0.3", "0.0.4"),
+        ("^0", "0.0.1 0.9.0", "1.0.0"),
+        ("~2.1.3", "2.1.3 2.1.9", "2.2.0 2.1.2"),
+        ("~2.1", "2.1.0 2.1.9", "2.2.0"),
+        ("~2", "2.0.0 2.9.0", "3.0.0"),
+        (">=2.0,<3", "2.0.0 2.9.9", "3.0.0 1.9.9"),
+        (" >= 2.0 , < 3 ", "2.0.0", "3.0.0"),
+        (">2.1", "2.2.0 3.0.0", "2.1.0 2.1.9"),
+        ("<=2.1", "2.1.9 1.0.0", "2.2.0"),
+        ("<2.1", "2.0.9", "2.1.0"),
+        ("2.1.0", "2.1.0", "2.1.1"),
+        ("v2.1.0", "2.1.0", "2.1.1"),
+        ("=2.1", "2.1.0 2.1.9", "2.2.0"),
+        ("2", "2.0.0 2.9.9", "3.0.0"),
+        ("*", "0.0.1 9.9.9", "1.0.0-rc.1"),
+        ("2.0.0-rc.1", "2.0.0-rc.1", "2.0.0 2.0.0-rc.2"),
+        (">=2.0.0-rc.1", "2.0.0-rc.1 2.0.0-rc.2 2.0.0 3.0.0", "2.0.0-beta 3.0.0-rc.1"),
+    ],
+)
+def test_a_range_means_its_versions_and_no_others(text: str, yes: str, no: str) -> None:
+    wanted = parse_version_range(text)
+    assert wanted is not None
+    for versions, meant in ((yes, True), (no, False)):
+        for version in versions.split():
+            number = parse_version_text(version)
+            assert number is not None
+            assert wanted.accepts(number) is meant, version
+
+
+@pytest.mark.parametrize("text", ["", "main", "HEAD~1", "abc1234def", "^", "1.2.3.4", ">=", "1,,2", "release/2.0", "^x", "2.1-rc"])
+def test_what_is_no_range_is_a_revision(text: str) -> None:
+    assert parse_version_range(text) is None
+
+
+# -- the files -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("requires = 3\n", "'requires' must be a text"),
+        ('requires = "soon"\n', "is no range of versions"),
+        ('presets = ["../x.toml"]\n', "is no path below"),
+        ('presets = ["x"]\n', "must end in .toml"),
+        ("requirs = 1\n", "did you mean 'requires'"),
+        ("sources = 1\n", "'sources' must be a table"),
+        ("[sources]\nteam = 1\n", "the source 'team' must be a table"),
+        ("[sources.team]\n", "has no url"),
+        ('[sources.team]\nurl = "ext::sh -c id"\n', "ext::"),
+        ('[sources.team]\nurl = "http://host/x.git"\n', "http"),
+        ('[sources.team]\nurl = "../x"\n', "url ="),
+        ('[sources.team]\nurl = "https://me:secret@host/x.git"\n', "credentials"),
+        ('[sources.team]\nurl = "file:///x"\npath = "../y"\n', "is no folder below the top"),
+        ('[sources.team]\nurl = "file:///x"\nrev = "-x"\n', "is no range of versions and no revision"),
+        ('[sources.team]\nurl = "file:///x"\nrules = 1\n', "'rules' in [sources.team] must be true or false"),
+        ('[sources.team]\nurl = "file:///x"\nvendor = "/x"\n', "is no folder below this one"),
+        ('[sources."a b"]\nurl = "file:///x"\n', "cannot be the name of a source"),
+        ('[sources.builtin]\nurl = "file:///x"\n', "cannot be the name"),
+        ('[sources.team]\nurl = "file:///x"\n[sources.Team]\nurl = "file:///x"\n', "differ in case only"),
+        ("[sources\n", "NP001"),
+        ("\xff", "NP002"),
+    ],
+)
+def test_what_npuprof_toml_cannot_say_is_told_at_its_place(text: str, told: str, app: Repo, run: Run) -> None:
+    (app.folder / "npuprof.toml").write_bytes(text.encode("latin-1"))
+    for words in (("list",), ("check",), ("render", "own"), ("source", "list"), ("source", "sync")):
+        result = run(*words)
+        assert (result.code, told in result.err) == (2, True), result.err
+        assert "npuprof.toml" in result.err
+        assert "secret" not in result.err
+
+
+def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> None:
+    (app.folder / "npuprof.toml").write_text('requires = 1\n[sources.team]\nurl = "ext::x"\npath = "/"\n[sources.b]\n')
+    assert run("list").err.count("NP040") == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: "<<<<<<< HEAD\n" + text, "marks of a merge"),
+        (lambda text: text.replace('commit = "', 'commit = "x'), "no full id"),
+        (lambda text: text.replace("sha256:", "md5:"), "digest that is none"),
+        (lambda text: text.replace("url = ", "uri = "), "has no url"),
+        (lambda text: text.replace("version = 1", "version = 2"), "which this npuprof does not know"),
+        (lambda text: text.replace('rev = "^1.0"', 'rev = "^2.0"'), "out of date: the rev"),
+        (lambda text: "", "does not say at which commit"),
+        (lambda text: "[sources]\nteam = 1\n", "is no table"),
+        (lambda text: text + "[sources.team.versions]\nbase = 1\n", "versions that are none"),
+    ],
+)
+def test_a_lock_that_was_edited_or_merged_wrongly_is_told_with_the_repair(
+    change: Callable[[str], str], told: str, app: Repo, run: Run
+) -> None:
+    lock = app.folder / "npuprof.lock"
+    good = lock.read_text()
+    lock.write_text(change(good))
+    result = run("show", "job")
+    assert (result.code, "NP044" in result.err, told in result.err) == (2, True, True), result.err
+    assert "npuprof source update" in result.err
+    assert run("show", "own").code == 0
+    assert run("source", "update", "--yes").code == 0
+    assert lock.read_text().replace("# mine\n", "") == good
+    assert run("show", "job").code == 0
+
+
+def test_a_lock_comes_back_from_its_text() -> None:
+    made = {
+        "b": LockedSource("b", "file:///b", "", "HEAD", "a" * 40, f"sha256:{'0' * 64}"),
+        "a-1": LockedSource(
+            "a-1",
+            "ssh://git@h/x",
+            "p q",
+            "^1",
+            "b" * 64,
+            f"sha256:{'1' * 64}",
+            "v1.0.0",
+            "it's broken",
+            {"x/y@1": LockedVersion("1.0.0", "c" * 40), "x@main": LockedVersion("-", "d" * 40, True)},
+        ),
+    }
+    assert parse_lock("npuprof.lock", format_lock(made).encode()).sources == dict(sorted(made.items()))
+
+
+def test_comments_and_what_else_stands_in_both_files_stay(app: Repo, team: Team, run: Run) -> None:
+    project, lock = app.folder / "npuprof.toml", app.folder / "npuprof.lock"
+    project.write_text(f'# ours\nrequires = ">=0"  # any\n\n{project.read_text()}# the end\n')
+    lock.write_text(lock.read_text().replace("[sources.team]", "# about the team\n[sources.team]"))
+    assert run("source", "add", "second", team.url, "--rev", "main").code == 0
+    assert "# ours" in project.read_text()
+    assert 'requires = ">=0"  # any' in project.read_text()
+    assert "# the end" in project.read_text()
+    assert "# about the team" in lock.read_text()
+    assert set(parse_project("npuprof.toml", project.read_bytes()).sources) == {"team", "second"}
+    assert run("source", "remove", "second").code == 0
+    assert "# about the team" in lock.read_text()
+    assert "second" not in lock.read_text() + project.read_text()
+
+
+# -- one team, and who uses its presets ------------------------------------------------------------------------------
+
+
+def test_every_verb_tells_the_source_the_version_and_the_line_of_a_value(app: Repo, run: Run) -> None:
+    place = "team@1.0.0:profiles/base.toml:5"
+    for words in (
+        ("show", "job", "--origin"),
+        ("explain", "job", "hccl_timeout"),
+        ("blame", "job"),
+        ("diff", "own", "job"),
+        ("log", "job"),
+        ("show", "job@HEAD", "--origin"),
+        ("show", "team:base", "--origin"),
+        ("explain", "team:base", "hccl_timeout"),
+        ("blame", "team:base"),
+        ("show", "team:base+own", "--origin"),
+        ("show", "own", "--with", "team:base", "--origin"),
+    ):
+        result = run(*words)
+        assert result.code == 0, result.err
+        assert place in result.out, words
+    assert "team:base (1.0.0)\n`-- job" in run("list", "--tree").out
+    assert "hccl_timeout = 600" in run("show", "team:base@1.0.0").out
+    assert "team@base/v1.0.0:profiles/base.toml:5" in run("show", "team:base@1", "--origin").out
+    assert run("check").code == 0
+    assert "600" in run("render", "job").out
+
+
+def test_an_update_shows_what_it_changes_here_and_asks_before_it_writes(app: Repo, team: Team, run: Run) -> None:
+    lock = app.folder / "npuprof.lock"
+    before = lock.read_text()
+    assert (run("source", "update").code, lock.read_text()) == (0, before)
+    team.publish({"base": BASE.format(60)}, "1.1.0")
+    team.publish({"base": BASE.format(6)}, "2.0.0")
+    for words, code in ((("--frozen",), 1), (("--dry-run",), 0), ((), 1)):
+        result = run("source", "update", *words)
+        assert result.code == code, result.err
+        assert "team: 1.0.0" in result.out
+        assert "-> 1.1.0" in result.out
+        assert "hccl_timeout 600 → 60" in result.out
+        assert "own" not in result.out
+        assert lock.read_text() == before
+    assert run("source", "update", "--yes").code == 0
+    assert 'tag = "v1.1.0"' in lock.read_text()
+    assert "hccl_timeout = 60\n" in run("show", "job").out
+    assert "hccl_timeout = 600\n" in run("show", "job@HEAD").out
+    app.commit(message="two")
+    assert "hccl_timeout 600 → 60" in run("diff", "--rev", "HEAD~1..HEAD").out
+    told = json.loads(run("log", "job", "hccl_timeout", "--format", "json").out)["commits"]
+    assert [commit["subject"] for commit in told] == ["two", "one"]
+    assert "two" in run("explain", "job", "hccl_timeout").out
+    app.git("checkout", "-q", "HEAD~1", "--", "npuprof.lock")
+    assert "hccl_timeout = 600\n" in run("show", "job").out
+
+
+def test_a_fresh_clone_works_after_sync_and_without_a_network_from_then_on(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = run("render", "job").out
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    app.git("clone", "-q", str(app.folder), str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    result = run("render", "job")
+    assert (result.code, "NP043" in result.err, "npuprof source sync" in result.err) == (2, True, True)
+    before = (Path("npuprof.toml").read_bytes(), Path("npuprof.lock").read_bytes())
+    team.publish({"base": BASE.format(1)}, "1.5.0")
+    assert run("source", "sync").code == 0
+    assert (Path("npuprof.toml").read_bytes(), Path("npuprof.lock").read_bytes()) == before
+    offline(team)
+    assert run("render", "job").out == expected
+    for words in (
+        ("source", "sync"),
+        ("check",),
+        ("list", "--tree"),
+        ("show", "team:base@1.0.0"),
+        ("log", "job"),
+        ("diff", "--rev", "HEAD"),
+    ):
+        assert run(*words).code == 0, words
+    for words in (("source", "update"), ("source", "add", "more", team.url)):
+        result = run(*words)
+        assert (result.code, "NP045" in result.err) == (2, True)
+    assert (Path("npuprof.toml").read_bytes(), Path("npuprof.lock").read_bytes()) == before
+
+
+def test_what_is_locked_survives_an_upstream_that_is_rewritten(app: Repo, team: Team, run: Run) -> None:
+    team.repo.git("tag", "-d", "v1.0.0", "base/v1.0.0")
+    team.repo.git("checkout", "-q", "--orphan", "new")
+    team.repo.git("branch", "-D", "main")
+    team.repo.git("branch", "-m", "main")
+    team.repo.commit({"base": BASE.format(5)})
+    team.repo.git("tag", "-a", "v1.0.0", "-m", "again")
+    team.push("--force")
+    old = app.git("show", "HEAD:npuprof.lock")
+    result = run("source", "update", "--yes")
+    assert (result.code, "NP046" in result.err) == (2, True)
+    assert "v1.0.0 was" in result.err
+    assert "--moved" in result.err
+    assert "hccl_timeout = 600\n" in run("show", "job").out
+    subprocess.run(["git", "gc", "-q", "--prune=now"], cwd=find_mirror(), check=True)
+    shutil.rmtree(os.path.join(os.environ["XDG_CACHE_HOME"], "npuprof", "presets"))
+    assert "hccl_timeout = 600\n" in run("show", "job").out
+    assert (app.folder / "npuprof.lock").read_text() == old + "\n"
+    assert run("source", "update", "--yes", "--moved").code == 0
+    assert "hccl_timeout = 5\n" in run("show", "job").out
+    assert "hccl_timeout = 600\n" in run("show", "job@HEAD").out
+
+
+def find_mirror() -> Path:
+    (found,) = Path(os.environ["XDG_CACHE_HOME"], "npuprof", "sources").glob("*.git")
+    return found
+
+
+def test_a_tag_that_names_no_version_may_move(app: Repo, team: Team, run: Run) -> None:
+    team.publish({}, "", "nightly")
+    assert run("source", "add", "night", team.url, "--rev", "nightly").code == 0
+    team.repo.git("tag", "-d", "nightly")
+    team.repo.commit({"base": BASE.format(77)})
+    team.repo.git("tag", "-a", "nightly", "-m", "x")
+    team.push("--force")
+    assert run("source", "update", "--yes").code == 0
+    assert "hccl_timeout = 77\n" in run("show", "night:base").out
+    assert "hccl_timeout = 600\n" in run("show", "team:base").out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("team", "{url}"), "there is a source 'team' already"),
+        (("TEAM", "{url}"), "there is a source 'team' already"),
+        (("a b", "{url}"), "cannot be the name of a source"),
+        (("x", "ext::sh -c 'touch pwned'"), "NP048"),
+        (("x", "-ofile"), "NP048"),
+        (("x", "https://me:secret@host/x"), "NP048"),
+        (("x", "http://host/x"), "NP048"),
+        (("x", "{url}", "--rev", "^9"), "nothing in the source"),
+        (("x", "{url}", "--rev", "nope"), "nothing in the source"),
+        (("x", "{url}", "--path", "nope"), "has no store in 'nope'"),
+        (("x", "{url}", "--path", "../.."), "is no folder below"),
+        (("x", "file:///nowhere.git"), "NP045"),
+    ],
+)
+def test_what_cannot_be_a_source_is_told_and_nothing_is_written(words: tuple[str, ...], told: str, app: Repo, team: Team, run: Run) -> None:
+    before = {path: path.read_bytes() for path in app.folder.glob("npuprof.*")}
+    name, url, *more = (word.format(url=team.url) for word in words)
+    result = run("source", "add", *more, "--", name, url)
+    assert (result.code, told in result.err) == (2, True), result.err
+    assert "secret" not in result.err
+    assert {path: path.read_bytes() for path in app.folder.glob("npuprof.*")} == before
+    assert not list(app.folder.rglob("pwned"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("nope:base", "there is no source 'nope'"),
+        ("taem:base", "did you mean 'team'"),
+        ("team:nope", "team:nope"),
+        ("team:bsae", "did you mean 'base'"),
+        ("team:", "cannot be the name|team:"),
+        ("team:base@9", "no released version"),
+        ("team:../x", "there is no profile"),
+        ("team:base@", "revision"),
+        ("team/lib:base", "there is no source 'lib'"),
+        ("a/b/c:d", "there is no source 'a'"),
+    ],
+)
+def test_a_reference_that_names_nothing_is_told_where_it_stands(asked: str, told: str, app: Repo, run: Run) -> None:
+    result = run("show", asked)
+    assert result.code == 2
+    assert any(part in result.err for part in told.split("|")), result.err
+    app.write({"x": f'profile.extends = ["{asked}"]\n'})
+    result = run("check", "x")
+    assert (result.code, "profiles/x.toml:1" in result.err + result.out) == (2, True), result.err
+
+
+def test_a_version_that_the_locked_commit_does_not_have_is_refused(app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(7)}, "1.1.0", "base/v1.1.0")
+    assert run("source", "add", "second", team.url).code == 0  # the mirror knows the tag now
+    result = run("show", "team:base@1.1.0")
+    assert (result.code, "NP047" in result.err) == (2, True), result.err
+    assert "hccl_timeout = 7\n" in run("show", "second:base@1.1.0").out
+    assert "hccl_timeout = 600\n" in run("show", "team:base@1").out
+
+
+def test_a_source_brings_its_own_sources_at_what_its_lock_says(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = Team(tmp_path / "tools")
+    tools.repo.write({"wide": '[profile]\nextends = ["core:base"]\n[options]\ndeterministic = 1\n', "plain": "options.deterministic = 1\n"})
+    monkeypatch.chdir(tools.repo.folder)
+    assert run("source", "add", "core", team.url).code == 0
+    tools.publish({}, "1.0.0")
+    monkeypatch.chdir(app.folder)
+    team.publish({"base": BASE.format(60)}, "1.1.0")
+    assert run("source", "add", "tools", tools.url).code == 0
+    assert "tools/core@1.0.0:profiles/base.toml" in run("show", "tools:wide", "--origin").out
+    assert "hccl_timeout = 600\n" in run("show", "tools/core:base").out
+    app.write({"both": 'profile.extends = ["team:base", "tools:wide"]\n'})
+    assert run("show", "both").code == 0  # the same version by both ways
+    assert run("source", "update", "team", "--yes").code == 0
+    result = run("show", "both")
+    assert (result.code, "NP110" in result.err) == (2, True), result.err
+    assert "both -> team:base" in result.err
+    assert "both -> tools:wide -> tools/core:base" in result.err
+    team.publish({"base": BASE.format(60), "other": "options.deterministic = 0\n"}, "1.2.0")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    assert run("source", "sync").code == 0
+    assert "hccl_timeout = 600\n" in run("show", "tools:wide").out
+
+
+def test_two_versions_that_say_the_same_are_one(app: Repo, team: Team, run: Run) -> None:
+    team.publish({"other": "options.deterministic = 0\n"}, "1.1.0", "base/v1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    app.write({"both": 'profile.extends = ["team:base@1.0.0", "team:base"]\n[append.env]\n'})
+    assert run("show", "both").out == run("show", "team:base").out.replace('description = "base"\n', "")
+
+
+@pytest.mark.parametrize(("wanted", "code"), [(">=0.0.1", 0), ("*", 0), (">=99", 2), ("<0.0.1", 2)])
+def test_the_npuprof_that_a_repository_needs_is_asked_for_first(wanted: str, code: int, app: Repo, run: Run) -> None:
+    path = app.folder / "npuprof.toml"
+    path.write_text(f'requires = "{wanted}"\n{path.read_text()}')
+    app.write({"broken": "[options\n"})
+    for words in (("show", "own"), ("list",), ("render", "own"), ("set", "own", "hccl_timeout=5")):
+        result = run(*words)
+        assert ("NP041" in result.err) == bool(code), result.err
+        if code:
+            assert result.code == 2
+            assert "NP001" not in result.err
+
+
+def test_deprecated_presets_and_yanked_versions_are_told_on_update_and_in_checks(app: Repo, team: Team, run: Run) -> None:
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
+    team.publish({"base": BASE.format(600).replace("[options]", 'deprecated = "use other"\n[options]')}, "1.1.0")
+    for tag in ("base/v1.0.0", "v1.1.0"):
+        team.repo.git("tag", "-a", f"{tag}.yanked", "-m", "it is slow")
+    team.push()
+    result = run("source", "update", "--yes")
+    assert 'tag = "v1.0.0"' in (app.folder / "npuprof.lock").read_text(), "the yanked one is not taken"
+    assert "team:base@1.0.0 is yanked" in result.err
+    team.publish({}, "1.2.0")
+    result = run("source", "update", "--yes")
+    assert "team:base is deprecated: use other" in result.err
+    told = json.loads(run("check", "--format", "json").out)["findings"]
+    assert {(one["code"], one["path"]) for one in told} >= {("NP703", "profiles/job.toml"), ("NP704", "profiles/pinned.toml")}
+
+
+def test_a_release_records_what_its_sources_were_and_stays_what_it_is(app: Repo, team: Team, run: Run) -> None:
+    assert run("release", "job", "1.0.0").code == 0
+    commit = team.repo.git("rev-parse", "v1.0.0^{commit}")
+    assert f"Parent: team:base 1.0.0 {commit}" in app.git("tag", "-l", "--format=%(contents)", "job/v1.0.0")
+    shown = run("show", "job@1.0.0", "--format", "json").out
+    team.publish({"base": BASE.format(60)}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    app.commit()
+    assert run("show", "job@1.0.0", "--format", "json").out == shown
+    assert run("verify", "--tags").code == 0
+    result = run("release", "job", "--dry-run")
+    assert "hccl_timeout" in result.out + result.err
+
+
+@pytest.mark.parametrize("revision", ["", "@HEAD"])
+def test_a_copied_store_is_read_in_place_of_the_mirror(revision: str, app: Repo, team: Team, run: Run, tmp_path: Path) -> None:
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    expected = [run("show", name, "--origin").out for name in ("job", "pinned")]
+    assert run("source", "vendor", "team").code == 0
+    app.commit()
+    offline(team)
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    found = [run("show", f"{name}{revision}", "--origin").out for name in ("job", "pinned")]
+    commit = app.head[:7]
+    assert [text.replace(f"{commit}:", "") for text in found] == expected
+    assert run("source", "sync").code == 0
+    assert "copied" in run("source", "list").out
+    copy = app.folder / "vendor/team/base.toml"
+    copy.write_text(BASE.format(1))
+    assert "NP049" in run("source", "sync").err
+    (app.folder / "vendor/team/.commit").write_text("0" * 40)
+    assert "NP044" in run("show", "job").err
+
+
+def test_a_copy_replaces_nothing_but_a_copy(app: Repo, run: Run) -> None:
+    before = (app.folder / "profiles/own.toml").read_bytes()
+    for folder in ("profiles", ".", "..", "/tmp"):
+        assert run("source", "vendor", "team", "--into", folder).code == 2
+    assert (app.folder / "profiles/own.toml").read_bytes() == before
+
+
+def test_what_a_source_decides_to_execute_is_trusted_singly(app: Repo, team: Team, run: Run) -> None:
+    team.publish({"power": 'env.LD_PRELOAD = "/x.so"\n'}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    result = run("env", "team:power")
+    assert (result.code, "NP930" in result.err, "npuprof trust team:" in result.err) == (2, True, True)
+    assert run("trust", "profiles").code == 0
+    assert run("env", "team:power").code == 2
+    assert run("trust", "team:").code == 0
+    assert "LD_PRELOAD='/x.so'" in run("env", "team:power").out
+    team.publish({"power": 'env.LD_PRELOAD = "/y.so"\n'}, "1.2.0")
+    assert run("source", "update", "--yes").code == 0
+    assert run("env", "team:power").code == 2
+
+
+def test_presets_of_a_source_are_changed_and_released_where_they_come_from(app: Repo, run: Run) -> None:
+    for words in (
+        ("set", "team:base", "hccl_timeout=1"),
+        ("unset", "team:base", "hccl_timeout"),
+        ("release", "team:base"),
+        ("restore", "team:base@1"),
+    ):
+        result = run(*words)
+        assert (result.code, "update" in result.err) == (2, True), result.err
+
+
+def test_removing_a_source_that_presets_extend_takes_force(app: Repo, run: Run) -> None:
+    result = run("source", "remove", "team")
+    assert (result.code, "profiles/job.toml:2" in result.err) == (2, True)
+    assert run("source", "remove", "team", "--force").code == 0
+    assert "there is no source 'team'" in run("show", "job").err
+
+
+def test_a_repository_without_presets_of_its_own_can_use_those_of_a_source(
+    tmp_path: Path, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Repo(tmp_path / "empty")
+    monkeypatch.chdir(made.folder)
+    assert run("source", "add", "team", team.url).code == 0
+    assert "hccl_timeout = 600\n" in run("show", "team:base").out
+    assert run("render", "team:base").code == 0
+    (made.folder / "below").mkdir()
+    monkeypatch.chdir(made.folder / "below")
+    assert run("show", "team:base").code == 0
+
+
+def test_two_sides_that_add_sources_merge(app: Repo, team: Team, run: Run) -> None:
+    assert run("git", "install").code == 0
+    script = app.folder / ".git" / "npuprof-driver"
+    assert script.parent.is_dir()
+    app.commit()
+    app.git("checkout", "-q", "-b", "other")
+    assert run("source", "add", "b", team.url).code == 0
+    app.commit()
+    app.git("checkout", "-q", "main")
+    assert run("source", "add", "c", team.url).code == 0
+    app.commit()
+    app.git("merge", "-q", "other")
+    assert run("source", "sync").code == 0
+    assert [row["name"] for row in json.loads(run("source", "list", "--format", "json").out)["sources"]] == ["team", "c", "b"]
+
+
+def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = run("render", "job").out
+
+    def refuse(*words: object, **more: object) -> None:
+        raise AssertionError(f"a process was started: {words}")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    assert run("render", "job").out == expected
+
+
+@pytest.mark.parametrize("damage", [b"", b"[options]\nhccl_timeout = 1\n", b"\n# npuprof sha256:" + b"0" * 64])
+def test_a_text_that_was_kept_and_is_not_whole_is_read_again(damage: bytes, app: Repo, run: Run) -> None:
+    assert run("show", "job").code == 0
+    for path in Path(os.environ["XDG_CACHE_HOME"], "npuprof", "presets").rglob("*"):
+        if path.is_file():
+            path.write_bytes(damage)
+    assert "hccl_timeout = 600\n" in run("show", "job").out
