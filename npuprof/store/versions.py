@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
-from urllib.parse import quote, unquote
 
 from npuprof.model import Record
 from npuprof.store.dates import format_commit_date
@@ -113,6 +112,8 @@ class ParentRecord(NamedTuple):
         return f"{self.name}@{self.version or self.commit}"
 
     def __str__(self) -> str:
+        from urllib.parse import quote
+
         reference = quote(self.reference, safe="/@:+~^.,={}()!$&'*?<>|[]\"#")
         by = f" by {self.view}" if self.view else ""
         return f"Parent: {reference} {self.version or '-'} {self.commit}{by}"
@@ -222,7 +223,7 @@ def parse_release_record(message: str) -> ReleaseRecord:
         if not fits:
             faults.append(f"{name}: {text!r} cannot be understood")
         elif parent:
-            record = ParentRecord(parent[4] or "", unquote(parent[1]), parent[2] if parent[2] != "-" else "", parent[3])
+            record = ParentRecord(parent[4] or "", _unquote(parent[1]), parent[2] if parent[2] != "-" else "", parent[3])
             if any((one.view, one.reference) == (record.view, record.reference) for one in parents):
                 faults.append(f"{record.reference} is recorded twice")
             parents.append(record)
@@ -236,6 +237,14 @@ def parse_release_record(message: str) -> ReleaseRecord:
     if lines and "Digest" not in said:
         faults.append("Digest is missing")
     return ReleaseRecord(said.get("Digest", ""), said.get("Preset-Digest", ""), form, tuple(parents), tuple(dict.fromkeys(faults)))
+
+
+def _unquote(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)
 
 
 def _find_record_lines(paragraph: str) -> list[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import unquote
 
 #: ``x::rest`` names a program of git's that is given the rest.
 _TRANSPORT = re.compile(r"([A-Za-z0-9+.-]*)::")
@@ -22,6 +21,14 @@ _CREDENTIALS = "credentials belong to git's own helpers, not into an address"
 _USERINFO = re.compile(r"(?<=://)[^/\s'\"]*@")
 
 
+def _unquote(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote  # few addresses need it, and it takes long to import
+
+    return unquote(text)
+
+
 def find_url_fault(url: str) -> str:
     """Return why an address is not taken for a source, an empty text where it is. No password is in what is returned."""
     if not url:
@@ -30,7 +37,7 @@ def find_url_fault(url: str) -> str:
         return "it starts with '-', as a flag of git does"
     if match := _TRANSPORT.match(url):
         return f"{match[1]}:: starts a program of that name; write ssh://, https:// or file://"
-    decoded = unquote(url) if _SCHEME.match(url) else url
+    decoded = _unquote(url) if _SCHEME.match(url) else url
     if any(char.isspace() or not char.isprintable() for char in url):
         return "a blank or a control character is in it; file:// takes %20 for a blank"
     if any(not char.isprintable() for char in decoded) or "\N{REPLACEMENT CHARACTER}" in decoded:
@@ -93,7 +100,7 @@ def hide_credentials(text: str) -> str:
 
 
 def _hide_user(match: re.Match[str]) -> str:
-    user = unquote(match[0][:-1])
+    user = _unquote(match[0][:-1])
     return "***@" if ":" in user or "@" in user or _TOKEN.match(user) else match[0]
 
 
@@ -104,7 +111,7 @@ def normalize_url(url: str) -> str:
     """
     match = _SCHEME.match(url)
     if url.startswith("/") or (match and match[1] == "file"):
-        path = unquote(url.removeprefix("file://")) if match else url
+        path = _unquote(url.removeprefix("file://")) if match else url
         return "file://" + os.path.normpath("/" + path.lstrip("/"))
     if match and match[1] in _PORTS:
         authority, slash, path = url[match.end() :].partition("/")
