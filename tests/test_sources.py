@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from typing import Any
 import pytest
 from repositories import ENVIRONMENT, Repo
 
+from npuprof.model import NpuprofError
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
 from npuprof.store.sources.project import parse_project
 from npuprof.store.sources.ranges import parse_version_range
@@ -588,3 +592,65 @@ def test_a_text_that_was_kept_and_is_not_whole_is_read_again(damage: bytes, app:
         if path.is_file():
             path.write_bytes(damage)
     assert "hccl_timeout = 600\n" in run("show", "job").out
+
+
+@pytest.mark.parametrize(
+    ("line", "there"),
+    [
+        ("so", ["source"]),
+        ("source ", ["add", "list", "remove", "sync", "update", "vendor"]),
+        ("source update t", ["team"]),
+        ("show te", ["team:"]),
+        ("show team:b", ["team:base"]),
+        ("show job+team:b", ["job+team:base"]),
+        ("render job --with team:o", ["team:other"]),
+        ("show team:base@", ["team:base@1.0.0"]),
+        ("show nope:", []),
+    ],
+)
+def test_sources_and_what_they_have_are_completed_without_git(
+    line: str, there: list[str], app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from npuprof.commands import completion
+
+    assert run("show", "team:base+team:other").code == 0
+    assert run("list", "--tree").code == 0
+    completed = list_completions(completion.find_candidates, "show team:b")
+    assert completed == ["team:base"]
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert list_completions(completion.find_candidates, line) == there
+
+
+def list_completions(find: Callable[..., Any], line: str) -> list[str]:
+    *words, current = line.split(" ")
+    try:
+        return [word for word, _ in find(words, current) if word.startswith(current)]
+    except NpuprofError:
+        return []
+
+
+def test_an_update_that_is_killed_at_any_time_leaves_a_lock_that_works(app: Repo, team: Team, run: Run) -> None:
+    """Each run is killed a little later than the one before; what is there then is the old lock or the new one."""
+    words = [sys.executable, "-c", "from npuprof.__main__ import script; script()", "source", "update", "--yes"]
+    for number in range(1, 13):
+        team.publish({"base": BASE.format(600 + number)}, f"1.0.{number}")
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(0.05 * number)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert run("show", "job").code == 0
+        assert run("source", "update", "--yes").code == 0
+        assert f"hccl_timeout = {600 + number}\n" in run("show", "job").out
+        assert not [path.name for path in app.folder.iterdir() if path.name.startswith(".npuprof")]
+
+
+def test_two_updates_at_once_both_end_well(app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(60)}, "1.1.0")
+    words = [sys.executable, "-c", "from npuprof.__main__ import script; script()", "source", "update", "--yes"]
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
+    for process in both:
+        _, err = process.communicate(timeout=100)
+        assert process.returncode == 0 or b"NP922" in err, err
+    assert "hccl_timeout = 60\n" in run("show", "job").out
+    assert run("source", "sync").code == 0

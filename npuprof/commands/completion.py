@@ -11,10 +11,15 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from npuprof.commands.registry import list_verb_names, load_verb
 from npuprof.commands.verb import Parameter, Verb
 from npuprof.model import NpuprofError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.sources.reading import Sources
 
 #: A word to offer, and what it means.
 Candidate = tuple[str, str]
@@ -105,7 +110,8 @@ def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
         for names, purpose in list_verb_names():
             if [*names[:-1]] == [*words]:
                 yield names[-1], _first_sentence(purpose)
-        yield from (("git", "Teach git to diff and merge presets"), ("--help", ""), ("--version", "")) if not words else ()
+        groups = ("git", "Teach git to diff and merge presets"), ("source", "Take presets of other repositories")
+        yield from (*groups, ("--help", ""), ("--version", "")) if not words else ()
         return
     _, verb, rest = found
     given = list(rest)
@@ -165,6 +171,8 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
     given = _list_places(verb, words)
     if kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV") or (kind == "NAME" and verb.group in ("versions", "look", "check")):
         yield from _find_specs(_read_store(words), current)
+    elif kind == "NAME" and verb.group == "sources" and "url" not in verb.parameters:
+        yield from ((name, "") for name in _load_sources(_read_store(words)).project.sources)
     elif kind == "KEY=VALUE":
         yield from _find_assignments(current)
     elif kind == "KEY":
@@ -198,16 +206,43 @@ def _read_store(words: Sequence[str]) -> str | None:
 def _find_specs(store: str | None, current: str) -> Iterator[Candidate]:
     """Yield presets; behind ``@`` the versions of one, and the revisions there are; behind ``+`` what may be laid over."""
     from npuprof.store import find_store
+    from npuprof.store.parents import is_source_reference
 
     stacked, plus, last = current.rpartition("+")
     name, at, _ = last.partition("@")
     before = f"{stacked}{plus}"
+    if is_source_reference(last):
+        yield from ((f"{before}{word}", "") for word in _list_source_words(store, last))
+        return
     if at:
         refs = _list_refs(store)
         versions = [ref.rpartition("/v")[2] for ref in refs if ref.startswith(f"{name}/v")]
         yield from ((f"{before}{name}@{one}", "") for one in (*reversed(versions), "HEAD", *(ref for ref in refs if "/v" not in ref)))
         return
     yield from ((f"{before}{one}", "") for one in find_store(store, os.environ).names())
+    with suppress(NpuprofError):
+        yield from ((f"{before}{name}:", "") for name in _load_sources(store).project.sources)
+
+
+def _load_sources(store: str | None) -> Sources:
+    from npuprof.store import find_store
+    from npuprof.store.sources.reading import find_sources
+
+    return find_sources(find_store(store, os.environ))
+
+
+def _list_source_words(store: str | None, current: str) -> Iterator[str]:
+    """Yield the presets of a source; behind ``@`` the versions of one."""
+    source, _, rest = current.partition(":")
+    name, at, _ = rest.partition("@")
+    from npuprof.store.sources.mirror import find_mirror_folder
+
+    there = _load_sources(store).open_source(source)
+    if not at:
+        yield from (f"{source}:{one}" for one in there.names())
+        return
+    refs = _list_folder_refs(find_mirror_folder(there.locked.url))
+    yield from (f"{source}:{name}@{ref.rpartition('/v')[2]}" for ref in reversed(refs) if ref.startswith(f"{name}/v"))
 
 
 def _find_assignments(current: str) -> Iterator[Candidate]:
@@ -251,8 +286,11 @@ def _list_refs(store: str | None) -> list[str]:
 
     top = find_repository_top(os.path.realpath(find_store(store, os.environ).root))
     git = os.path.join(top, ".git")
-    if not top or not os.path.isdir(git):
-        return []
+    return _list_folder_refs(git) if top and os.path.isdir(git) else []
+
+
+def _list_folder_refs(git: str) -> list[str]:
+    """Return the tags and branches that a repository's folder holds."""
     found: set[str] = set()
     try:
         with open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file:

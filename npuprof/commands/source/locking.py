@@ -41,7 +41,7 @@ def _fetch(source: Source, accept_moved: bool) -> fetching.Fetched:
     fetched = fetching.fetch_source(source.url, accept_moved=accept_moved)
     versions = [moved for moved in fetched.moved if is_version_tag(moved[0])]
     if versions and not accept_moved:
-        hint = f"ask its owners whether that was meant; to take them as they are now say --moved"
+        hint = "ask its owners whether that was meant; to take them as they are now say --moved"
         raise NpuprofError([fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions])
     return fetching.fetch_source(source.url, accept_moved=True) if fetched.moved and not accept_moved else fetched
 

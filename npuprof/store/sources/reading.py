@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     CopyOpener = Callable[[str], VendoredCopy]
 
 
+#: What the names of all presets are kept as, beside their texts: no preset can be called so.
+_LISTING = ".names"
+
+
 class Sources:
     """The sources that a store may take presets from: what is asked for, what is locked, and what has been opened of them."""
 
@@ -161,7 +165,15 @@ class SourceStore(ReadOnceStore):
         return self._revision
 
     def _list_files(self) -> Iterable[str]:
-        return self._copy.names() if self._copy else self.revision.files
+        if self._copy is not None:
+            return self._copy.names()
+        kept = self._cache.read_text(_LISTING) if self._cache else None
+        if kept is not None:
+            return kept.decode(errors="surrogateescape").split("\n") if kept else []
+        names = list(self.revision.files)
+        if self._cache:
+            self._cache.keep_text(_LISTING, "\n".join(names).encode(errors="surrogateescape"))
+        return names
 
     def cite_file(self, path: str) -> str:
         """Return the path to cite for a file below the store, with the source and the version."""
