@@ -645,6 +645,16 @@ def test_an_update_that_is_killed_at_any_time_leaves_a_lock_that_works(app: Repo
         assert not [path.name for path in app.folder.iterdir() if path.name.startswith(".npuprof")]
 
 
+def test_the_store_of_a_source_is_listed_shown_and_checked(app: Repo, run: Run) -> None:
+    assert [line.split()[0] for line in run("list", "--store", "team:").out.splitlines()] == ["team:base", "team:other"]
+    assert "hccl_timeout = 600" in run("show", "base", "--store", "team:").out
+    assert run("check", "--store", "team:").code == 0
+    for words in (("set", "base", "hccl_timeout=1"), ("log", "base"), ("new", "x"), ("commit",), ("release", "base")):
+        result = run(*words, "--store", "team:")
+        assert result.code == 2, words
+    assert "there is no source 'x'" in run("list", "--store", "x:").err
+
+
 def test_two_updates_at_once_both_end_well(app: Repo, team: Team, run: Run) -> None:
     team.publish({"base": BASE.format(60)}, "1.1.0")
     words = [sys.executable, "-c", "from npuprof.__main__ import script; script()", "source", "update", "--yes"]

@@ -28,7 +28,7 @@ class JudgedStore:
     @property
     def home(self) -> ReadOnceStore:
         """The store; a preset outside of one needs none. Raises NpuprofError where there is none."""
-        return self._past if self._past is not None else self._workspace.store
+        return self._past if self._past is not None else self._workspace.listed_store
 
     def _open_revision(self, rev: str, plainly: bool) -> None:
         from npuprof.store import revisions

@@ -16,7 +16,7 @@ from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, has_release_tags, is_profile_name, spec
+from npuprof.store import Folder, ReadOnceStore, has_release_tags, is_profile_name, spec
 from npuprof.store.parents import is_source_reference
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class List(Verb):
         found: list[tuple[Profile, Config]] = []
         problems: dict[tuple[str, ...], Finding] = {}
         unknown = _find_unknown_options(wanted) if wanted else []
-        for name in workspace.store.names():
+        for name in workspace.listed_store.names():
             try:
                 profile = workspace.profile(name)
                 config = workspace.resolver.resolve_profile(profile)
@@ -73,21 +73,21 @@ class List(Verb):
             "text": lambda: (
                 _format_tree([profile for profile, _ in found], _name_versions(workspace.home))
                 if self.tree
-                else _build_table(_build_rows(found, workspace.store))
+                else _build_table(_build_rows(found, workspace.listed_store))
             ),
-            "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.store)},
+            "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.listed_store)},
         }
-        remarks = () if found or problems else (_explain_nothing(workspace.store, self.where is not None),)
+        remarks = () if found or problems else (_explain_nothing(workspace.listed_store, self.where is not None),)
         return Answer(forms, remarks, 2 if problems else 0, problems=tuple(problems.values()))
 
 
-def _explain_nothing(store: Folder, filtered: bool) -> str:
+def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
     if filtered and store.names():
         return "no preset meets the condition"
     return f"there is no preset in {store.label}: npuprof init lays out a store with some, npuprof new NAME makes one"
 
 
-def _build_rows(found: list[tuple[Profile, Config]], store: Folder) -> list[dict[str, Any]]:
+def _build_rows(found: list[tuple[Profile, Config]], store: ReadOnceStore) -> list[dict[str, Any]]:
     newest = _find_newest_versions(store, set(store.names())) if found else {}
     return [
         {
@@ -104,12 +104,12 @@ def _build_rows(found: list[tuple[Profile, Config]], store: Folder) -> list[dict
     ]
 
 
-def _find_newest_versions(store: Folder, names: set[str]) -> dict[str, str]:
+def _find_newest_versions(store: ReadOnceStore, names: set[str]) -> dict[str, str]:
     """Return the newest version of each preset that the last commit comes after, pre-releases aside; a former name's counts.
 
     There are none where there is no repository, no commit, or git cannot be used.
     """
-    if store.label == "builtin:" or not has_release_tags(store.root):
+    if not isinstance(store, Folder) or store.label == "builtin:" or not has_release_tags(store.root):
         return {}
     from npuprof.store import revisions
 

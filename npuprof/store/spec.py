@@ -14,7 +14,7 @@ from npuprof.model import Context, Finding, NpuprofError, Step, TomlValue, did_y
 from npuprof.report.output import describe_os_error, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import Folder
+from npuprof.store import Folder, ReadOnceStore
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference
 
 TYPE_CHECKING = False
@@ -41,6 +41,9 @@ class Workspace:
         """Where profiles are looked up: the store, or what is used in its place. Raises NpuprofError where there is none."""
         if self._store is None:
             asked = self._given or os.environ.get("NPUPROF_STORE", "")
+            if asked.endswith(":") and is_source_reference(asked):
+                self._store = _open_source(asked[:-1])
+                return self._store
             found = self._find_bare_store(asked) or store.find_store(self._given, os.environ)
             found.read_absent = _read_absent_file
             _refuse_other_npuprof(found)
@@ -57,10 +60,18 @@ class Workspace:
         return BareStore(repository, asked or "profiles") if repository else None
 
     @property
-    def store(self) -> Folder:
-        """The store, which is a folder. Raises NpuprofError where there is none."""
+    def listed_store(self) -> ReadOnceStore:
+        """The store whose presets can be listed: a folder, or that of a source. Raises NpuprofError where there is none."""
         home = self.home
-        assert isinstance(home, store.Folder), "who puts another store in its place asks for nothing but profiles"
+        return home if isinstance(home, store.ReadOnceStore) else self.store
+
+    @property
+    def store(self) -> Folder:
+        """The store, which is a folder. Raises NpuprofError where there is none, or another was asked for."""
+        home = self.home
+        if not isinstance(home, store.Folder):
+            what = f"{getattr(home, 'label', 'this store')} is read as it is locked: it has no files and no history here"
+            raise NpuprofError([Finding("NP010", what, "", "leave --store out, and name its presets as in npuprof show team:NAME")])
         return home
 
     def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
@@ -218,6 +229,13 @@ class Workspace:
             if self._given:
                 raise
             return None
+
+
+def _open_source(name: str) -> ProfileSource:
+    """Return the store of a source, as it is locked here. Raises NpuprofError."""
+    from npuprof.store.sources.reading import find_sources
+
+    return find_sources(store.find_store(None, {})).open_source(name)
 
 
 def _refuse_other_npuprof(home: Folder) -> None:
