@@ -1,0 +1,144 @@
+"""What sources cost at scale: three of them with 100, 1,000 and 10,000 presets together, a table and a plot.
+
+Run ``python tests/bench/bench_sources.py [PLOT.svg]``. Whole processes, medians in multiples of the bare interpreter; ``render`` of
+a preset with locked parents is measured against the same preset with local ones. The plot is drawn in the text, and
+as an SVG file where one is named. Exits 1 where a line is not held.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from repositories import ENVIRONMENT, Repo
+
+SIZES = (100, 1_000, 10_000)
+SOURCES = ("alpha", "beta", "gamma")
+SCRIPT = Path(sys.executable).with_name("npuprof")
+NPUPROF = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-m", "npuprof"]
+BARE = [str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"), "-I", "-S", "-c", "pass"]
+#: The most that a preset with locked parents may cost, in multiples of one with local parents.
+LINE = 1.3
+_BASE = "[profile]\nscenario = 'training'\nabstract = true\n[options]\nhccl_timeout = {}\n"
+_HEIR = "[profile]\nextends = ['{}']\n[options]\niterations_per_loop = {}\nenable_data_pre_proc = true\n"
+
+
+def main() -> int:
+    """Measure and print; return 1 where a line is not held."""
+    found: dict[str, list[float]] = {}
+    worst = 0.0
+    os.environ.update(ENVIRONMENT)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as name:
+        for size in SIZES:
+            folder = Path(name) / str(size)
+            os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+            app, local = _build(folder, size)
+            bare = _median(app, BARE, 9)
+            rounds = 3 if size > 1_000 else 7
+            first = _time(app, [*NPUPROF, "source", "sync"], prepare=lambda folder=folder: _forget(folder))
+            found.setdefault("sync, nothing there", []).append(first / bare)
+            for title, words in {
+                "sync, all there": ["source", "sync"],
+                "list": ["list"],
+                "check": ["check"],
+                "render": ["render", "job0"],
+            }.items():
+                found.setdefault(title, []).append(_median(app, [*NPUPROF, *words], rounds) / bare)
+            pairs = [(_time(app, [*NPUPROF, "render", "job0"]), _time(local, [*NPUPROF, "render", "job0"])) for _ in range(25)]
+            ratio = statistics.median(sourced / own for sourced, own in pairs)
+            found.setdefault("render / the same with local parents", []).append(ratio)
+            worst = max(worst, ratio)
+    print(f"{'presets in three sources':38}" + "".join(f"{size:>10,}" for size in SIZES))
+    for title, values in found.items():
+        print(f"{title:38}" + "".join(f"{value:>10.2f}" for value in values))
+    print("\n" + draw_bars(found))
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(draw_svg(found))
+    print(f"{worst:7.2f}  hold {LINE}  {'' if worst <= LINE else 'NOT HELD  '}render with locked parents / with local ones")
+    return int(worst > LINE)
+
+
+def _build(folder: Path, size: int) -> tuple[Path, Path]:
+    """Make three sources, a repository whose presets build on them, and one that has the same parents itself; return the last two."""
+    each = size // len(SOURCES)
+    app, local = Repo(folder / "app"), Repo(folder / "local")
+    for source in SOURCES:
+        made = Repo(folder / source)
+        made.write({f"base{number}": _BASE.format(1800 + number % 60) for number in range(each)})
+        made.commit()
+        made.git("tag", "-a", "v1.0.0", "-m", "1.0.0")
+        _time(app.folder, [*NPUPROF, "source", "add", source, f"file://{made.folder}"])
+    app.write({f"job{number}": _HEIR.format(f"{SOURCES[number % 3]}:base{number % each}", number + 2) for number in range(size)})
+    local.write({f"base{number}": _BASE.format(1800 + number % 60) for number in range(each)})
+    local.write({f"job{number}": _HEIR.format(f"base{number % each}", number + 2) for number in range(size)})
+    app.commit()
+    local.commit()
+    return app.folder, local.folder
+
+
+def _forget(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder / "cache")
+
+
+def _median(folder: Path, words: Sequence[str], rounds: int) -> float:
+    return statistics.median([_time(folder, words) for _ in range(rounds + 1)][1:])
+
+
+def _time(folder: Path, words: Sequence[str], prepare: Callable[[], None] | None = None) -> float:
+    if prepare is not None:
+        prepare()
+    start = time.perf_counter()
+    done = subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    took = time.perf_counter() - start
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr.decode()}")
+    return took
+
+
+def draw_bars(found: dict[str, list[float]]) -> str:
+    """Return a plot in text: a bar a figure, its length the logarithm of the multiple."""
+    most = max(math.log10(value) for values in found.values() for value in values)
+    lines = []
+    for title, values in found.items():
+        for size, value in zip(SIZES, values, strict=True):
+            bar = "#" * max(1, round(50 * math.log10(max(value, 1.05)) / most))
+            lines.append(f"{title if size == SIZES[0] else '':38}{size:>7,} {bar} {value:.1f}")
+    return "\n".join(lines) + "\n"
+
+
+def draw_svg(found: dict[str, list[float]]) -> str:
+    """Return the same as lines over the number of presets, both axes logarithmic."""
+    width, height, left, low = 640, 400, 60, 340
+    most = max(math.log10(value) for values in found.values() for value in values)
+    colours = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b")
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">']
+    for power in range(math.ceil(most) + 1):
+        y = low - (low - 20) * power / most
+        parts.append(f'<text x="4" y="{y:.0f}">{10**power} x bare</text><path d="M{left} {y:.0f}H{width - 200}" stroke="#ddd"/>')
+    for place, (title, values) in enumerate(found.items()):
+        points = [
+            (left + index * (width - 260) / (len(SIZES) - 1), low - (low - 20) * math.log10(max(value, 1)) / most)
+            for index, value in enumerate(values)
+        ]
+        line = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
+        colour = colours[place % len(colours)]
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<text x="{width - 190}" y="{30 + 18 * place}" fill="{colour}">{title}</text>')
+    for index, size in enumerate(SIZES):
+        parts.append(f'<text x="{left + index * (width - 260) / (len(SIZES) - 1) - 20:.0f}" y="{low + 20}">{size:,}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
