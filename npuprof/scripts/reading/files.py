@@ -79,7 +79,7 @@ def find_file_faults(path: str, data: bytes) -> tuple[Finding, ...]:
     """Return what is wrong with a file itself, for one that can hold no setting: nothing else of it is looked at."""
     if detect_script_kind(path, data) == "shell":
         return shell.import_shell_script(path, data).problems
-    return tuple(Script(path, data).problems)
+    return tuple(Script(path, data, only_faults=True).problems)
 
 
 def _find_hot_lines(script: Script) -> list[int]:
