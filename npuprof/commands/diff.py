@@ -56,7 +56,7 @@ class Diff(Verb):
 
         unread = [pair.name for pair in found.pairs if pair.unread]
         code = 2 if unread else 1 if self.exit_code and found.different_pairs else 0
-        untold = [f"cannot tell what differs in {name}, which cannot be read or resolved now" for name in unread]
+        untold = [f"cannot tell what differs in {', '.join(unread)}: cannot be read or resolved now"] if unread else []
         if self.name_only:
             return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code)
         forms: Forms = {
