@@ -29,7 +29,7 @@ _PYTHON2 = re.compile(
 class Script:
     """One Python text and its tree; ``tree`` is None where there is none, or where only the faults are wanted and there are none."""
 
-    __slots__ = ("lines", "path", "problems", "text", "tree")
+    __slots__ = ("_bytes", "_line", "_passed", "lines", "path", "problems", "text", "tree")
 
     def __init__(self, path: str, data: bytes, only_faults: bool = False) -> None:
         self.path = path
@@ -37,6 +37,7 @@ class Script:
         self.tree: ast.Module | None = None
         self.text = ""
         self.lines: list[str] = []
+        self._line, self._bytes, self._passed = 0, b"", (0, 0)
         text = self._decode_bytes(data)
         if text is None:
             return
@@ -52,8 +53,15 @@ class Script:
 
     def column(self, line: int, offset: int) -> int:
         """Return the column, from 1, of a byte offset in a line."""
-        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
-        return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="replace")) + 1
+        if line != self._line:
+            text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+            self._line, self._bytes, self._passed = line, b"" if text.isascii() else text.encode(), (0, 0)
+        if not self._bytes:
+            return offset + 1
+        start, before = self._passed if self._passed[0] <= offset else (0, 0)  # from left to right each byte is looked at once
+        count = before + len(self._bytes[start:offset].decode(errors="replace"))
+        self._passed = offset, count
+        return count + 1
 
     def _decode_bytes(self, data: bytes) -> str | None:
         if len(data) > LARGEST_SCRIPT:
