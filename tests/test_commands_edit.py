@@ -306,6 +306,36 @@ def test_a_key_of_the_profile_table_is_removed(folder: Path, run: Run) -> None:
     assert "description" not in text(folder)
 
 
+_START = '[profile]\nscenario = "training"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "after"),
+    [
+        (f"{_START}\n[env]\nA = 1\n", ["env.A"], _START),
+        (f"{_START}\n[env]\nA = 1\nB = 2 # b\n", ["env.A", "env.B"], _START),
+        (f"{_START}\n[env]\nA = 1\nB = 2\n", ["env.A"], f"{_START}\n[env]\nB = 2\n"),
+        (f"{_START}\n[env]\nA = 1\n\n# why\n[atc]\nframework = 3\n", ["env.A"], f"{_START}\n# why\n[atc]\nframework = 3\n"),
+        (f"{_START}[options]\nhccl_timeout = 600\n[env]\nA = 1\n", ["hccl_timeout"], f"{_START}[env]\nA = 1\n"),
+        (f"env = {{ A = 1 }}\n{_START}", ["env.A"], _START),
+        (f"{_START}\n[append.options]\nmodify_mixlist.black-list.to-add = ['MatMul']\n", ["modify_mixlist.black-list.to-add"], _START),
+        (f"{_START}\r\n[env]\r\nA = 1\r\n".replace("\r\n", "\n").replace("\n", "\r\n"), ["env.A"], _START.replace("\n", "\r\n")),
+        # a comment keeps its table
+        (f"{_START}\n[env] # ours\nA = 1\n", ["env.A"], f"{_START}\n[env] # ours\n"),
+        (f"{_START}\n# ours\n[env]\nA = 1\n", ["env.A"], f"{_START}\n# ours\n[env]\n"),
+        (f"{_START}\n[env]\n# why\nA = 1\n", ["env.A"], f"{_START}\n[env]\n# why\n"),
+        (f"{_START}\n[env]\nA = 1\n# B = 2\n", ["env.A"], f"{_START}\n[env]\n# B = 2\n"),
+        (f"{_START}\n[env]\nA = 1\n# B = 2\n\n[atc]\nframework = 3\n", ["env.A"], f"{_START}\n[env]\n# B = 2\n\n[atc]\nframework = 3\n"),
+        # what stands in it otherwise, too
+        (f"{_START}\n[env]\nA = 1\n[env.B]\nlauncher = 'rank'\n", ["env.A"], f"{_START}\n[env]\n[env.B]\nlauncher = 'rank'\n"),
+    ],
+)  # fmt: skip
+def test_a_table_goes_with_the_last_key_in_it(before: str, words: list[str], after: str, folder: Path, run: Run) -> None:
+    (folder / "base.toml").write_bytes(before.encode())
+    assert run("unset", "base", *words, "--no-check").code == 0
+    assert (folder / "base.toml").read_bytes().decode() == after
+
+
 # -- new -------------------------------------------------------------------------------------------------------
 
 

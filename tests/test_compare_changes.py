@@ -382,7 +382,7 @@ def test_a_preset_that_cannot_be_resolved_on_one_side_does_not_stop_the_rest(rep
     repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1), "other": "[options]\nhccl_timeout = 1\n"})
     repo.commit({"base": None, "other": "[options]\nhccl_timeout = 2\n"})
     done = run("diff", "--rev", "HEAD~1..HEAD")
-    assert done.code == 0
+    assert done.code == 2
     assert "base (removed, 2 settings)" in done.out
     assert "leaf (INVALID NOW)\n  ! breaks NP101" in done.out
     assert "hccl_timeout 1 → 2 s" in done.out

@@ -359,3 +359,21 @@ def test_other_warnings_alone_make_no_difference(repo: Repo, run: Any) -> None:
     assert run("diff", "--rev", "HEAD", "--name-only").out == ""
     assert run("commit").code == 0
     assert repo.git("log", "-1", "--format=%s") == "Reword leaf"
+
+
+@pytest.mark.parametrize("more", [(), ("--stat",), ("--raw",), ("--name-only",), ("--exit-code",), ("a",), ("--format", "json")])
+def test_a_preset_that_cannot_be_read_leaves_the_comparison_open(more: tuple[str, ...], repo: Repo, run: Any) -> None:
+    good, other = "[options]\nhccl_timeout = 600\n", "[options]\nhccl_timeout = 900\n"
+    repo.commit({"a": good, "b": good})
+    repo.write({"a": "x = [", "b": other})
+    done = run("diff", "--rev", "HEAD", *more)
+    assert done.code == 2
+    assert "cannot tell what differs in a: cannot be read or resolved now" in done.err
+    assert ("b" in done.out.split("NP001")[-1]) == (more != ("a",))
+    repo.write({"a": other})
+    assert run("diff", "--rev", "HEAD", *more).code == ("--exit-code" in more)
+    repo.write({"a": 'profile.extends = ["nowhere"]\n'})
+    assert run("diff", "--rev", "HEAD", *more).code == (0 if "--raw" in more else 2)
+    repo.commit({"a": "x = [", "b": good})
+    repo.write({"a": good})
+    assert run("diff", "--rev", "HEAD", *more).code == ("--exit-code" in more), "what was broken before is mended"

@@ -63,6 +63,69 @@ def test_optimizer_blocks_cost_what_their_number_costs(verb: str, tmp_path: Path
     assert measure_growth(build_command, 40) < 1.3
 
 
+MAP = 'op.parameter_map["precision_mode"].s = '
+BASE = f"import npu\nc = tf.ConfigProto()\n{BLOCK}"
+#: What is asked of a script of a size.
+SCRIPTS: dict[str, tuple[str, str, Callable[[int], str]]] = {
+    "branches in Python": ("scan", "a.py", lambda n: BASE + "".join(f'if a{i}:\n  {MAP}"x{i}"\n' for i in range(n))),
+    "commented settings": ("scan", "a.py", lambda n: BASE + f'# {MAP}"x"\ny = """\n"""\n' * n),
+    "imports": ("scan", "a.py", lambda n: "import npu\n" * n + "c = npu.NPURunConfig(precision_mode='x')\n" * n),
+    "names that are given again": ("scan", "a.py", lambda n: BASE + f"v = 1\n{MAP}v\n" * n),
+    "names of the options": ("scan", "a.py", lambda n: "".join(f"o{i} = npu.global_options()\no{i}.deterministic = 1\n" for i in range(n))),
+    "branches in a shell": ("scan", "a.sh", lambda n: "if x; then\nexport HCCL_ALGO=1\nfi\n" * n),
+    "branches in branches": ("scan", "a.sh", lambda n: "if x; then\nexport HCCL_ALGO=1\n" * n),
+    "tests in a row": ("scan", "a.sh", lambda n: "[ -f x ] && export HCCL_ALGO=1 && " * n + "true\n"),
+    "conversions": ("import", "a.sh", lambda n: "".join(f"atc --model=x{i} --framework=3\n" for i in range(n))),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_cost_what_their_length_costs(name: str, tmp_path: Path, run: Callable[..., Any]) -> None:
+    verb, called, build = SCRIPTS[name]
+
+    def build_command(size: int) -> Callable[[], object]:
+        path = tmp_path / str(size) / called
+        path.parent.mkdir()
+        path.write_text(build(size))
+        return lambda: run(verb, path)
+
+    assert measure_growth(build_command, 400) < 2
+
+
+def test_long_words_take_no_time(tmp_path: Path, run: Callable[..., Any]) -> None:
+    (tmp_path / "a.sh").write_text("export HCCL_ALGO=" + "\\\\" * 400_000 + "\n")
+    line = ";".join(["op.parameter_map['x'].s = 'é'"] * 10_000)
+    (tmp_path / "a.py").write_text(f"{BASE}{line}\n")
+    (tmp_path / "b.py").write_text("c = NPURunConfig(precision_mode='x')\n" * 10_000)
+    before = time.process_time()
+    run("scan", "a.sh", "a.py", "b.py")
+    assert time.process_time() - before < 5, (
+        "to copy them for each character, and to look through a text for each call, takes three times that"
+    )
+
+
+@pytest.mark.parametrize(
+    ("called", "text", "told"),
+    [
+        ("a.py", BASE + "".join(f'if a{i}:\n  {MAP}"x{i}"\n' for i in range(400)), "the settings stand in 401 branches, more than 300"),
+        ("a.sh", "if x; then\n" * 201 + "export HCCL_ALGO=1\n", "more than 200 branches stand in each other"),
+    ],
+)
+def test_what_is_too_much_of_a_script_is_told(called: str, text: str, told: str, tmp_path: Path, run: Callable[..., Any]) -> None:
+    (tmp_path / called).write_text(text)
+    done = run("scan", called)
+    assert done.code == 2
+    assert f"warning NP801: {told}" in done.out
+
+
+def test_a_script_makes_a_bounded_number_of_presets(tmp_path: Path, run: Callable[..., Any]) -> None:
+    (tmp_path / "a.sh").write_text("".join(f"atc --model=x{i} --framework=3\n" for i in range(203)))
+    assert run("import", "a.sh", "-o", "out").code == 0
+    assert len(list((tmp_path / "out").iterdir())) == 200
+    assert (tmp_path / "out/a.toml").read_text().count("the file makes more than 200 presets") == 6
+
+
 @pytest.mark.parametrize(
     "lines",
     [" " * 40_000, f"except {' ' * 40_000}x", f"raise {' ' * 40_000}x", f"if {' ' * 40_000}x", f"else:{' ' * 40_000}x", "\n" * 40_000],

@@ -13,6 +13,9 @@ from npuprof.document.profile import Profile
 from npuprof.scripts import family
 from npuprof.scripts.family import build_family
 from npuprof.scripts.preset import build_drafts, format_draft
+from npuprof.scripts.reading import source
+from npuprof.scripts.reading.files import find_file_faults
+from npuprof.scripts.reading.source import Script
 
 SCRIPTS = Path(__file__).parent / "scripts"
 CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".sh"))
@@ -388,3 +391,21 @@ def test_a_mixin_is_made_where_it_saves_lines(leaves: list[str], shared: list[in
 )
 def test_a_base_holds_what_is_shorter_to_say_once(leaves: list[str], base: str) -> None:
     assert family._choose_base({str(number): pairs(names) for number, names in enumerate(leaves)}) == pairs(base)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1", "", "def f(a, a): pass", "def f():\n  x = 1\n  global x", "return", "class A:\n  nonlocal x", "import *", "x = '\\d'",
+        "x = (", " x", "print 'x'", "if x:\n\ty\n        z", "x = 08", "a = 'x\n", "except A, e:", "x = 1 if", "f(a for a in b, c)",
+        "-" * 20_000 + "1", "x = " + "+".join("a" * 20_000), "(" * 300 + ")" * 300, "# coding: nope\nx", "\ufeffx", "a\0b", "é = 'é'",
+    ],
+)  # fmt: skip
+def test_a_script_that_is_only_asked_for_faults_has_those_of_its_tree(text: str) -> None:
+    for data in (text.encode(), text.encode("latin-1", "replace")):
+        assert list(find_file_faults("x.py", data)) == Script("x.py", data).problems
+
+
+def test_no_tree_is_made_of_a_script_that_is_only_asked_for_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "parse_python", None)
+    assert not find_file_faults("x.py", b"def f(x):\n    return [x for x in range(3)]\n")

@@ -40,6 +40,7 @@ class Diff(Verb):
     def run(self) -> Answer:
         """Return what differs. Exit 1 with ``exit_code`` where anything does, else 0. Raises NpuprofError.
 
+        Exit 2 where a preset cannot be read or resolved now, while of all others it is told what differs.
         Without ``rev``: one preset against its last commit, two with each other, more as a matrix, none for the whole
         store against the last commit.
         """
@@ -53,16 +54,18 @@ class Diff(Verb):
     def _answer_survey(self, found: Survey, single: bool = False) -> Answer:
         from npuprof.compare import data, html, markdown
 
-        code = 1 if self.exit_code and found.different_pairs else 0
+        unread = [pair.name for pair in found.pairs if pair.unread]
+        code = 2 if unread else 1 if self.exit_code and found.different_pairs else 0
+        untold = [f"cannot tell what differs in {', '.join(unread)}: cannot be read or resolved now"] if unread else []
         if self.name_only:
-            return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), code=code)
+            return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code)
         forms: Forms = {
             "text": lambda: self._format_text(found, single),
             "markdown": lambda: markdown.format_survey_markdown(found),
             "html": lambda: html.format_survey_html(found),
             "json": lambda: data.format_survey_json(found, self.everything, single),
         }
-        untold = [
+        untold += [
             f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it differs"
             for path, name in found.untold.items()
         ]

@@ -36,6 +36,7 @@ class Pair(Record):
 
     ``was`` is the name it had before, where it was renamed. ``broken`` are the errors and warnings it has now and had not
     before, ``mended`` the other way round; ``valid`` says whether it has no errors, before and after (None: not there).
+    ``unread`` says that it cannot be read or resolved now, so that nothing is known of what differs.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Pair(Record):
     broken: tuple[Finding, ...] = ()
     mended: tuple[Finding, ...] = ()
     valid: tuple[bool | None, bool | None] = (None, None)
+    unread: bool = False
 
     @property
     def is_touched(self) -> bool:
@@ -387,7 +389,7 @@ def _build_resolved_pair(
         status = "changed" if changes or left is None or right is None else "unchanged"
         if left is None and right is None:
             status = "unchanged"
-    made = Pair(name, status, changes, was if was != name else "", left, right)
+    made = Pair(name, status, changes, was if was != name else "", left, right, unread=isinstance(after, NpuprofError))
     return _add_fault_changes(made, _judge_side(before, labels[0]), _judge_side(after, labels[1]))
 
 
@@ -405,7 +407,7 @@ def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -
     there = (was in old.names, name in new.names)
     status = "changed" if changes or any(faults) else "unchanged"
     status = status if all(there) else "added" if there[1] else "removed"
-    return Pair(name, status, changes, was if was != name else "", None, None, faults[1], faults[0])
+    return Pair(name, status, changes, was if was != name else "", None, None, faults[1], faults[0], unread=bool(faults[1]))
 
 
 class _Verdict(NamedTuple):

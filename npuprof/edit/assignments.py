@@ -90,6 +90,8 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, said: list[
             gone = place
             while len(gone) > depth and len(find_at_path(data, gone[:-1])) == 1:
                 gone = gone[:-1]
+            if len(gone) == depth > 1 and len(find_at_path(data, gone[:-1])) == 1 and _is_plain_table(profile, gone[:-1]):
+                gone = gone[:-1]
             assign_at_path(data, gone, MISSING)
             said.append(f"removed {shown} from {profile.document.source}{_tell_comment_above(profile, gone)}")
             yield PathChange(gone, MISSING)
@@ -102,6 +104,20 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, said: list[
 def _tell_comment_above(profile: Profile, path: Path) -> str:
     row = _read_statements(profile.document.text).at.get(path)
     return "; the comment above it stays" if row is not None and row.comments else ""
+
+
+def _is_plain_table(profile: Profile, path: Path) -> bool:
+    """Return whether a table has a statement of its own, and no comment above, beside or in it that would be left behind."""
+    rows = _read_statements(profile.document.text)
+    row = rows.at.get(path)
+    if row is None or row.comments or "#" in (row.text[row.end :] if row.header else row.text):
+        return False
+    inside = ""
+    if row.header:
+        while (row := row.following) is not rows.last and not row.header:
+            inside += row.lead
+        inside += row.lead.removesuffix(row.comments) if row.header else row.lead
+    return "#" not in inside
 
 
 @lru_cache(maxsize=1)

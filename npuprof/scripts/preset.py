@@ -19,6 +19,9 @@ from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Sit
 from npuprof.scripts.sidecars import find_sidecar, find_sidecar_structure, read_sidecar
 from npuprof.store import find_repository_top
 
+#: So many presets are made of one file; every setting is compared with all of them.
+_MOST_DRAFTS = 200
+
 
 class Note:
     """A setting that is not in the preset, why, and what to do about it."""
@@ -79,7 +82,10 @@ def build_drafts(imported: ImportedFile, name: str | None = None, folders: Seque
     merged: list[Draft] = []
     for draft in made:
         home = next((other for other in merged if _are_compatible(other, draft)), None)
-        if home is None:
+        if home is None and len(merged) == _MOST_DRAFTS:
+            merged[0].notes += draft.notes
+            merged[0].notes += [Note(one, f"the file makes more than {_MOST_DRAFTS} presets", "split it") for one in draft.origins.values()]
+        elif home is None:
             merged.append(draft)
         else:
             _absorb_draft(home, draft)

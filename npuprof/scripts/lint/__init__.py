@@ -13,7 +13,7 @@ from npuprof.model import Context, Finding, Place, find_nearest_names
 from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import find_double_entries, find_nameless_entries
 from npuprof.scripts.lint.singles import find_script_faults
-from npuprof.scripts.lint.worlds import COMMON_RULES, ScriptView, build_script_views
+from npuprof.scripts.lint.worlds import COMMON_RULES, MOST_WAYS, ScriptView, build_script_views, list_ways
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.found import UNSET
 from npuprof.scripts.reading.session import HELPERS
@@ -67,6 +67,10 @@ def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], aske
         usable = [one for one in group if id(one) not in wrong]
         for world in build_script_views(imported.file, usable, site, asked) if usable else ():
             result += _check_script_rules(world)
+        if len(ways := list_ways(usable, site)) > MOST_WAYS:
+            what = f"the settings stand in {len(ways)} branches, more than {MOST_WAYS}"
+            why = "What settings say together was looked at for the first of them only."
+            result.append(_build_script_finding(imported, "NP801", group[0].line, group[0].column, what, why, "split the script"))
         result += _check_setting_age(imported.file, group, asked)
     return result
 

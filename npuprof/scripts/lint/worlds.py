@@ -19,6 +19,10 @@ from npuprof.scripts.reading.found import UNSET, Branch, FoundSetting, Site
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
 UNDECIDED = object()
 
+#: So many ways through the branches of a script are judged; each is looked at with all settings.
+MOST_WAYS = 300
+_SURE, _MAYBE, _NEVER = range(3)
+
 #: Where a script makes a session itself: training or inference, which of the two often nobody can tell, but never a conversion.
 _ONLINE_SURFACES = ("session", "run_config", "global_options")
 
@@ -88,29 +92,49 @@ class ScriptView(View):
 
 
 def build_script_views(name: str, found: list[FoundSetting], site: Site | None, asked: Context) -> list[ScriptView]:
-    """Return one view for each way the branches around one configuration can go."""
+    """Return one view for each way the branches around one configuration can go, ``MOST_WAYS`` at most."""
     base = site.branches if site else ()
     live = [one for one in found if one.key and not one.dead and not one.commented]
-    arms = {one.branches for one in live} | {base}
     surface = site.surface if site else live[0].surface if live else ""
+    places = list({one.branches: None for one in live})
+    numbers = {place: number for number, place in enumerate(places)}
+    steps = [(numbers[one.branches], one) for one in live]
+    touched: dict[int, list[int]] = {}
+    for number, place in enumerate(places):
+        for branch in place:
+            touched.setdefault(branch[0], []).append(number)
+    usual = [_SURE if place == base[: len(place)] else _MAYBE for place in places]  # where an arm does not touch them
     result = []
-    for arm in sorted(arms, key=lambda branches: (len(branches), str(branches))):
+    for arm in list_ways(live, site)[:MOST_WAYS]:
+        kinds = [*usual]
+        for number in {number for branch in arm for number in touched.get(branch[0], ())}:
+            if usual[number] != _SURE:
+                kinds[number] = _judge_place(places[number], arm)
         sure: dict[str, FoundSetting] = {}
         maybe: dict[str, FoundSetting] = {}
-        for one in live:
+        for number, one in steps:
             if one.reason == UNSET:
                 maybe[one.key] = one
-            elif _is_branch_within(one.branches, arm) or _is_branch_within(one.branches, base):
+            elif kinds[number] == _SURE:
                 maybe.pop(one.key, None)
                 sure[one.key] = one
-            elif not are_exclusive(one.branches, arm):
+            elif kinds[number] == _MAYBE:
                 maybe[one.key] = one
         result.append(ScriptView(name, sure, maybe, asked, surface, bool(site and site.closed)))
     return result
 
 
-def _is_branch_within(branches: tuple[Branch, ...], arm: tuple[Branch, ...]) -> bool:
-    return branches == arm[: len(branches)]
+def list_ways(found: list[FoundSetting], site: Site | None) -> list[tuple[Branch, ...]]:
+    """Return the ways the branches around some settings of one configuration can go, the shortest first."""
+    arms = {one.branches for one in found if one.key and not one.dead and not one.commented} | {site.branches if site else ()}
+    return sorted(arms, key=lambda branches: (len(branches), str(branches)))
+
+
+def _judge_place(place: tuple[Branch, ...], arm: tuple[Branch, ...]) -> int:
+    """Return whether what stands in a place counts where an arm is taken: surely, maybe or never."""
+    if place == arm[: len(place)]:
+        return _SURE
+    return _NEVER if are_exclusive(place, arm) else _MAYBE
 
 
 def are_exclusive(one: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.literals import METHODS, Unknown, fold_expression
 from npuprof.scripts.reading.loops import unroll_loop
-from npuprof.scripts.reading.scopes import Function, Scope
+from npuprof.scripts.reading.scopes import MOST_BINDINGS, Function, Scope
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee
 
@@ -18,7 +18,7 @@ def reads_parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
     """Return whether an expression reads a parameter of the function it stands in."""
     if isinstance(node, ast.Name):
         found = scope.resolve_name(node.id)
-        if not found or not found[1] or found[0].node is not scope.node or depth > 20:
+        if not found or not 0 < len(found[1]) <= MOST_BINDINGS or found[0].node is not scope.node or depth > 20:
             return False
         kinds = {binding.kind for binding in found[1]}
         return kinds == {"parameter"} or (kinds == {"assign"} and any(reads_parameter(one.node, scope, depth + 10) for one in found[1]))

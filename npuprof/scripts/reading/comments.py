@@ -20,15 +20,17 @@ def find_commented_settings(script: Script) -> list[FoundSetting]:
     if "parameter_map" not in text or "#" not in text:
         return []
     found: list[FoundSetting] = []
-    quoted: list[tuple[int, int]] | None = None
+    quoted: set[int] | None = None
+    line, at = 1, 0
     for match in _LINE.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
+        line += text.count("\n", at, match.start())
+        at = match.start()
         parsed = _parse_commented_line(match[1])
         if parsed is None:
             continue
         if quoted is None:
-            quoted = _find_multiline_strings(script)
-        if any(first <= line <= last for first, last in quoted):
+            quoted = _find_quoted_lines(script)
+        if line in quoted:
             continue
         column = match.start() - (text.rfind("\n", 0, match.start()) + 1) + len(match[0]) - len(match[0].lstrip()) + 1
         key, field, value, reason = parsed
@@ -57,11 +59,12 @@ def _parse_commented_line(text: str) -> tuple[str, str, object, str] | None:
     return place.slice.value, target.attr, value, reason
 
 
-def _find_multiline_strings(script: Script) -> list[tuple[int, int]]:
-    """Return the first and last line of every text that runs over several lines."""
+def _find_quoted_lines(script: Script) -> set[int]:
+    """Return the numbers of the lines that texts over several lines stand in."""
     assert script.tree is not None
-    return [
-        (node.lineno, node.end_lineno or node.lineno)
+    return {
+        line
         for node in ast.walk(script.tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and (node.end_lineno or 0) > node.lineno
-    ]
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }

@@ -22,6 +22,8 @@ _WORDS = tuple(dict.fromkeys((*(word for surface in _SURFACES for word in surfac
 #: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
 _FIRST = tuple(word.encode() for word in _WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
 _COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT) if word != "NPURunConfig")
+_WORD = re.compile(r"\w+")
+_FEW_NAMES = 50
 _CERTAIN = tuple(word for word in _FIRST if word not in _COMMON)
 
 
@@ -79,7 +81,7 @@ def find_file_faults(path: str, data: bytes) -> tuple[Finding, ...]:
     """Return what is wrong with a file itself, for one that can hold no setting: nothing else of it is looked at."""
     if detect_script_kind(path, data) == "shell":
         return shell.import_shell_script(path, data).problems
-    return tuple(Script(path, data).problems)
+    return tuple(Script(path, data, only_faults=True).problems)
 
 
 def _find_hot_lines(script: Script) -> list[int]:
@@ -87,7 +89,12 @@ def _find_hot_lines(script: Script) -> list[int]:
     text = script.text if "\r" not in script.text else "\n".join(script.lines)
     starts = [0, *accumulate(len(line) + 1 for line in script.lines)]
     found: set[int] = set()
-    for word in (*_WORDS, *session.find_entry_names(text), *global_options.find_options_names(text)):
+    names = {*session.find_entry_names(text), *global_options.find_options_names(text)}
+    if len(names) > _FEW_NAMES:  # the text is looked through once for all of them, and not once for each
+        last_words = {words[-1] for name in names if (words := _WORD.findall(name))}
+        found |= {bisect.bisect_right(starts, match.start()) for match in _WORD.finditer(text) if match[0] in last_words}
+        names = set()
+    for word in (*_WORDS, *sorted(names)):
         at = text.find(word)
         while at >= 0:
             line = bisect.bisect_right(starts, at)

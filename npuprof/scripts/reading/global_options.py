@@ -16,6 +16,7 @@ from npuprof.scripts.reading.walk import Walk
 HOT = ("global_options",)
 _ALIAS = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]+\.)?global_options\(\)", re.MULTILINE)
 
+_SECOND_NAME = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*([A-Za-z_]\w*(?:\.\w+)*)[ \t]*$", re.MULTILINE)
 _IMPORTED = re.compile(r"\bglobal_options\s+as\s+([A-Za-z_]\w*)")
 
 
@@ -24,14 +25,17 @@ def find_options_names(text: str) -> list[str]:
     if "global_options" not in text:
         return []
     found = {*_ALIAS.findall(text), *_IMPORTED.findall(text)}
-    for name in [*found]:
-        found |= set(re.findall(rf"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*{re.escape(name)}(?:\.\w+)*[ \t]*$", text, re.MULTILINE))
-    return sorted(found)
+    again = set()
+    for name, source in _SECOND_NAME.findall(text):
+        parts = source.split(".")
+        if any(".".join(parts[:end]) in found for end in range(1, len(parts) + 1)):
+            again.add(name)
+    return sorted(found | again)
 
 
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read one statement."""
-    if "global_options" not in walk.script.text:
+    if not walk.mentions("global_options"):
         return
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         _handle_setattr(walk, statement.value, scope, branches)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof.scripts.reading.functions import METHODS, fold_known_call
-from npuprof.scripts.reading.scopes import Binding, Scope
+from npuprof.scripts.reading.scopes import MOST_BINDINGS, Binding, Scope
 from npuprof.scripts.reading.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
 
 _DEEPEST = 60
@@ -78,14 +78,14 @@ def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
 def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
     if name in home.rebound and not isinstance(home.node, ast.ClassDef):
         raise Unknown(f"depends on the variable {name}, which other functions change")
-    kinds = {binding.kind for binding in bindings}
+    kinds = home.list_binding_kinds(name)
     if kinds != {"assign"}:
         if "parameter" in kinds:
             raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
         words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
         word = next(words[kind] for kind in ("loop", "import", "change", "other") if kind in kinds)
         raise Unknown(f"depends on {word} {name}")
-    if len(bindings) > 12:
+    if len(bindings) > MOST_BINDINGS:
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times")
     values = []
     for binding in bindings:

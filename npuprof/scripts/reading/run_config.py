@@ -12,7 +12,7 @@ from npuprof.model import Record
 from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
-from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope
 from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.reading.walk import Walk
 
@@ -73,7 +73,7 @@ def list_class_arguments(cls: str) -> tuple[str, ...]:
 
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read the calls of one statement."""
-    if "npu" not in walk.script.text:
+    if not walk.mentions("npu"):
         return  # these are common names
     for expression in expressions:
         if not isinstance(expression, (ast.Constant, ast.Name)) and walk.is_hot(expression):
@@ -92,7 +92,7 @@ def _find_config_class(call: ast.Call, scope: Scope) -> str:
     while isinstance(owner, ast.Attribute):
         owner = owner.value
     if isinstance(owner, ast.Name) and (found := scope.resolve_name(owner.id)):
-        for binding in found[1]:
+        for binding in found[1][:MOST_BINDINGS]:
             node = binding.node
             if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in ast.unparse(node).lower():
                 return ""
@@ -146,7 +146,7 @@ def _is_rendered_more(walk: Walk, node: ast.expr, scope: Scope) -> bool:
     """Return whether a node is the ``**more`` of a function that npuprof rendered, which sets nothing by itself."""
     function = scope.node
     named = isinstance(node, ast.Name) and node.id == "more" and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-    if not named or "npuprof" not in walk.script.text or walk.find_calls(function.name):  # type: ignore[union-attr]
+    if not named or not walk.mentions("npuprof") or walk.find_calls(function.name):  # type: ignore[union-attr]
         return False
     kwarg = function.args.kwarg  # type: ignore[union-attr]
     return kwarg is not None and kwarg.arg == "more"

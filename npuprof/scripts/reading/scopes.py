@@ -26,10 +26,14 @@ class Binding:
         self.node = node
 
 
+#: A name that is given a value more often has no value that could be told.
+MOST_BINDINGS = 12
+
+
 class Scope:
     """A module, a class or a function, with the scope around it; ``bound`` are names a caller has filled in."""
 
-    __slots__ = ("_bindings", "bound", "node", "outer", "rebound")
+    __slots__ = ("_bindings", "_kinds", "bound", "node", "outer", "rebound")
 
     def __init__(self, node: ast.Module | ast.ClassDef | Function, outer: Scope | None = None) -> None:
         self.node = node
@@ -37,6 +41,7 @@ class Scope:
         self.bound: dict[str, tuple[ast.expr, Scope]] = {}
         self.rebound: frozenset[str] = outer.rebound if outer else frozenset()
         self._bindings: dict[str, list[Binding]] | None = None
+        self._kinds: dict[str, set[str]] = {}
 
     @property
     def name(self) -> str:
@@ -49,7 +54,7 @@ class Scope:
     def with_bound(self, names: dict[str, tuple[ast.expr, Scope]]) -> Scope:
         """Return the same scope with names filled in."""
         other = Scope(self.node, self.outer)
-        other._bindings = self._bindings
+        other._bindings, other._kinds = self._bindings, self._kinds
         other.rebound = self.rebound
         other.bound = {**self.bound, **names}
         return other
@@ -59,6 +64,12 @@ class Scope:
         if self._bindings is None:
             self._bindings = _collect_bindings(self.node)
         return self._bindings.get(name, [])
+
+    def list_binding_kinds(self, name: str) -> set[str]:
+        """Return the kinds of all ways a name gets a value in this scope itself."""
+        if name not in self._kinds:
+            self._kinds[name] = {binding.kind for binding in self.list_bindings(name)}
+        return self._kinds[name]
 
     def is_aliased(self, name: str) -> bool:
         """Return whether a name of this scope is given to another name, through which a list may be changed."""

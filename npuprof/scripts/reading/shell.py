@@ -32,6 +32,8 @@ _PREFIX_WORDS = {
     "until",
     "elif",
 }
+#: Branches around a command; Python takes half as many.
+_MOST_BRANCHES = 200
 #: Commands that are run for what they answer.
 _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!"}
 
@@ -64,6 +66,11 @@ def import_shell_script(path: str, data: bytes) -> ImportedFile:
         text = data.decode("latin-1")
     reading = _Reading(path, text.replace("\r\n", "\n"))
     found, sites = reading.collect_settings()
+    if deep := reading.too_deep:
+        what = f"more than {_MOST_BRANCHES} branches stand in each other"
+        problems.append(
+            Finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=Place(path, deep.line, deep.column))
+        )
     return ImportedFile(path, found, sites, tuple(problems), {"text": text, "blanks": reading.blanks})
 
 
@@ -81,10 +88,14 @@ class _Reading:
         self.before: Command | None = None
         self.test = ""
         self.blanks: list[tuple[int, int, str]] = []
+        self.too_deep: Word | None = None
 
     def collect_settings(self) -> tuple[tuple[FoundSetting, ...], tuple[Site, ...]]:
         for command in self.commands:
             self._process_joined_command(command)
+            if len(self.branches) > _MOST_BRANCHES:
+                self.too_deep = command[0]
+                break
         return tuple(sorted(self.found, key=lambda found: (found.line, found.column))), tuple(self.sites)
 
     def _find_constants(self) -> dict[str, str]:
@@ -122,7 +133,7 @@ class _Reading:
         elif command.join == "||":
             self.test = f"not ({asked})"
         elif self.before and self.before[0].text in _TESTS:
-            self.test = f"({self.test}) and ({asked})" if self.test else asked
+            self.test = _shorten(f"({self.test}) and ({asked})") if self.test else asked
         self.before = command
         if first == "}" and self.branches:
             self.branches.pop()
@@ -173,7 +184,7 @@ class _Reading:
         elif first == "elif" and self.branches:
             self.branches[-1][1:] = [int(str(self.branches[-1][1])) + 1, _format_words(words[1:])]
         elif first == "else" and self.branches:
-            self.branches[-1][1:] = [-int(str(self.branches[-1][1])) - 1, f"not ({self.branches[-1][2]})"]
+            self.branches[-1][1:] = [-int(str(self.branches[-1][1])) - 1, _shorten(f"not ({self.branches[-1][2]})")]
             return words[1:]
         elif first == "fi" and self.branches:
             self.branches.pop()
@@ -206,7 +217,7 @@ class _Reading:
     def _add_variable(self, name: str, word: Word, value: Word, exported: bool) -> None:
         if not env.is_ascend_variable(name):
             return
-        filled = value.fill_variables({known: text for known, text in self.known.items() if known != name})
+        filled = value.fill_variables(self.known, but=name)
         reason = f"depends on {filled.open_part}" if filled.open_part else ""
         found = FoundSetting(
             self.path, word.line, word.column, "env", format_full_key("env", name), name, None, None if reason else filled.text, reason,
@@ -240,5 +251,8 @@ class _Reading:
 
 
 def _format_words(words: list[Word]) -> str:
-    text = " ".join(word.text for word in words)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return _shorten(" ".join(word.text for word in words), 80)
+
+
+def _shorten(text: str, most: int = 200) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

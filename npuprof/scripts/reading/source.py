@@ -27,20 +27,23 @@ _PYTHON2 = re.compile(
 
 
 class Script:
-    """One Python text and its tree; ``tree`` is None where there is none."""
+    """One Python text and its tree; ``tree`` is None where there is none, or where only the faults are wanted and there are none."""
 
-    __slots__ = ("lines", "path", "problems", "text", "tree")
+    __slots__ = ("_bytes", "_line", "_passed", "lines", "path", "problems", "text", "tree")
 
-    def __init__(self, path: str, data: bytes) -> None:
+    def __init__(self, path: str, data: bytes, only_faults: bool = False) -> None:
         self.path = path
         self.problems: list[Finding] = []
         self.tree: ast.Module | None = None
         self.text = ""
         self.lines: list[str] = []
+        self._line, self._bytes, self._passed = 0, b"", (0, 0)
         text = self._decode_bytes(data)
         if text is None:
             return
         self.text = text
+        if only_faults and _is_surely_python(text):
+            return
         self._parse_text()
         self.lines = text.split("\n") if "\r" not in text else text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
@@ -50,8 +53,15 @@ class Script:
 
     def column(self, line: int, offset: int) -> int:
         """Return the column, from 1, of a byte offset in a line."""
-        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
-        return offset + 1 if text.isascii() else len(text.encode()[:offset].decode(errors="replace")) + 1
+        if line != self._line:
+            text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+            self._line, self._bytes, self._passed = line, b"" if text.isascii() else text.encode(), (0, 0)
+        if not self._bytes:
+            return offset + 1
+        start, before = self._passed if self._passed[0] <= offset else (0, 0)  # from left to right each byte is looked at once
+        count = before + len(self._bytes[start:offset].decode(errors="replace"))
+        self._passed = offset, count
+        return count + 1
 
     def _decode_bytes(self, data: bytes) -> str | None:
         if len(data) > LARGEST_SCRIPT:
@@ -129,6 +139,22 @@ def _silence_print(match: re.Match[str]) -> str:
     line = match[0]
     opened = sum(line.count(c) for c in "([{") - sum(line.count(c) for c in ")]}")
     return f"{match[1]}pass" if not opened and not line.rstrip().endswith("\\") else line
+
+
+def _is_surely_python(text: str) -> bool:
+    """Return whether a text can be parsed, in two thirds of the time: no tree is handed over to Python.
+
+    The table of symbols refuses more than the parser does, so a refusal says nothing.
+    """
+    import symtable
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            symtable.symtable(text, "<unknown>", "exec")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
 
 
 def parse_python(text: str) -> ast.Module:

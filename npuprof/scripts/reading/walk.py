@@ -58,6 +58,7 @@ class Walk:
         self.place: ast.AST | None = None
         self.handed: dict[tuple[ast.AST, str], bool] = {}  #: whether an entry is handed to other code, by its scope and name
         self._told: dict[str, set[Any]] = {}
+        self._mentioned: dict[str, bool] = {}
         self._words: dict[ast.AST, dict[str, list[str]]] = {}
         self.dead = 0
         self._ifs = 0
@@ -225,6 +226,12 @@ class Walk:
     def defined_names(self) -> frozenset[str]:
         """The names of the functions of this file."""
         return frozenset(_DEF.findall(self.script.text))
+
+    def mentions(self, word: str) -> bool:
+        """Return whether a word stands anywhere in the text, which is looked through once for each."""
+        if word not in self._mentioned:
+            self._mentioned[word] = word in self.script.text
+        return self._mentioned[word]
 
     def find_alias(self, name: str, scope: Scope) -> ast.expr | None:
         """Return what a second name stands for, as seen from a scope."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 
 from npuprof.model import Record
 
@@ -39,12 +40,13 @@ class Word(Record):
         """The first part that the shell would fill in, or nothing."""
         return next((part[0] for part in self.parts if not isinstance(part, str)), "")
 
-    def fill_variables(self, known: dict[str, str]) -> Word:
-        """Return the word with variables filled in that have one value only."""
+    def fill_variables(self, known: dict[str, str], but: str = "") -> Word:
+        """Return the word with variables filled in that have one value only, all of them ``but`` one."""
         parts: list[str | tuple[str]] = []
         for part in self.parts:
-            if isinstance(part, tuple) and (match := _VARIABLE.fullmatch(part[0])) and (match[1] or match[2]) in known:
-                parts.append(known[match[1] or match[2]])
+            match = _VARIABLE.fullmatch(part[0]) if isinstance(part, tuple) else None
+            if match and (name := match[1] or match[2]) in known and name != but:
+                parts.append(known[name])
             elif isinstance(part, tuple) and part[0] in _HERE:
                 parts.append(".")
             else:
@@ -142,12 +144,7 @@ class _WordReader:
         parts: list[str | tuple[str]] = []
         quoted = False
         text, size = self.text, len(self.text)
-
-        def add_piece(piece: str) -> None:
-            if parts and isinstance(parts[-1], str):
-                parts[-1] += piece
-            else:
-                parts.append(piece)
+        add_piece = parts.append  # joined at the end: added to each other they would be copied every time
 
         while self.at < size:
             char = text[self.at]
@@ -180,7 +177,7 @@ class _WordReader:
                 while self.at < size and text[self.at] not in " \t\r\n;&|()<>'\"\\$`":
                     self.at += 1
                 add_piece(text[begin : self.at])
-        return Word(line, column, tuple(parts) or ("",), quoted)
+        return Word(line, column, _join_pieces(parts) or ("",), quoted)
 
     def _move_to(self, to: int) -> None:
         passed = self.text.count("\n", self.at, to)
@@ -260,3 +257,17 @@ class _WordReader:
                     return at + 1
             at += 1
         return size
+
+
+def _join_pieces(parts: list[str | tuple[str]]) -> tuple[str | tuple[str], ...]:
+    """Return parts with the literal ones that follow each other made one."""
+    if len(parts) < 2:
+        return tuple(parts)
+    groups = groupby(parts, lambda part: isinstance(part, str))
+    joined: list[str | tuple[str]] = []
+    for literal, group in groups:
+        if literal:
+            joined.append("".join(map(str, group)))
+        else:
+            joined += group
+    return tuple(joined)
