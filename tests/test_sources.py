@@ -509,7 +509,7 @@ def test_a_copied_store_is_read_in_place_of_the_mirror(revision: str, app: Repo,
 
 def test_a_copy_replaces_nothing_but_a_copy(app: Repo, run: Run) -> None:
     before = (app.folder / "profiles/own.toml").read_bytes()
-    for folder in ("profiles", ".", "..", "/tmp"):
+    for folder in ("profiles", "profiles/team", ".", "..", "/tmp"):
         assert run("source", "vendor", "team", "--into", folder).code == 2
     assert (app.folder / "profiles/own.toml").read_bytes() == before
 
@@ -664,3 +664,10 @@ def test_two_updates_at_once_both_end_well(app: Repo, team: Team, run: Run) -> N
         assert process.returncode == 0 or b"NP922" in err, err
     assert "hccl_timeout = 60\n" in run("show", "job").out
     assert run("source", "sync").code == 0
+
+
+def test_presets_whose_names_differ_in_case_only_are_told(store: Any, run: Any) -> None:
+    store({"Bert": "options.deterministic = 1\n", "bert": "options.deterministic = 1\n", "other": "options.deterministic = 1\n"})
+    result = run("check")
+    assert (result.code, result.out.count("NP016"), "profiles/bert.toml" in result.out) == (0, 1, True)
+    assert "NP016" not in run("check", "bert").out

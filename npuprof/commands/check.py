@@ -45,9 +45,10 @@ class Check(JudgingVerb):
         judged = self._open_store(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
         names = self.specs or judged.home.names()
         found = list(_find_strays(judged.home)) if not self.specs else []
+        unresolved = len(found)
+        found += _find_doubles(judged.home) if not self.specs else []
         if not names and not found:
             raise NpuprofError([_build_empty_finding(judged.home)])
-        unresolved = len(found)
         if not self.specs:
             judged.load_profiles(names)
         notes = self.least_severity == "info"
@@ -106,6 +107,19 @@ def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each file of the store whose name no preset can have."""
     for stray in home.stray_files():
         yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(home.cite_file(stray)))
+
+
+def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:
+    """Yield a finding for each preset whose name differs from another's in case only: some file systems hold but one of them."""
+    first: dict[str, str] = {}
+    for name in home.names():
+        other = first.setdefault(name.lower(), name)
+        if other != name:
+            why = "Where file names have no case, as on Windows and macOS, a clone holds only one of the two."
+            where = Place(home.cite_file(f"{name}.toml"))
+            yield Finding(
+                "NP016", f"the presets {other} and {name} differ in case only", why, "rename one of them", where=where, profiles=(name,)
+            )
 
 
 VERB = Check

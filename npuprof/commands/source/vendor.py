@@ -36,6 +36,10 @@ class Vendor(Verb):
         if folder == "." or not is_store_path(folder):
             raise NpuprofError([Finding("NP040", f"{folder!r} is no folder below that of npuprof.toml", "", "write --into vendor/team")])
         top = os.path.join(place.folder, folder)
+        if os.path.realpath(top).startswith(os.path.realpath(place.home.root) + os.sep):
+            what = f"{folder} lies in the store {place.home.label}"
+            why = "Its presets would be presets of this repository as well, under other names."
+            raise NpuprofError([Finding("NP940", what, why, f"name a folder beside it: --into vendor/{source.name}")])
         if folder != source.vendor and os.path.isdir(top) and os.listdir(top):
             why = "A copy replaces what is in its folder."
             hint = "name an empty or a new folder with --into"

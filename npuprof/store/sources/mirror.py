@@ -75,7 +75,7 @@ class TextCache:
         except (OSError, ValueError):
             return None
         text, seal, digest = raw.rpartition(_SEAL)
-        return text if seal and load_sha256()(text).hexdigest().encode() == digest else None
+        return text if seal and _seal_text(name, text) == digest else None
 
     def keep_text(self, name: str, text: bytes) -> None:
         """Keep a text; where that cannot be, it is read from the mirror again."""
@@ -85,8 +85,13 @@ class TextCache:
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             try:
                 with open(fresh, "xb") as file:
-                    file.write(text + _SEAL + load_sha256()(text).hexdigest().encode())
+                    file.write(text + _SEAL + _seal_text(name, text))
                 os.replace(fresh, path)
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(fresh)
+
+
+def _seal_text(name: str, text: bytes) -> bytes:
+    """Return the digest of a text and its name: where file names have no case, two presets may meet in one file."""
+    return str(load_sha256()(name.encode(errors="surrogateescape") + b"\n" + text).hexdigest()).encode()
