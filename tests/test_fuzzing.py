@@ -133,6 +133,7 @@ def run_case(case: Case, folder: Path, history: Path, run: Callable[..., Any], m
     code: object
     out = err = ""
     with monkeypatch.context() as patch:
+        patch.setattr(sys, "dont_write_bytecode", True)  # what is imported here for the first time is compiled, and kept nowhere
         patch.chdir(work)
         patch.setattr(os, "execvpe", hand_over)
         patch.setattr(tempfile, "tempdir", str(home))
