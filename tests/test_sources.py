@@ -655,6 +655,27 @@ def test_the_store_of_a_source_is_listed_shown_and_checked(app: Repo, run: Run) 
     assert "there is no source 'x'" in run("list", "--store", "x:").err
 
 
+def test_a_commit_takes_what_its_presets_come_from_with_it(app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(60)}, "1.1.0")
+    assert run("source", "add", "second", team.url).code == 0
+    app.write({"more": 'profile.extends = ["second:base"]\n', "own": "options.deterministic = 1\n"})
+    assert run("commit", "own").code == 0
+    assert app.git("show", "--name-only", "--format=").split() == ["profiles/own.toml"]
+    assert run("commit", "more").code == 0
+    assert app.git("show", "--name-only", "--format=").split() == ["npuprof.lock", "npuprof.toml", "profiles/more.toml"]
+    assert run("source", "update", "--yes").code == 0
+    assert run("source", "vendor", "team").code == 0
+    result = run("commit")
+    assert result.code == 0, result.err
+    assert "hccl_timeout" in app.git("log", "-1", "--format=%s")
+    assert "vendor/team/base.toml" in app.git("show", "--name-only", "--format=")
+    assert app.git("status", "--short") == ""
+    app.git("rm", "-q", "--cached", "npuprof.lock")
+    (app.folder / "npuprof.lock").unlink()
+    result = run("commit")
+    assert (result.code, "NP044" in result.err) == (2, True), result.err
+
+
 def test_two_updates_at_once_both_end_well(app: Repo, team: Team, run: Run) -> None:
     team.publish({"base": BASE.format(60)}, "1.1.0")
     words = [sys.executable, "-c", "from npuprof.__main__ import script; script()", "source", "update", "--yes"]

@@ -10,6 +10,7 @@ from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.resolve import is_of_source
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -99,6 +100,13 @@ class Commit(Verb):
                 raise NpuprofError([_build_ignored_finding(path, by) for path, by in ignored.items()])
             changed = [path for path in changed if path in wanted]
             untracked = [path for path in untracked if path in wanted]
+        if not self.names or any(_builds_on_sources(workspace, name) for name in self.names):
+            from npuprof.store.sources.reading import read_project
+            from npuprof.store.worktree import list_changed_beside
+
+            copies = [source.vendor for source in read_project(workspace.store).sources.values() if source.vendor]
+            beside = list_changed_beside(repository, copies)
+            changed, untracked = [*changed, *beside.changed], [*untracked, *beside.untracked]
         return Chosen(head, ChangedPaths(changed, untracked))
 
     def _judge_change(self, workspace: spec.Workspace, chosen: Chosen, after: ProposedRevision) -> str:
@@ -110,6 +118,14 @@ class Commit(Verb):
         _refuse_new_errors(workspace, after, found)
         headline = self.message or write_headline(found, chosen.paths.changed, after.repository.prefix)
         return f"{headline}\n\n{plain.format_survey_text(found)}"
+
+
+def _builds_on_sources(workspace: spec.Workspace, name: str) -> bool:
+    """Return whether a preset is made of what npuprof.toml and the lock say: they belong into its commit."""
+    try:
+        return any(is_of_source(member) for member in workspace.resolver.resolve_lineage(workspace.profile(name)))
+    except NpuprofError:
+        return False  # told where the commit is judged
 
 
 @contextmanager

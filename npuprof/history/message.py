@@ -24,6 +24,8 @@ def write_headline(found: survey.Survey, paths: Sequence[str], prefix: str) -> s
     keys = {change.setting or change.key for pair in touched for change in pair.changes}
     if keys:
         return f"Change {format_count(len(keys), 'setting')} in {format_count(len(touched), 'preset')}"
+    if any(path.endswith("npuprof.lock") for path in paths):
+        return "Lock sources"
     names = [path.removeprefix(prefix).removesuffix(".toml") for path in paths]
     line = f"Reword {', '.join(names)}"
     return line if len(line) <= _WIDTH else f"Reword {format_count(len(names), 'preset')}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Collection
 from typing import NamedTuple
 
 from npuprof.model import NpuprofError
 from npuprof.store import is_profile_name
 from npuprof.store.repository import Repository, TreeFile
+from npuprof.store.sources.reading import list_project_paths
 
 _KEPT_OUT = b"S "
 #: Attributes by which a commit holds other bytes than the work tree, line endings aside.
@@ -44,6 +46,20 @@ def list_changed_paths(repository: Repository, runs_filters: bool = True) -> Cha
             # what was taken out of the index and left in place is told twice, and git knows it not
             changed[path] = changed.get(path, False) or record.startswith("??")
     return ChangedPaths(sorted(changed), sorted(path for path, is_new in changed.items() if is_new))
+
+
+def list_changed_beside(repository: Repository, copies: Collection[str]) -> ChangedPaths:
+    """Return which files that say where presets come from differ from the last commit: npuprof.toml, the lock, files in the copies.
+
+    ``copies`` are the folders of copied stores, from the folder of npuprof.toml.
+    """
+    files = list_project_paths(repository.prefix)
+    place = posixpath.dirname(files[0])
+    paths = [*files, *(posixpath.join(place, folder) for folder in copies)]
+    words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all", "--")
+    listed = repository.git.run_command(*words, *(f":(top,literal){path}" for path in paths))
+    found = {record[3:]: record.startswith("??") for record in os.fsdecode(listed).split("\0") if record}
+    return ChangedPaths(sorted(found), sorted(path for path, is_new in found.items() if is_new))
 
 
 def list_absent_files(repository: Repository) -> dict[str, TreeFile]:
