@@ -276,8 +276,9 @@ def _list_versions(store: str | None) -> Answer:
 
     workspace = spec.Workspace(store)
     versions = [version for version in revisions.find_repository(workspace.store).load_versions() if is_profile_name(version.name)]
+    header = ("preset", "version", "commit", "released", "digest")
     forms: Forms = {
-        "text": lambda: Table([(v.name, v.number_text, v.commit[:7], v.date[:10], v.digest[:12] or "-") for v in versions]),
+        "text": lambda: Table([(v.name, v.number_text, v.commit[:7], v.date[:10], v.digest[:12] or "-") for v in versions], header=header),
         "json": lambda: {"schema": "npuprof.versions/1", "versions": [_build_version_dict(version) for version in versions]},
     }
     remark = f"nothing in {workspace.store.label} has been released yet"

@@ -26,7 +26,7 @@ class Rule(Verb):
         known = pages.load_pages()
         if self.code is None:
             rows = [{"code": page.code, "severity": page.severity, "title": page.title} for page in known.values()]
-            table = Table([tuple(row.values()) for row in rows])
+            table = Table([tuple(row.values()) for row in rows], header=("code", "severity", "what it is about"))
             return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.rules/1", "rules": rows}})
         page = known.get(self.code.upper())
         if page is None:

@@ -59,7 +59,10 @@ class Trust(Verb):
         done = "would be trusted" if self.dry_run else "is now trusted"
         remark = f"{folder.label} {done} with {what}" + ("" if self.dry_run else f", kept in {path}")
         return Answer(
-            {"text": lambda: Table([_build_row(pair) for pair in found]), "json": lambda: _build_fields(folder, found)},
+            {
+                "text": lambda: Table([_build_row(pair) for pair in found], header=("variable", "value", "written at", "decides")),
+                "json": lambda: _build_fields(folder, found),
+            },
             (remark,) if self.format == "text" else (),
         )
 

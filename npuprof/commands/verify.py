@@ -67,7 +67,8 @@ class Verify(Verb):
     def _build_table(self, found: list[VerifiedVersion]) -> Table:
         findings = [finding for one in found for finding in one.findings]
         told = format_findings(findings, self.coloured) if findings else ""
-        return Table([(one.name, one.version, one.commit[:7] or "-", _SAID[one.status]) for one in found], after=told)
+        rows = [(one.name, one.version, one.commit[:7] or "-", _SAID[one.status]) for one in found]
+        return Table(rows, after=told, header=("preset", "version", "commit", "its tag"))
 
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
