@@ -6,14 +6,15 @@ import re
 from typing import Any
 
 from npuprof import catalog
-from npuprof.checks import rules, scope
+from npuprof.catalog.surfaces import list_attribute_paths
+from npuprof.checks import flags, rules, scope
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Place, find_nearest_names
 from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import find_double_entries, find_nameless_entries
 from npuprof.scripts.lint.singles import find_script_faults
-from npuprof.scripts.lint.worlds import COMMON_RULES, MOST_WAYS, ScriptView, build_script_views, list_ways
+from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_under_functions
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.found import UNSET
 from npuprof.scripts.reading.session import HELPERS
@@ -63,8 +64,10 @@ def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], aske
         groups.setdefault(one.scope, []).append(one)
     for name, group in groups.items():
         site = sites.get(name)
-        wrong = {id(one) for one in group if one.surface == "session" and _is_setting_unread(one)}
-        usable = [one for one in group if id(one) not in wrong]
+        if site is not None and any(not one.key and not one.dead for one in group):
+            site = site._replace(closed=False)  # it sets something that nobody can name
+        wrong = {id(one) for one in group if _is_setting_unread(one)}
+        usable = place_under_functions(one for one in group if id(one) not in wrong)
         for world in build_script_views(imported.file, usable, site, asked) if usable else ():
             result += _check_script_rules(world)
         if len(ways := list_ways(usable, site)) > MOST_WAYS:
@@ -77,6 +80,10 @@ def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], aske
 
 def _is_setting_unread(one: FoundSetting) -> bool:
     """Return whether the adapter would not find the value where the script stores it."""
+    if one.surface == "global_options":
+        return one.name not in list_attribute_paths()
+    if one.surface != "session":
+        return False
     option = catalog.find_option(one.name)
     return option is None or one.field != option.field
 
@@ -85,14 +92,16 @@ def _check_script_rules(world: ScriptView) -> list[Finding]:
     if not world.settings:
         return []
     found = [finding for finding, _ in rules.check_rules(world) if finding.severity != "info"]
+    if world.surface == "atc":
+        found += flags.check_flags(world)
+    if world.surface == "global_options":  # as all that the class lets pass, and the engine does not
+        found = [finding._replace(severity="warning") if finding.code == "NP381" else finding for finding in found]
     if world.surface == "run_config":  # DynamicInputConfig takes all of them or none
         found = [finding for finding in found if finding.code != "NP314"]
     devices = [world.found.get(f"env.{name}") for name in ("DEVICE_ID", "ASCEND_DEVICE_ID")]
     if all(devices) and len({(str(one.value), one.reason) for one in devices if one}) == 1:
         found = [finding for finding in found if finding.code != "NP393"]  # the same device, said to old and new readers
-    if world.surface in ("session", "run_config") or not world.found or next(iter(world.found.values())).surface == "env":
-        return found
-    return [finding for finding in found if finding.code in COMMON_RULES]
+    return found
 
 
 def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> list[Finding]:
@@ -107,6 +116,7 @@ def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> 
             if (
                 scope.is_fault_excused(view.settings, one.key, fault)
                 or fault.code in ("NP503", "NP505", "NP411")
+                or (one.surface == "atc" and fault.code == "NP203")  # told with the value itself
                 or (one.surface == "global_options" and fault.code in ("NP404", "NP405", "NP408"))  # its class has a history of its own
                 or (one.reason and "=" in fault.message)
             ):

@@ -16,6 +16,8 @@ from npuprof.scripts.reading.found import UNSET, FoundSetting
 
 def find_attribute_faults(found: FoundSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with an attribute and its value, today or in the release asked for."""
+    if not found.name:
+        return []
     if asked.cann and find_attribute_release(found.name, asked.cann) != "." and found.name not in list_attribute_paths():
         return []  # it is gone since
     if found.name not in list_attribute_paths() or (asked.cann and find_attribute_release(found.name, asked.cann) == "."):

@@ -11,7 +11,8 @@ from npuprof import catalog
 from npuprof.catalog import Option, releases
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN
-from npuprof.checks.view import Fault
+from npuprof.checks.surfaces import OFFLINE, find_surface_faults
+from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, did_you_mean, find_nearest_names
@@ -30,6 +31,8 @@ UNREAD_VARIABLES = {
 _ALIKE = 0.8
 _SLIP = 0.93
 _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
+#: What a command line of ATC is judged for.
+_CONVERSION = Scope(OFFLINE, (), ())
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 
 
@@ -194,4 +197,10 @@ def _find_script_flag_faults(found: FoundSetting) -> list[Fault]:
         return [Fault("NP209", f"atc of the current release has no flag {found.name}", why, "see npuprof options", severity="info")]
     if found.reason:
         return []
-    return [fault for fault in _find_script_value_faults(found) if fault.severity == "error"]
+    if misplaced := _find_misplaced_value(found.key, found.value):
+        return [misplaced]
+    told = [fault for fault in settings.find_value_faults(_CONVERSION, found.key, found.value) if fault.severity == "error"]
+    option = catalog.find_option(found.key)
+    if told or option is None:
+        return told
+    return [fault for fault in find_surface_faults(_CONVERSION, option, found.value) if fault.code == "NP203"]

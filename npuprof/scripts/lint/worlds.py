@@ -7,6 +7,7 @@ answered with "cannot be known".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,9 +26,8 @@ _SURE, _MAYBE, _NEVER = range(3)
 
 #: Where a script makes a session itself: training or inference, which of the two often nobody can tell, but never a conversion.
 _ONLINE_SURFACES = ("session", "run_config", "global_options")
-
-#: On these surfaces the rules of the session were not made for everything; these hold on all of them.
-COMMON_RULES = {"NP301", "NP302", "NP303"}
+#: Where only some of the options of a session can be set.
+_PARTIAL_SURFACES = ("run_config", "global_options", "atc")
 
 
 class _SomeOnlineScenario:
@@ -53,7 +53,9 @@ class ScriptView(View):
         self.closed = closed
         self.settings = {key: one.value if not one.reason else UNDECIDED for key, one in found.items()}
         self.asked = asked
-        self.scenario = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
+        self.scenario = (
+            "offline-inference" if surface == "atc" else "online-inference" if self.settings.get("graph_run_mode") == 0 else None
+        )
         self.releases = (asked.cann,) if asked.cann else ()
         self.families = (products.find_product_family(products.find_product(asked.product) or asked.product),) if asked.product else ()
         self.scope = Scope(self.scenario, self.releases, self.families)
@@ -86,8 +88,8 @@ class ScriptView(View):
             return None, None
         if self.surface == "run_config" and head in catalog.estimator_defaults():
             return True, catalog.estimator_defaults()[head]
-        if self.surface == "run_config" and (option := catalog.find_option(head)) is not None and "run_config" not in option.spelling:
-            return None, None
+        if self.surface in _PARTIAL_SURFACES and (option := catalog.find_option(head)) and self.surface not in option.spelling:
+            return None, None  # said elsewhere, if at all
         return super().lookup_operand(path, family)
 
 
@@ -122,6 +124,16 @@ def build_script_views(name: str, found: list[FoundSetting], site: Site | None, 
                 maybe[one.key] = one
         result.append(ScriptView(name, sure, maybe, asked, surface, bool(site and site.closed)))
     return result
+
+
+def place_under_functions(found: Iterable[FoundSetting]) -> list[FoundSetting]:
+    """Return settings of a whole process as ones that count where their functions are called: which ones one run calls nobody can tell."""
+    result = list(found)
+    functions = {name: -1 - number for number, name in enumerate(dict.fromkeys(one.function for one in result if one.function))}
+    return [
+        one._replace(branches=((functions[one.function], 0, f"{one.function}() is called"), *one.branches)) if one.function else one
+        for one in result
+    ]
 
 
 def list_ways(found: list[FoundSetting], site: Site | None) -> list[tuple[Branch, ...]]:

@@ -21,7 +21,8 @@ class FoundSetting(Record):
     ``name`` is what the script writes. ``value`` holds when ``reason`` is empty. ``kind`` is the Python type of
     the value as written (``str``, ``bytes``, ``bool``, ``int``, ``float``); ``written`` is that value itself on surfaces that write
     options in a way of their own. ``made`` is the class whose argument it is, if any. ``scope`` names the configuration
-    the setting belongs to, ``default`` what the command line would give if nobody said otherwise.
+    the setting belongs to, ``default`` what the command line would give if nobody said otherwise. ``function`` is the function
+    that sets it, where the configuration is that of the whole process.
     """
 
     file: str
@@ -42,6 +43,7 @@ class FoundSetting(Record):
     order: int = 0
     written: Any = None
     made: str = ""
+    function: str = ""
 
     @property
     def condition(self) -> str:

@@ -7,7 +7,7 @@ import re
 
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
-from npuprof.scripts.reading.found import UNSET, Branch
+from npuprof.scripts.reading.found import UNSET, Branch, Site
 from npuprof.scripts.reading.run_config import convert_option_value
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.terms import name_callee
@@ -18,6 +18,11 @@ _ALIAS = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]+\.)?global_options
 
 _SECOND_NAME = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*([A-Za-z_]\w*(?:\.\w+)*)[ \t]*$", re.MULTILINE)
 _IMPORTED = re.compile(r"\bglobal_options\s+as\s+([A-Za-z_]\w*)")
+
+#: The options of the process, as one configuration.
+OWNER = "<process>:global_options"
+#: Functions that are given the options and set nothing in them; ``setattr`` is read.
+_HARMLESS = ("setattr", "getattr", "hasattr", "isinstance", "print", "str", "repr", "type", "vars", "dir", "id")
 
 
 def find_options_names(text: str) -> list[str]:
@@ -37,6 +42,10 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
     """Read one statement."""
     if not walk.mentions("global_options"):
         return
+    if not walk.facts.get("options handed") and _are_options_handed_on(walk, statement, expressions, scope):
+        walk.facts["options handed"] = True
+        if site := walk.sites.get(OWNER):
+            walk.sites[OWNER] = site._replace(closed=False)
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         _handle_setattr(walk, statement.value, scope, branches)
     if isinstance(statement, ast.Assign):
@@ -65,16 +74,23 @@ def _handle_setattr(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Br
     if not isinstance(call.func, ast.Name) or call.func.id != "setattr" or len(call.args) != 3 or call.keywords:
         return
     group = _resolve_option_path(walk, call.args[0], scope)
-    name, reason, _ = walk.evaluate_expression(call.args[1], scope) if group is not None else (None, "none of ours", None)
-    if not reason and isinstance(name, str):
+    if group is None:
+        return
+    name, reason, _ = walk.evaluate_expression(call.args[1], scope)
+    if reason:
+        _note_options(walk, call)
+        walk.add_setting(
+            call, "global_options", "", "", reason=f"the name is computed: {reason}", branches=branches, scope=OWNER, function=scope.name
+        )
+    elif isinstance(name, str):
         _report_option_assignment(walk, call, ".".join(filter(None, (group, name))), call.args[2], scope, branches)
 
 
 def _report_option_assignment(walk: Walk, target: ast.expr, path: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    owner = "<process>:global_options"
     if path in list_attribute_groups():
         walk.add_fact("groups", (target.lineno, walk.script.column(target.lineno, target.col_offset), path))
         return
+    _note_options(walk, target)
     option = catalog.options_by_spelling("global_options").get(path)
     got, reason, default = walk.evaluate_expression(value, scope)
     kind, written = ("", None) if reason else (type(got).__name__, got)
@@ -84,8 +100,34 @@ def _report_option_assignment(walk: Walk, target: ast.expr, path: str, value: as
         got, reason = convert_option_value(None, read_attribute_value(path, got))
     walk.add_setting(
         target, "global_options", option or path, path, value=got if not reason else None, reason=reason, kind=kind, written=written,
-        branches=branches, scope=owner, default=convert_option_value(option, default)[0] if default is not None else None,
+        branches=branches, scope=OWNER, default=convert_option_value(option, default)[0] if default is not None else None,
+        function=scope.name,
     )  # fmt: skip
+
+
+def _note_options(walk: Walk, node: ast.expr) -> None:
+    """Take note of the options of the process: all of them are in sight, unless the file hands them to other code."""
+    column = walk.script.column(node.lineno, node.col_offset)
+    closed = not walk.facts.get("options handed")
+    walk.sites.setdefault(OWNER, Site(OWNER, "global_options", node.lineno, column, "global_options()", closed))
+
+
+def _are_options_handed_on(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> bool:
+    """Return whether a statement gives the options, or a group of them, to code that may set more in them."""
+    given: list[ast.expr] = []
+    if isinstance(statement, ast.Return) and statement.value is not None:
+        given.append(statement.value)
+    elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if not all(isinstance(target, ast.Name) for target in targets):  # another function may find them where they are kept
+            given.append(statement.value)
+    for node in (inner for expression in expressions for inner in ast.walk(expression)):
+        if isinstance(node, ast.Call) and name_callee(node) not in _HARMLESS:
+            given += [*node.args, *(keyword.value for keyword in node.keywords)]
+        elif isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
+            given += [item for item in (node.values if isinstance(node, ast.Dict) else node.elts) if item is not None]
+    groups = ("", *list_attribute_groups())
+    return any(_resolve_option_path(walk, node, scope) in groups for node in given)
 
 
 def _resolve_option_path(walk: Walk, node: ast.expr, scope: Scope) -> str | None:
