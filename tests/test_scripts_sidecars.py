@@ -102,3 +102,83 @@ def test_import_reads_the_same_files(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_file_that_is_no_text_is_said_to_be_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, {"a.py": script("modify_mixlist", "ops.json"), "ops.json": b"\xff\xfe\x00"})
     assert [(file, message) for file, message, _ in scan(capsys, str(tmp_path))] == [("ops.json", "ops.json is not a file of text")]
+
+
+def scan_all(capsys: pytest.CaptureFixture[str], *words: str) -> set[tuple[str, str, int]]:
+    """Return file, code and line of what ``scan`` says, notes left out."""
+    __main__.main(["scan", *words, "--format", "json", "--severity", "warning"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    return {(Path(one["path"]).name, one["code"], one["line"]) for one in found}
+
+
+def run_config(**given: str) -> str:
+    arguments = ", ".join(f"{name}={value}" for name, value in given.items())
+    return f"from npu_bridge.npu_init import *\nrun = NPURunConfig({arguments})\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "said", "product"),
+    [
+        ({"op_debug_config": "'f'"}, "op_debug_config=oom,ccec_O0\n", {("a.py", "NP353", 2)}, ""),
+        ({"op_debug_config": "'f'", "op_debug_level": "2"}, "op_debug_config=oom\n", {("a.py", "NP355", 2), ("a.py", "NP501", 2)}, ""),
+        ({"op_debug_config": "'f'", "op_debug_level": "0"}, "op_debug_config=oom\n", {("a.py", "NP501", 2)}, ""),
+        ({"aoe_config_file": "'f'", "aoe_mode": "'1'"}, '{"feature": ["deeper_opat"]}', {("a.py", "NP371", 2)}, ""),
+        ({"aoe_config_file": "'f'", "aoe_mode": "'2'"}, '{"feature": ["deeper_opat"]}', set(), ""),
+        ({"aoe_config_file": "'f'", "aoe_mode": "FLAGS.mode"}, '{"feature": ["deeper_opat"]}', set(), ""),
+        ({"op_precision_mode": "'f'"}, "[ByOpType]\nConv2D=enable_float_32_execution\n", {("f", "NP409", 2)}, "atlas-training"),
+        ({"op_precision_mode": "'f'"}, "[ByOpType]\nConv2D=high_precision\n", set(), "atlas-training"),
+        (
+            {"modify_mixlist": "'f'", "precision_mode_v2": "'mixed_float16'"},
+            '{"black-list": {"to-add": ["Matmul"]},\n "gray-list": {"to-add": ["Cast"]}}',
+            {("f", "NP205", 1), ("f", "NP205", 2)},
+            "",
+        ),
+        ({"customize_dtypes": "'f'"}, "OpType::Matmul:InputDtype:float16\n", {("f", "NP205", 1)}, ""),
+        ({"customize_dtypes": "'f'"}, "OpType::MatMul:InputDtype:float16\n", set(), ""),
+    ],
+)  # fmt: skip
+def test_a_file_is_judged_as_the_same_table_in_a_preset(
+    given: dict[str, str], text: str, said: set[tuple[str, str, int]], product: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, {"a.py": run_config(**given), "f": text})
+    assert scan_all(capsys, str(tmp_path), *(["--product", product] if product else [])) == said
+
+
+BLOCK = "aipp_op {\n  aipp_mode: static # why\n  input_format: RGB888_U8\n  src_image_size_w: 224\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("flag", "text", "message", "line"),
+    [
+        ("keep_dtype", "model/softmax\n\nOpType::LayerNorm\n", None, 0),
+        ("keep_dtype", "model/softmax\nOpType::matmul\n", "'matmul' is no type of an operator", 2),
+        ("keep_dtype", "# why\nmodel/softmax\n", "read as the name of an operator", 1),
+        ("insert_op_conf", BLOCK, None, 0),
+        ("insert_op_conf", BLOCK + BLOCK.replace("static", "dynamic\n  max_src_image_size: 752640"), None, 0),
+        ("insert_op_conf", BLOCK.replace("}", ""), "is not in the format of insert_op_file", 1),
+        ("insert_op_conf", BLOCK.replace("mode:", "mode"), "is not in the format of insert_op_file", 1),
+        ("insert_op_conf", BLOCK.replace("static", "statc"), "'statc' is no mode", 2),
+        ("insert_op_conf", BLOCK.replace("static", "dynamic"), "the dynamic mode needs max_src_image_size", 2),
+        ("insert_op_conf", BLOCK.replace("224", "5000"), "src_image_size_w is out of range", 4),
+        ("insert_op_conf", BLOCK.replace("src_image_size_w", "src_image_sise_w"), "unknown field 'src_image_sise_w'", 4),
+        ("insert_op_conf", "", "is not in the format of insert_op_file", 1),
+        ("raw_ge_options", '{"compile options": {"session": {"ge.jit_compile": "2"}}}', None, 0),
+        ("raw_ge_options", '{"compile option": {}}', "unknown key 'compile option'", 1),
+        ("raw_ge_options", '{"compile options": {"graph": {"ge.oo.level": 1}}}', "'ge.oo.level' has no text", 1),
+    ],
+)
+def test_a_file_that_a_flag_names_is_judged(
+    flag: str, text: str, message: str | None, line: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = f"atc --model=m.pb --framework=3 --output=o --soc_version=Ascend310 --{flag}=named.cfg\n"
+    write(tmp_path, {"a.sh": command, "named.cfg": text})
+    found = scan(capsys, str(tmp_path))
+    assert [(name, number) for name, _, number in found] == ([("named.cfg", line)] if message else [])
+    assert all(message in said for _, said, _ in found if message)
+
+
+def test_import_keeps_the_path_of_the_file_of_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = "atc --model=m.pb --framework=3 --output=o --soc_version=Ascend310 --keep_dtype=k.cfg\n"
+    write(tmp_path, {"a.sh": command, "k.cfg": "OpType::LayerNorm\n"})
+    assert __main__.main(["import", str(tmp_path / "a.sh")]) == 0
+    assert 'keep_dtype = "k.cfg"' in capsys.readouterr().out

@@ -168,7 +168,7 @@ class Flag(Record):
 
     ``twin`` is the session option that does the same. ``required`` flags belong to one conversion. Two flags that both are
     ``stops`` and exclude each other end it; of others one overrules. Of values joined by a ``separator`` there are as many as
-    ``default_count`` allows, on a family ``product_count``.
+    ``default_count`` allows, on a family ``product_count``. ``structure`` is the form of the file that it names.
     """
 
     name: str
@@ -192,6 +192,7 @@ class Flag(Record):
     separator: str = ""
     default_count: tuple[int, int] | tuple[()] = ()
     product_count: dict[str, tuple[int, int]] = {}
+    structure: str = ""
 
 
 class Argument(Record):

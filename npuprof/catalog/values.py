@@ -51,7 +51,11 @@ def load_form(name: str) -> Structure:
         return STRUCTURES[name]
     from npuprof.catalog.sidecars import SIDECARS
 
-    return SIDECARS[name]
+    if name in SIDECARS:
+        return SIDECARS[name]
+    from npuprof.catalog.conversions import CONVERSIONS
+
+    return CONVERSIONS[name]
 
 
 def parse_structured_value(key: str, value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases, values
 from npuprof.document import keys
-from npuprof.model import Finding, Origin, Path, Record, severity_of_page
+from npuprof.model import Context, Finding, Origin, Path, Record, severity_of_page
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -48,6 +48,11 @@ def _build_scope(
     covered = (asked_cann,) if asked_cann else (releases.find_releases_in_range(cann) or () if cann else ())
     families = _list_families((asked_product,) if asked_product else meant)
     return Scope(scenario, covered, families, _find_surface(target) if target else "")
+
+
+def build_asked_scope(asked: Context) -> Scope:
+    """Return what a value is judged for where nothing is known but what was asked for."""
+    return _build_scope(None, asked.cann, asked.product, None, (), asked.target)
 
 
 def _find_surface(target: str) -> str:

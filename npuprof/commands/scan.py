@@ -41,7 +41,7 @@ class Scan(JudgingVerb):
         from npuprof.scripts.lint import check_script
         from npuprof.scripts.reading import import_script, may_hold_settings
         from npuprof.scripts.reading.files import find_file_faults
-        from npuprof.scripts.sidecars import check_sidecars
+        from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
         context = spec.build_context(self.cann, self.product)
         check_blocks = build_block_checker(self.store)
@@ -57,8 +57,10 @@ class Scan(JudgingVerb):
                 unread += file in named
             elif may_hold_settings(file, data):
                 imported = import_script(file, data)
+                sidecars = find_sidecars(imported, folders)
+                imported = attach_contents(imported, sidecars)
                 found = [*check_script(imported, context), *check_blocks(file, data)]
-                beside = [one for one in check_sidecars(imported, folders) if (one.where, one.message) not in judged]
+                beside = [one for one in check_sidecars(sidecars, context) if (one.where, one.message) not in judged]
                 judged |= {(one.where, one.message) for one in beside}
                 findings += [*found, *beside]
                 unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.values import is_same_typed_value
+from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.checks.judgement import judge_value_alone
 from npuprof.document import keys
 from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value, is_visible
@@ -210,7 +210,7 @@ def _find_obstacle(one: FoundSetting) -> tuple[str, str]:
 
 def _read_preset_value(one: FoundSetting, folders: Sequence[str]) -> Any:
     """Return the value a preset holds; a sidecar file that lies beside the script is written out."""
-    structure = find_sidecar_structure(one)
+    structure = find_sidecar_structure(one) if find_structure(one.key) else None  # other files stay where they are
     path = find_sidecar(one.file, one.value, folders) if structure else None
     text = read_sidecar(path) if path else None
     parsed = structure.parse(text) if structure and text is not None else None

@@ -7,17 +7,25 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from npuprof import catalog
 from npuprof.catalog.shapes import Structure
-from npuprof.catalog.values import find_structure
+from npuprof.catalog.values import find_structure, find_value, load_form
+from npuprof.checks.flags import find_flag_name
+from npuprof.checks.scope import find_scope_faults
+from npuprof.checks.settings import find_setting_faults
+from npuprof.checks.view import Fault, build_asked_scope
 from npuprof.document import keys
-from npuprof.model import Finding, Path, Place
+from npuprof.model import Context, Finding, Path, Place, Record
 from npuprof.report import output
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 
 
 def find_sidecar_structure(one: FoundSetting) -> Structure | None:
     """Return the form of the file that a setting names, None where it names none."""
-    structure = find_structure(one.key) if one.key and not one.reason and isinstance(one.value, str) else None
+    if not one.key or one.reason or not isinstance(one.value, str):
+        return None
+    flag = catalog.find_flag(find_flag_name(one.key))
+    structure = load_form(flag.structure) if flag is not None and flag.structure else find_structure(one.key)
     return structure if structure is not None and structure.file else None
 
 
@@ -46,42 +54,77 @@ def read_sidecar(path: str) -> str | None:
         return None
 
 
-def check_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[Finding]:
-    """Return what is wrong with the files that the settings of a script name, as far as they are there."""
-    result: list[Finding] = []
+class Sidecar(Record):
+    """A file that a setting names: its path, its text, None where it is no file of text, and what it holds, None where it does not fit."""
+
+    setting: FoundSetting
+    structure: Structure
+    path: str
+    text: str | None
+    value: Any
+
+
+def find_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[Sidecar]:
+    """Return the files that the settings of a script name, as far as they are there."""
+    result: list[Sidecar] = []
     for one in imported.found:
         structure = find_sidecar_structure(one) if not one.commented and not one.dead else None
         path = find_sidecar(one.file, one.value, folders) if structure else None
-        if structure is None or path is None:
-            continue
-        text = read_sidecar(path)
-        named = f"{one.file_line} names it for {one.name}."
-        if text is None:
-            what = f"{os.path.basename(path)} is not a file of text"
-            result.append(Finding("NP821", what, named, "name another file, or write it anew", key=one.key, where=Place(path)))
+        if structure is not None and path is not None:
+            text = read_sidecar(path)
+            result.append(Sidecar(one, structure, path, text, None if text is None else structure.parse(text)))
+    return result
+
+
+def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
+    """Return a script whose settings know what the files hold that they name, for the rules that look into them."""
+    known = {id(one.setting): one.value for one in sidecars if one.value is not None and not one.structure.faults(one.value)}
+    if not known:
+        return imported
+    return imported._replace(found=tuple(one._replace(content=known[id(one)]) if id(one) in known else one for one in imported.found))
+
+
+def check_sidecars(sidecars: Sequence[Sidecar], asked: Context | None = None) -> list[Finding]:
+    """Return what is wrong with the files that settings name, each by itself: what a preset would be told of the same table."""
+    result: list[Finding] = []
+    for one in sidecars:
+        name, key = os.path.basename(one.path), one.setting.key
+        named = f"{one.setting.file_line} names it for {one.setting.name}."
+        if one.text is None:
+            what = f"{name} is not a file of text"
+            result.append(Finding("NP821", what, named, "name another file, or write it anew", key=key, where=Place(one.path)))
+        elif one.value is None:
+            line, column, why = _locate_misfit(one.structure, one.text)
+            what = f"{name} is not in the format of {key}"
+            hint = f"write {one.structure.shape}"
+            result.append(Finding("NP821", what, f"{why}{named}", hint, key=key, where=Place(one.path, line, column)))
+        elif faults := one.structure.faults(one.value):
+            result += [
+                _build_finding(one, Fault("NP821", f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}", named, hint, tail))
+                for tail, what, hint in faults
+            ]
         else:
-            result += _check_sidecar_text(structure, path, text, one.key, named)
+            found = [fault._replace(why=f"{fault.why} {named}".lstrip()) for fault in _find_doubts(one, asked or Context())]
+            result += [_build_finding(one, fault) for fault in found]
     return list({(finding.where, finding.message): finding for finding in result}.values())
 
 
-def _check_sidecar_text(structure: Structure, path: str, text: str, key: str, named: str) -> list[Finding]:
-    name = os.path.basename(path)
-    value = structure.parse(text)
-    if value is None:
-        line, column, why = _locate_misfit(structure, text)
-        what = f"{name} is not in the format of {key}"
-        return [Finding("NP821", what, f"{why}{named}", f"write {structure.shape}", key=key, where=Place(path, line, column))]
+def _find_doubts(one: Sidecar, asked: Context) -> list[Fault]:
+    """Return what is doubtful in a file that fits, and what the product or the release asked for does not take of it."""
+    key = one.setting.key
+    if catalog.find_option(key) is None:
+        return []
     return [
-        Finding(
-            "NP821",
-            f"{name}: {keys.format_key_path('', tail).lstrip('.') or key}: {message}",
-            named,
-            hint,
-            key=key,
-            where=Place(path, *_locate_part(text, tail)),
-        )
-        for tail, message, hint in structure.faults(value)
+        fault
+        for fault in (*find_setting_faults(key, one.value), *find_scope_faults(build_asked_scope(asked), key, one.value))
+        if fault.tail and fault.severity != "info"
     ]
+
+
+def _build_finding(one: Sidecar, fault: Fault) -> Finding:
+    place = Place(one.path, *_locate_part(one.text or "", one.value, fault.tail))
+    what = f"{os.path.basename(one.path)}: {fault.message}"
+    return Finding(fault.code, what, fault.why, fault.hint, key=one.setting.key, where=place, severity=fault.severity)
 
 
 def _locate_misfit(structure: Structure, text: str) -> tuple[int, int, str]:
@@ -93,6 +136,8 @@ def _locate_misfit(structure: Structure, text: str) -> tuple[int, int, str]:
             return error.lineno, error.colno, f"{error.msg}; CANN reads plain JSON, without comments. "
         except RecursionError:
             return 1, 1, ""
+    if "{" in text:  # written over several lines
+        return 1, 1, ""
     lines = text.removesuffix("\n").split("\n")
     good = next((line for line in lines if structure.parse(f"{line}\n") is not None), "")
     for number, line in enumerate(lines, 1):
@@ -101,13 +146,13 @@ def _locate_misfit(structure: Structure, text: str) -> tuple[int, int, str]:
     return 1, 1, ""
 
 
-def _locate_part(text: str, tail: Path) -> tuple[int, int]:
+def _locate_part(text: str, value: Any, tail: Path) -> tuple[int, int]:
     """Return line and column of what a path leads to: its names are looked for one after the other; the first line where none is."""
-    at = 0
-    value: Any = None
+    at, found = 0, False
     for part in tail:
-        if isinstance(part, str) and (found := text.find(part, at)) >= 0:
-            at = found
-            value = part
+        _, value = find_value("", value, (part,))
+        word = part if isinstance(part, str) else value
+        if isinstance(word, str) and (place := text.find(word, at)) >= 0:
+            at, found = place, True
     before = text[:at]
-    return (before.count("\n") + 1, at - before.rfind("\n")) if value is not None else (1, 1)
+    return (before.count("\n") + 1, at - before.rfind("\n")) if found else (1, 1)

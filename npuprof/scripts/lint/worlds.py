@@ -51,7 +51,7 @@ class ScriptView(View):
         self.maybe = maybe
         self.surface = surface
         self.closed = closed
-        self.settings = {key: one.value if not one.reason else UNDECIDED for key, one in found.items()}
+        self.settings = {key: _read_value(one) for key, one in found.items()}
         self.asked = asked
         self.scenario = (
             "offline-inference" if surface == "atc" else "online-inference" if self.settings.get("graph_run_mode") == 0 else None
@@ -91,6 +91,11 @@ class ScriptView(View):
         if self.surface in _PARTIAL_SURFACES and (option := catalog.find_option(head)) and self.surface not in option.spelling:
             return None, None  # said elsewhere, if at all
         return super().lookup_operand(path, family)
+
+
+def _read_value(one: FoundSetting) -> Any:
+    """Return what the rules see of a setting: what its file holds, where that has been read."""
+    return UNDECIDED if one.reason else one.value if one.content is None else one.content
 
 
 def build_script_views(name: str, found: list[FoundSetting], site: Site | None, asked: Context) -> list[ScriptView]:

@@ -22,7 +22,8 @@ class FoundSetting(Record):
     the value as written (``str``, ``bytes``, ``bool``, ``int``, ``float``); ``written`` is that value itself on surfaces that write
     options in a way of their own. ``made`` is the class whose argument it is, if any. ``scope`` names the configuration
     the setting belongs to, ``default`` what the command line would give if nobody said otherwise. ``function`` is the function
-    that sets it, where the configuration is that of the whole process.
+    that sets it, where the configuration is that of the whole process. ``content`` is what the file holds that it names, where that
+    has been read.
     """
 
     file: str
@@ -44,6 +45,7 @@ class FoundSetting(Record):
     written: Any = None
     made: str = ""
     function: str = ""
+    content: Any = None
 
     @property
     def condition(self) -> str:
