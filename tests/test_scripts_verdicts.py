@@ -84,6 +84,11 @@ def list_object_lines() -> Iterator[tuple[str, str, bool]]:
         for literal in ("{'enable_dump': True}", "[]", "'x'", "1", "True"):
             yield ESTIMATOR, f"made = {owner}({argument}={literal})", False
         yield ESTIMATOR, f"made = {owner}({argument}=make_part())", True
+        for other in {*made, "NPURunConfig"} - {owner, "DynamicInputConfig"}:
+            for value in (made[wanted], "make_part()", "None", "[]"):
+                yield ESTIMATOR, f"made = {other}({argument}={value})", False
+    for value in ("make_part()", "tf.ConfigProto()", "None"):
+        yield ESTIMATOR, f"made = NPURunConfig(session_config={value})", True
     for cls, table in ARGUMENTS.items():
         count = len([name for name in table if (cls, name) in ADAPTERS_OWN[0]])
         if cls == "DynamicInputConfig":

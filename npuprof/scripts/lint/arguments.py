@@ -24,7 +24,8 @@ def find_argument_faults(found: FoundSetting, asked: Context) -> list[Fault]:
         return []
     made = catalog.load_config_classes()[found.made]
     if found.name not in list_class_arguments(made.name) or not is_argument_there(made, found.name, asked):
-        return _find_unknown_argument_faults(made, found.name, asked)
+        known = not found.reason and found.kind not in _CONTAINERS
+        return _find_unknown_argument_faults(made, found.name, asked, format_literal(found.written) if known else "...")
     if found.reason == UNSET:
         return _find_missing_value_faults(made, found.name)
     if found.reason:
@@ -45,7 +46,7 @@ def find_argument_faults(found: FoundSetting, asked: Context) -> list[Fault]:
     return _find_argument_value_faults(found)
 
 
-def _find_unknown_argument_faults(made: ConfigClass, name: str, asked: Context) -> list[Fault]:
+def _find_unknown_argument_faults(made: ConfigClass, name: str, asked: Context, given: str = "...") -> list[Fault]:
     why = "Python raises TypeError for an argument that the class does not have."
     what = f"{made.name} of the current adapter takes no argument {name!r}"
     if name in list_class_arguments(made.name):
@@ -55,19 +56,38 @@ def _find_unknown_argument_faults(made: ConfigClass, name: str, asked: Context) 
         if asked.cann and releases.release_index(asked.cann) < releases.release_index(gone):
             return []
         return [Fault("NP812", what, why, f"remove it: CANN {gone} took it away; scan --cann judges by an older release")]
-    return [Fault("NP812", what, why, _suggest_home(made, name))]
+    return [Fault("NP812", what, why, _suggest_home(made, name, given))]
 
 
-def _suggest_home(made: ConfigClass, name: str) -> str:
-    """Return where an argument belongs that a class does not have: to another class, or to the session."""
-    home = next((other for other in catalog.load_config_classes().values() if name in other.positional and not other.until), None)
-    if home is not None and home is not made:
-        call = f"{home.taken_as}={home.name}({name}=...)" if home.argument else f"NPURunConfig({name}=...)"
-        return f"give it to {home.name}: {call}"
+def _suggest_home(made: ConfigClass, name: str, given: str) -> str:
+    """Return where an argument belongs that a class does not have: under another name, to another class, or to the session."""
+    classes = [other for other in catalog.load_config_classes().values() if not other.until]
     option = catalog.find_option(name)
+    spelled = option.spelling.get("run_config", name) if option is not None else name
+    owner, _, right = spelled.rpartition(".")
+    home = next((other for other in classes if owner and other.argument == owner), None)
+    home = home or next((other for other in classes if name in other.positional), None)
+    if home is made:
+        return f"write {right}={given}"
+    if home is not None:
+        return f"give it to {home.name}: {_format_home(made, home, f'{right}={given}')}"
     if option is not None and option.field is not None and "run_config" not in option.spelling:
         return "set it in the session_config"
     return did_you_mean(name, list_class_arguments(made.name), "remove it")
+
+
+def _format_home(made: ConfigClass, home: ConfigClass, given: str) -> str:
+    """Return the call of a class with something given to it, as what takes it: an argument of ``made``, or a whole NPURunConfig."""
+    classes = catalog.load_config_classes().values()
+    text = f"{home.name}({given})"
+    while home.argument:
+        outer = home.argument.rpartition(".")[0]
+        text = f"{home.taken_as}={text}"
+        home = next(other for other in classes if other.argument == outer and not other.until)
+        if home is made:
+            return text
+        text = f"{home.name}({text})"
+    return text
 
 
 def _find_missing_value_faults(made: ConfigClass, name: str) -> list[Fault]:
@@ -122,8 +142,7 @@ def find_call_faults(imported: ImportedFile, asked: Context) -> list[Finding]:
     for call in imported.facts.get("calls", ()):
         result += [_build_call_finding(imported.file, call.line, call.column, fault) for fault in _check_call(call, asked)]
     for given in imported.facts.get("objects", ()):
-        fault = _check_given_object(given, asked)
-        result += [_build_call_finding(imported.file, given.line, given.column, fault)] if fault else []
+        result += [_build_call_finding(imported.file, given.line, given.column, fault) for fault in _find_object_faults(given, asked)]
     return result
 
 
@@ -163,13 +182,23 @@ def is_argument_there(made: ConfigClass, name: str, asked: Context) -> bool:
     return option is not None and option.states[releases.release_index(asked.cann or "")] == "?"
 
 
+def _find_object_faults(given: GivenObject, asked: Context) -> list[Fault]:
+    """Return the fault of an argument that takes an object: its class has none of that name, or takes another object."""
+    owner = catalog.load_config_classes()[given.owner]
+    known = given.argument in list_class_arguments(owner.name) and is_argument_there(owner, given.argument, asked)
+    if not known and (faults := _find_unknown_argument_faults(owner, given.argument, asked)):
+        return faults
+    fault = _check_given_object(given, asked) if known or given.argument in owner.formerly else None
+    return [fault] if fault else []
+
+
 def _check_given_object(given: GivenObject, asked: Context) -> Fault | None:
     """Return the fault of an argument that is given something else than an object of its class."""
     classes = catalog.load_config_classes()
     fitting = [made for made in classes.values() if made.taken_as == given.argument]
-    if given.argument == "session_config" and not given.made:
+    if given.argument == "session_config" and given.text and not given.made:
         wanted = "tf.ConfigProto"
-    elif not fitting or any(made.name == given.made for made in fitting):
+    elif not (given.made or given.text) or not fitting or any(made.name == given.made for made in fitting):
         return None
     else:
         wanted = fitting[0].name
@@ -177,8 +206,9 @@ def _check_given_object(given: GivenObject, asked: Context) -> Fault | None:
     why = "The class raises ValueError for anything else, or NPUEstimator fails when it looks into it."
     hint = f"write {given.argument}={wanted}(...)"
     if given.made:
-        home = classes[given.made]
-        hint = f"give it as {home.taken_as}, or write {given.argument}={wanted}(...)"
+        home = _format_home(classes[given.owner], classes[given.made], "...")
+        home = classes[given.made].taken_as if home.count("(") == 1 else home
+        hint = f"give it as {home}, or write {given.argument}={wanted}(...)"
     elif given.text == "a dict" and given.names:
         hint = f"write {given.argument}={wanted}({', '.join(f'{name}=...' for name in given.names)})"
     return Fault("NP819", what, why, hint)

@@ -38,7 +38,7 @@ class GivenCall(Record):
 class GivenObject(Record):
     """What an argument is given that takes an object: one of a class of ours (``made``), or something written out (``text``).
 
-    ``names`` are the keys of a table.
+    ``names`` are the keys of a table, ``owner`` is the class that is given it. Of what cannot be known only the place is kept.
     """
 
     line: int
@@ -47,6 +47,7 @@ class GivenObject(Record):
     made: str
     text: str
     names: tuple[str, ...] = ()
+    owner: str = ""
 
 
 @cache
@@ -174,8 +175,9 @@ def _report_argument(
     walk: Walk, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...], owner: str
 ) -> None:
     if name in list_object_arguments():
-        _note_given_object(walk, place, name, value, scope)
-        if not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
+        taken = name in list_class_arguments(cls) or name in CLASSES[cls].formerly
+        _note_given_object(walk, place, cls, name, value, scope)
+        if not taken or not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
             return
         if isinstance(value, ast.Constant) and value.value is None:
             return
@@ -214,11 +216,20 @@ def _note_call(walk: Walk, call: ast.Call, cls: str) -> None:
     )  # fmt: skip
 
 
-def _note_given_object(walk: Walk, place: ast.AST, name: str, value: ast.expr, scope: Scope) -> None:
-    """Take note of what an argument is given that takes an object, where that is certain."""
+def _note_given_object(walk: Walk, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope) -> None:
+    """Take note of what an argument is given that takes an object."""
+    made, text, names = _describe_given_object(walk, value, scope)
+    if not walk.dead:
+        line = place.lineno  # type: ignore[attr-defined]
+        column = walk.script.column(line, place.col_offset)  # type: ignore[attr-defined]
+        walk.add_fact("objects", GivenObject(line, column, name, made, text, names, cls))
+
+
+def _describe_given_object(walk: Walk, value: ast.expr, scope: Scope) -> tuple[str, str, tuple[str, ...]]:
+    """Return the class of an object, or the text of what is none, and the keys of a table; nothing where that is not certain."""
     if isinstance(value, ast.Name) and (bound := scope.resolve_name(value.id)):
         if len(bound[1]) != 1 or bound[1][0].kind != "assign" or value.id in bound[0].rebound:
-            return
+            return "", "", ()
         value, scope = bound[1][0].node, bound[0]  # type: ignore[assignment]
     made = _find_config_class(value, scope) if isinstance(value, ast.Call) else ""
     text = ""
@@ -230,10 +241,7 @@ def _note_given_object(walk: Walk, place: ast.AST, name: str, value: ast.expr, s
         text = f"a {type(value).__name__.lower()}"
         keys = value.keys if isinstance(value, ast.Dict) else ()
         names = tuple(key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
-    if (made or text) and not walk.dead:
-        line = place.lineno  # type: ignore[attr-defined]
-        column = walk.script.column(line, place.col_offset)  # type: ignore[attr-defined]
-        walk.add_fact("objects", GivenObject(line, column, name, made, text, names))
+    return made, text, names
 
 
 def _read_argument_value(made: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:
