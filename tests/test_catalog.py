@@ -421,3 +421,10 @@ def test_conditions_have_three_answers(text: str, settings: dict[str, Any], answ
         return key in settings, settings.get(key)
 
     assert condition.evaluate_condition(condition.parse_condition(text), lookup) is answer
+
+
+@pytest.mark.parametrize("name", [name for name in catalog.record_names("env") if (v := catalog.find_variable(name)) and v.pattern])
+def test_a_variable_with_a_format_has_an_example_of_it(name: str) -> None:
+    variable = catalog.find_variable(name)
+    assert variable is not None
+    assert re.fullmatch(variable.pattern, catalog.find_record_texts("env", name)["example"])

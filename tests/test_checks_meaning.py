@@ -36,9 +36,62 @@ def test_a_hint_applied_is_clean_and_never_reverses(key: str) -> None:
             assert None in truths or truths[0] is truths[1], (value, fault.hint)
 
 
+#: Values in the wrong form, and forms with a fault inside.
+ODD: list[Any] = [
+    *WORDS, ["x"], [[1]], {"a": "x"}, {"a": [1]}, "x:1", "a,b", "x y", " 1", "floaty", ["fast", "x"], {"data": [[1, "x"]]},
+    {"launcher": "x"}, {"OpType::Add": {"InputDtype": ["floaty", "int33"]}}, {"black-list": {"to-add": [1]}}, {"Switch": {"GraphFusion": {"A": "x"}}},
+    {"op_debug_config": ["oo"]}, {"feature": ["x"]}, {"ByOpType": {"A": "high"}}, {"ByOpType": 1},
+]  # fmt: skip
+
+
+def read_hint(hint: str, name: str) -> tuple[bool, list[Any]]:
+    """Return the values that a hint names, and whether each is the whole value of the setting or what stands at the place of the fault."""
+    if whole := re.fullmatch(rf"write (?:{re.escape(name)} = (.*)|text like (.*?)(?:, or .*)?)", hint):
+        return True, [tomllib.loads(f"v = {whole[1] or whole[2]}")["v"]]
+    if meant := re.fullmatch(r"did you mean (.*)\?", hint):
+        return False, [tomllib.loads(f"v = {text}")["v"] for text in meant[1].split(" or ")]
+    one_of = re.fullmatch(r"write one of (.*)", hint)
+    try:
+        found = tomllib.loads(f"v = [{one_of[1]}]")["v"] if one_of else [tomllib.loads(f"v = {hint.removeprefix('write ')}")["v"]]
+    except tomllib.TOMLDecodeError:
+        return False, []  # it says in words what to do
+    return False, found
+
+
+def lay(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+    """Return a value with another at a place below it."""
+    if not place:
+        return new
+    copy = list(value) if isinstance(value, list) else dict(value)
+    copy[place[0]] = lay(copy[place[0]], place[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_whatever_a_hint_writes_out_is_taken(key: str) -> None:
+    for value in ODD:
+        for fault in find_setting_faults(key, value):
+            whole, named = read_hint(fault.hint, key.rpartition(".")[2])
+            for new in named if "unknown key" not in fault.message else ():
+                there = new if whole else lay(value, fault.tail, new)
+                left = [one for one in find_setting_faults(key, there) if whole or one.tail == fault.tail]
+                assert left == [], (value, fault.hint)
+
+
 @pytest.mark.parametrize(
     ("key", "value", "hint"),
     [
+        ("dynamic_dims", [1], "write [[20, 20], [40, 40]]"),
+        ("dynamic_dims", [[1], "x"], "write [20, 20]"),
+        ("profiling_options", [1], 'write { output = "/tmp/profiling" }'),
+        ("in_out_pair", [1], "write [['first/node'], ['last/node']]"),
+        ("customize_dtypes", {"a": {"InputDtype": ["floaty"]}}, "did you mean 'float' or 'float16'?"),
+        ("env.CM_CHIEF_IP", "x", 'write text like "192.168.1.1"'),
+        ("env.JOB_ID", "a b", 'write text like "10086"'),
+        ("env.HCCL_ALGO", "ring", 'write text like "level0:NA;level1:ring"'),
+        ("env.NPU_DEBUG", {}, 'write one of "1", "0", "true", "false"'),
+        ("env.RANK_SIZE", {}, 'write RANK_SIZE = { launcher = "world-size" }'),
+        ("precision_mode_v2", [], 'write one of "fp16", "origin", "cube_fp16in_fp32out", "mixed_float16", "mixed_bfloat16"'),
         ("deterministic", "yes", "write deterministic = 1"),
         ("deterministic", "no", "write deterministic = 0"),
         ("deterministic", False, "write deterministic = 0"),

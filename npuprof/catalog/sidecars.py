@@ -163,7 +163,8 @@ def _find_modes_faults(value: Any) -> list[Fault]:
     found = _find_key_faults(value, _PRECISION)
     for section, entries in value.items() if isinstance(value, dict) else ():
         if not isinstance(entries, dict):
-            found.append(((section,), "not a table", 'write { Conv2D = "high_performance" }'))
+            if section in _PRECISION["properties"]:
+                found.append(((section,), "not a table", 'write { Conv2D = "high_performance" }'))
             continue
         for name, mode in entries.items():
             if not re.fullmatch(r"[^=#\[\s][^=\r\n]*(?<!\s)|[^=#\[\s]", name):
@@ -234,7 +235,7 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
                 (
                     (name, side, index),
                     f"CANN knows no type {dtype!r}, and the build stops",
-                    did_you_mean(dtype, sorted(known), "write float16"),
+                    did_you_mean(dtype, load_built_part("names")["dtypes"], "write float16"),
                 )
                 for index, dtype in enumerate(types)
                 if dtype and dtype.lower() not in known
@@ -293,7 +294,7 @@ def _find_debug_faults(value: Any) -> list[Fault]:
     if not isinstance(value, dict):
         return found
     if not value.get("op_debug_config"):
-        found.append(((), "no op_debug_config", 'write op_debug_config = ["oom"]'))
+        found.append(((), "no op_debug_config", 'write { op_debug_config = ["oom"] }'))
     for name, inner in _DEBUG["properties"].items():
         found += _find_name_list_faults(value.get(name, []), (name,), inner)
     entries = value.get("op_debug_list", [])

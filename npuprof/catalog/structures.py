@@ -105,6 +105,8 @@ def _parse_size_profiles(text: str) -> Any:
 
 def _find_size_profiles_faults(value: Any) -> list[Fault]:
     whole = ("not a list of size profiles", "write [[20, 20], [40, 40]]")
+    if isinstance(value, list) and not any(isinstance(sizes, list) for sizes in value):
+        return [((), *whole)]  # one profile by itself, if anything
     return find_part_faults(value, _SIZE_PROFILES, whole, ("a size profile is a list of whole numbers", "write [20, 20]"))
 
 
@@ -167,7 +169,7 @@ def _find_node_ranges_faults(value: Any) -> list[Fault]:
         return [((), "not a list with one [in_nodes, out_nodes] pair", hint)]
     pair = value[0]
     if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(side, list) and side for side in pair):
-        return [((0,), "not a pair of node lists", hint)]
+        return [((0,), "not a pair of node lists", "write [['first/node'], ['last/node']]")]
     return [
         ((0, side, index), f"{name!r} is not a node name", "leave out quotes, commas, brackets and blanks")
         for side in (0, 1)
@@ -271,7 +273,7 @@ def find_json_faults(value: Any, path: Path = ()) -> list[Fault]:
     if isinstance(value, dict):
         return [fault for name, item in value.items() for fault in find_json_faults(item, (*path, name))]
     if not path:
-        return [((), "not a table", "write { key = value }")]
+        return [((), "not a table", 'write { output = "/tmp/profiling" }')]
     if isinstance(value, list):
         return [fault for index, item in enumerate(value) for fault in find_json_faults(item, (*path, index))]
     if is_no_number(value):

@@ -112,15 +112,15 @@ def _are_opposite(left: str, right: str) -> bool:
     return (_NEGATION.match(left.lower()) is None) != (_NEGATION.match(right.lower()) is None)
 
 
-def suggest_choice(name: str, value: Any, choices: Sequence[Any]) -> str:
-    """Return what to write instead of a value that is no choice: the choice that was meant, those that look like it, or all."""
+def suggest_choice(name: str, value: Any, choices: Sequence[Any], listed: Sequence[Any] = ()) -> str:
+    """Return what to write instead of a value that is no choice: the choice that was meant, those that look like it, or all ``listed``."""
     guess = guess_choice(value, choices)
     if guess is not UNKNOWN:
         return f"write {name} = {format_short_value(guess)}"
     near = find_near_choices(value, [str(choice) for choice in choices]) if isinstance(value, str) else []
     if near:
         return f"did you mean {' or '.join(map(format_short_value, near))}?"
-    return f"write one of {', '.join(map(format_short_value, choices))}"
+    return f"write one of {', '.join(map(format_short_value, listed or choices))}"
 
 
 def describe_value_kind(value: Any) -> str:

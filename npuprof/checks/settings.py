@@ -153,14 +153,19 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
     if guess is not UNKNOWN:
         hint = f"write {option.name} = {format_short_value(guess)}"
     elif option.choices:
-        hint = f"write one of {', '.join(map(format_short_value, option.choices))}"
+        hint = f"write one of {', '.join(map(format_short_value, _list_sure_choices(option)))}"
     else:
         bounded = field == "i" and (option.minimum is not None or option.maximum is not None)
         example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
         more = f", {format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
-        hint = f"write {wanted}{more}" + (f" like {format_short_value(example)}" if example is not None else "")
+        hint = f"write {wanted}{more}" + (f" like {keys.format_toml_value(example)}" if example is not None else "")
     why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
     return Fault("NP202", f"{option.name} takes {wanted}, not {describe_value_kind(value)}", why, hint)
+
+
+def _list_sure_choices(option: Option) -> list[Any]:
+    """Return the choices that are not in doubt."""
+    return [choice for choice in option.choices if str(choice) not in option.doubtful_values]
 
 
 def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
@@ -168,7 +173,7 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
         return []
     doubt = option.doubtful_values.get(str(value))
     if doubt:
-        plain = [choice for choice in option.choices if str(choice) not in option.doubtful_values]
+        plain = _list_sure_choices(option)
         hint = f"not in doubt {'is' if len(plain) == 1 else 'are'} {', '.join(map(format_short_value, plain))}"
         return [Fault("NP205", f"{option.name} = {format_short_value(value)} is doubtful: {doubt}", "", hint)]
     if value in option.choices:
@@ -180,13 +185,13 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
                 "NP203",
                 f"{option.name} = {format_short_value(value)} is no longer accepted",
                 f"CANN {until} took the value away.",
-                f"write one of {', '.join(map(format_short_value, option.choices))}",
+                f"write one of {', '.join(map(format_short_value, _list_sure_choices(option)))}",
             )
         ]
     from npuprof.checks.meaning import suggest_choice
 
     listed = ", ".join(map(format_short_value, option.choices))
-    hint = suggest_choice(option.name, value, option.choices)
+    hint = suggest_choice(option.name, value, option.choices, _list_sure_choices(option))
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
     return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint)]
 
@@ -235,7 +240,7 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         return [Fault("NP203", what, f"It is a number of {option.unit}, as text.", f'write {option.name} = "{number}"')]
     if option.kind == "json" or (option.pattern and not re.fullmatch(option.pattern, value)) or (structure and not option.pattern):
         example = catalog.find_record_texts("options", option.name).get("example")
-        shapes = [f"text like {format_short_value(example)}"] if example else []
+        shapes = [f"text like {keys.format_toml_value(example)}"] if example else []
         shapes += [structure.shape] if structure else []
         hint = f"write {', or '.join(shapes)}" if shapes else f"unset it, or see npuprof option {option.name}"
         if option.lax_pattern and re.fullmatch(option.lax_pattern, value):

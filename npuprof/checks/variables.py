@@ -9,6 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.checks.meaning import UNKNOWN, describe_value_kind, format_range, guess_choice, guess_plain_value, suggest_choice
 from npuprof.checks.view import Fault
+from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import did_you_mean, find_nearest_names
 
@@ -74,8 +75,10 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         hint = suggest_choice(name, text, variable.choices) if not variable.separator else f"write one of {listed}"
         return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint)]
     if variable.pattern and not re.fullmatch(variable.pattern, text):
-        example = catalog.find_record_texts("env", name).get("format", variable.pattern)
-        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", "", f"write text like {example}")]
+        told = catalog.find_record_texts("env", name)
+        why = f"Its form is {told['format']}." if "format" in told else ""
+        hint = f"write text like {keys.format_toml_value(told['example'])}"
+        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", why, hint)]
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
     if variable.kind in ("path", "pathlist"):
@@ -153,7 +156,10 @@ def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Va
     from npuprof.catalog.launchers import FACTS
 
     if set(value) != {"launcher"}:
-        return [Fault("NP204", f"env.{name} takes text, a number or {{ launcher = ... }}", "", f'write {name} = {{ launcher = "rank" }}')]
+        fact = (variable.launcher if variable is not None else "") or "rank"
+        taken = variable is None or not _find_misplaced_facts(variable, fact)
+        hint = f'write {name} = {{ launcher = "{fact}" }}' if taken else _describe_wanted_text(variable)
+        return [Fault("NP204", f"env.{name} takes text, a number or {{ launcher = ... }}", "", hint)]
     fact = value["launcher"]
     if not isinstance(fact, str) or fact not in FACTS:
         return [
