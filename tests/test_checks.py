@@ -382,7 +382,7 @@ def test_a_text_whose_format_no_page_describes_is_doubted_not_refused(line: str)
     [("3", "5.0.4", set()), ("3", "6.0.1", {"NP203"}), ("mdat", "6.3.RC1", set()), ("mdat", "5.0.4", {"NP408"}), ("3", None, {"NP203"})],
 )
 def test_a_value_taken_away_later_is_fine_in_the_releases_before(value: str, release: str | None, wanted: set[str]) -> None:
-    found = npuprof.check(npuprof.loads(f'[options]\naoe_mode = "{value}"\n', cann=release))
+    found = npuprof.check(npuprof.loads(f'[options]\naoe_mode = "{value}"\n', cann=release, target="session"))
     assert {finding.code for finding in found if finding.severity != "info"} == wanted
 
 

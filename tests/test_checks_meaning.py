@@ -39,7 +39,8 @@ def test_a_hint_applied_is_clean_and_never_reverses(key: str) -> None:
 #: Values in the wrong form, and forms with a fault inside.
 ODD: list[Any] = [
     *WORDS, ["x"], [[1]], {"a": "x"}, {"a": [1]}, "x:1", "a,b", "x y", " 1", "floaty", ["fast", "x"], {"data": [[1, "x"]]},
-    {"launcher": "x"}, {"OpType::Add": {"InputDtype": ["floaty", "int33"]}}, {"black-list": {"to-add": [1]}}, {"Switch": {"GraphFusion": {"A": "x"}}},
+    {"launcher": "x"}, {"OpType::Add": {"InputDtype": ["floaty", "int33"]}}, {"black-list": {"to-add": [1]}},
+    {"Switch": {"GraphFusion": {"A": "x"}}},
     {"op_debug_config": ["oo"]}, {"feature": ["x"]}, {"ByOpType": {"A": "high"}}, {"ByOpType": 1},
 ]  # fmt: skip
 

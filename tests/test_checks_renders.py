@@ -19,7 +19,8 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "4")))
-PRODUCTS, SPANS = ("atlas-a2", "atlas-a3", "atlas-training"), (">=8.0", "9.0.0", ">=8.0,<9.0")
+PRODUCTS = ("atlas-a2", "atlas-a3", "atlas-training")
+SPANS = (">=8.0", "9.0.0", ">=8.0,<9.0", ">=6.0.RC1,<7", "<8.0", "5.0.4")
 #: Values for any key: most are refused, what is taken must be written.
 ODD: list[Any] = [
     "x", "a,b", 0, 1, 2, 3, -1, 1.5, "1", "auto", "", [], {}, "/tmp/x", "a b;c'd\"$x", "\u00e9", "x\n", "x\0y", ["MatMul"], {"a": 1},

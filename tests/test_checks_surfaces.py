@@ -42,7 +42,7 @@ def test_an_option_is_younger_in_tf_2_than_in_a_session(line: str, release: str,
 
 
 def test_a_session_of_the_same_release_reads_what_tf_2_does_not() -> None:
-    assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1") == set()
+    assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1") == {"NP413"}
     assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1", target="session") == set()
 
 
@@ -109,3 +109,24 @@ def test_offline_the_products_are_those_of_the_flag(product: str, line: str, cod
 def test_a_preset_for_any_scenario_is_judged_by_the_flags_where_atc_is_asked_for() -> None:
     assert told('[options]\noo_level = "O2"\n', target="atc") == {"NP203", "NP205"}
     assert told('[options]\nbuffer_optimize = "l1_optimize"\n', target="atc") == set()
+
+
+@pytest.mark.parametrize(
+    ("cann", "line", "code"),
+    [
+        (">=6.0.RC1,<6.1", "atomic_clean_policy = 1", "NP413"), (">=6.0.RC1,<6.1", "static_memory_policy = 2", "NP413"),
+        (">=6.0.1,<6.3", "op_precision_mode = '/etc/x.ini'", "NP413"), (">=6.0.1,<6.3", "atomic_clean_policy = 1", None),
+        (">=8.0", "atomic_clean_policy = 1", None), ("<8.0", "op_debug_level = 0", None), ("<5.0.2", "op_debug_level = 0", None),
+    ],
+)  # fmt: skip
+def test_a_release_in_which_some_target_would_refuse_an_option_is_told(cann: str, line: str, code: str | None) -> None:
+    text = f'[profile]\ncann = "{cann}"\n[options]\n{line}\n'
+    assert {found for found in told(text) if found in ("NP404", "NP413")} == ({code} if code else set())
+    refused = {found for found in told(text, target=TF2) if found == "NP404"}
+    assert bool(refused) is (bool(code) or cann == "<5.0.2"), "there was no TF 2 adapter before, which a preset need not say"
+
+
+def test_a_target_that_is_spared_an_option_is_left_alone() -> None:
+    text = '[profile]\ncann = ">=6.0.RC1,<6.1"\n[options]\natomic_clean_policy = 1\n'
+    assert told(text + '[[override]]\nmatch = { target = "global-options" }\nunset = ["atomic_clean_policy"]\n') == set()
+    assert told(text + '[[override]]\nmatch = { target = "session" }\noptions = { hccl_timeout = 60 }\n') == {"NP413"}

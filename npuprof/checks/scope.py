@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, products, releases, targets
-from npuprof.checks.surfaces import find_surface_faults, find_twin_flag, list_leaves
+from npuprof.checks.surfaces import find_surface_faults, find_twin_flag, list_leaves, list_surface_releases
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -120,7 +120,8 @@ def _find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Faul
 
 def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
     states = option.surface_states.get(scope.surface, option.states)
-    missing = [name for name in scope.releases if states[releases.release_index(name)] == "."]
+    asked = list_surface_releases(scope, scope.surface)
+    missing = [name for name in asked if states[releases.release_index(name)] == "."]
     if missing and option.field:
         readers = [name for name, state in zip(releases.load_releases(), states, strict=True) if state == "Y"]
         why = "The adapter of that release does not know the key and ignores it in silence."
@@ -135,7 +136,7 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
             hint = f"use {option.replaced_by}; {span}"
         yield Fault("NP404", f"{option.name} is not read in CANN {_format_release_span(missing)}", why, hint)
         return
-    unknown = [name for name in scope.releases if states[releases.release_index(name)] == "?"]
+    unknown = [name for name in asked if states[releases.release_index(name)] == "?"]
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
         yield Fault(

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Flag, Option, targets, values
+from npuprof.catalog import Flag, Option, releases, targets, values
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding
@@ -40,14 +40,46 @@ def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fa
     yield from _find_unwritable_faults(option, scope.surface, value, "this target")
 
 
-def find_unwritable_faults(key: str, value: Any) -> Iterator[tuple[str, Fault]]:
+def list_surface_releases(scope: Scope, surface: str) -> tuple[str, ...]:
+    """Return the releases in question in which there is a surface; all of them where it is in none, since then it was asked for there."""
+    first = _find_first_release(surface) if surface else 0
+    return tuple(name for name in scope.releases if releases.release_index(name) >= first) or scope.releases
+
+
+@cache
+def _find_first_release(surface: str) -> int:
+    """Return the place of the first release in which an option may be read on a surface, 0 where nothing is known of it."""
+    options = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
+    ages = [len(states) - len(states.lstrip(".")) for option in options if (states := option.surface_states.get(surface))]
+    return min(ages, default=0)
+
+
+def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple[str, Fault]]:
     """Yield the targets that cannot write a value although a session takes it, each with a fault that says so."""
     for target in _list_narrow_targets().get(key, ()):
         option = catalog.find_option(key)
         assert option is not None
+        if fault := _find_late_fault(scope, option, target):
+            yield target, fault
         for fault in _find_unwritable_faults(option, targets.SURFACES[target], value, f"the target {target}"):
             hint = f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
             yield target, fault._replace(code="NP413", hint=hint)
+
+
+def _find_late_fault(scope: Scope, option: Option, target: str) -> Fault | None:
+    """Return that releases in question read an option in a session, and not yet where a target writes it."""
+    surface = targets.SURFACES[target]
+    states = option.surface_states.get(surface, option.states)
+    places = [(name, releases.release_index(name)) for name in list_surface_releases(scope, surface)]
+    first = _find_first_release(surface)  # a release without the surface is no matter of the preset
+    late = [name for name, place in places if place >= first and states[place] == "." != option.states[place]]
+    if not late:
+        return None
+    span = late[0] if len(late) == 1 else f"{late[0]} to {late[-1]}"
+    what = f"{option.name} cannot be written for the target {target} in CANN {span}"
+    why = f"The adapter of that release has no {option.spelling[surface]}, and raises an error where it is set."
+    hint = f'narrow cann, or unset it in an [[override]] with match = {{ target = "{target}" }}'
+    return Fault("NP413", what, why, hint)
 
 
 def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fault], str]]) -> Iterator[Finding]:
@@ -67,7 +99,9 @@ def _list_narrow_targets() -> dict[str, tuple[str, ...]]:
     options = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
     found = {
         option.name: tuple(
-            name for name, surface in targets.SURFACES.items() if surface in {**option.surface_values, **option.surface_range}
+            name
+            for name, surface in targets.SURFACES.items()
+            if surface in {**option.surface_values, **option.surface_range, **option.surface_states}
         )
         for option in options
     }
