@@ -689,3 +689,67 @@ def test_what_the_kernel_shows_as_files_is_left_out_in_one_remark(tmp_path: Path
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel shows itself in other ways")
 def test_the_kernel_shows_itself_where_it_says() -> None:
     assert "/proc" in files.list_kernel_mounts()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "from npu_device import global_options as go\ngo().{}",
+        "from npu_device import global_options as go\no = go()\no.{}",
+        "a = b = npu.global_options()\na.{}",
+        "a = b = npu.global_options()\nb.{}",
+        "o: object = npu.global_options()\no.{}",
+        "(o := npu.global_options())\no.{}",
+        "(o := npu.global_options()).{}",
+        "if (o := npu.global_options()):\n    o.{}",
+        "o, n = npu.global_options(), 3\no.{}",
+        "o = npu.global_options(); o.{}",
+        "options = npu.global_options\noptions().{}",
+        "options = npu.global_options\no = options()  # all\np = o\np.{}",
+        "o: object = npu.global_options().dump_config\no.{}",
+    ],
+)
+def test_the_options_of_tf_2_are_known_by_every_name(lines: str) -> None:
+    text = f"import npu_device as npu\n{lines.format('enabel_dump = True')}\n"
+    assert [(one.code, one.line) for one in findings(text) if one.severity == "error"] == [("NP812", text.count("\n"))]
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        ("from npu_bridge.npu_init import NPURunConfig as R\nR(precison_mode='x')", "NP812"),
+        ("from npu_bridge.npu_init import (NPURunConfig as R,\n    DumpConfig as D)\nR(dump_config=D(enable_dump=True))", "NP346"),
+        ("from npu_bridge.npu_init import *\nR = NPURunConfig\nR(precison_mode='x')", "NP812"),
+        ("import npu_bridge.npu_init as npu\nR = npu.NPURunConfig\nR(precison_mode='x')", "NP812"),
+        ("from npu_bridge.npu_init import NPURunConfig as R\ndef R(**given):\n    pass\nR(precison_mode='x')", ""),
+        ("from npu_bridge.npu_init import *\nR = NPURunConfig\nR = print\nR(precison_mode='x')", ""),
+    ],
+)
+def test_the_classes_are_known_by_every_name(lines: str, code: str) -> None:
+    text = f"{lines}\n"
+    assert [(one.code, one.line) for one in findings(text) if one.severity == "error"] == [(code, text.count("\n"))] * bool(code)
+
+
+ADDED = "entry = config.graph_options.rewrite_options.custom_optimizers.add()\nentry.name = 'NpuOptimizer'\n"
+
+
+@pytest.mark.parametrize(
+    ("loop", "body", "told"),
+    [
+        ("for i in range(2):", ADDED, True),
+        ("for i in range(FLAGS.count):", ADDED, True),
+        ("for name in ('a', 'b'):", ADDED, True),
+        ("for i in items:", "config.graph_options.rewrite_options.custom_optimizers.add(name='NpuOptimizer')\n", False),
+        ("for i in range(1):", ADDED, False),
+        ("for i in items:", f"config = tf.ConfigProto()\n{ADDED}", False),
+        ("for i in items:", f"{ADDED}break\n", False),
+        ("for i in items:", "if i == 0:\n    " + ADDED.replace("\n", "\n    ").rstrip(" "), False),
+        ("for config in configs:", ADDED, False),
+        ("for i in items:", f"{ADDED}del config.graph_options.rewrite_options.custom_optimizers[:]\n", False),
+        ("for i in items:", "def f(config):\n    " + ADDED.replace("\n", "\n    ").rstrip(" "), False),
+    ],
+)
+def test_an_entry_that_a_loop_adds_to_one_config_is_told(loop: str, body: str, told: bool) -> None:
+    inside = "".join(f"    {line}\n" for line in body.splitlines())
+    text = f"from npu_bridge.npu_init import *\nconfig = tf.ConfigProto()\n{loop}\n{inside}"
+    assert [one.code for one in findings(text) if one.code == "NP820"] == ["NP820"] * told

@@ -11,6 +11,7 @@ from npuprof.scripts.lint.worlds import are_exclusive
 from npuprof.scripts.reading import ImportedFile
 from npuprof.scripts.reading.session import AddedEntry
 
+_TURNS = "The adapter reads both in turn: the later wins where they say the same key, and the checks between options see one at a time."
 #: What ends a path through a script, or takes entries away again.
 _LEAVES = re.compile(r"^[ \t]*(?:return|raise|break|continue|(?:sys\.)?exit\b)")
 _TAKEN_AWAY = re.compile(r"\bClear\w*\(|^[ \t]*del\b|\.pop\(|\.CopyFrom\(|\.remove\(")
@@ -43,7 +44,7 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
     """Return the entries that are added to a configuration which has one of that name already."""
     names = {site.scope: site.entry for site in imported.sites}
     named = [entry for entry in imported.facts.get("added entries", ()) if (entry.name or names.get(entry.site)) == "NpuOptimizer"]
-    marks = _LineMarks(imported.facts.get("text", "")) if len(named) > 1 else None
+    marks = _LineMarks(imported.facts.get("text", "")) if len(named) > 1 or any(entry.loop for entry in named) else None
     earlier: dict[tuple[str, str], list[AddedEntry]] = {}
     result = []
     for entry in named:
@@ -51,11 +52,13 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
         before = next(marks.iterate_same_config(others, entry), None) if marks else None
         others.append(entry)
         if before is None:
+            if marks and entry.loop and marks.is_loop_on_same_config(entry):
+                what = f"an entry named NpuOptimizer is added to {entry.config} in each turn of the loop of line {entry.loop[0]}"
+                hint = "add it once, before the loop"
+                result.append(Finding("NP820", what, _TURNS, hint, where=Place(imported.file, entry.line, entry.column)))
             continue
         what = f"a second entry named NpuOptimizer is added to {entry.config}; the first is added in line {before.line}"
-        why = (
-            "The adapter reads both in turn: the later wins where they say the same key, and the checks between options see one at a time."
-        )
+        why = _TURNS
         hint = f"set the options in the entry of line {before.line}"
         result.append(Finding("NP820", what, why, hint, where=Place(imported.file, entry.line, entry.column)))
     return result
@@ -87,6 +90,13 @@ class _LineMarks:
             within = leaves <= other.line or other.branches == entry.branches[: len(other.branches)]
             if within and newest <= other.line < entry.line and not are_exclusive(other.branches, entry.branches):
                 yield other
+
+    def is_loop_on_same_config(self, entry: AddedEntry) -> bool:
+        """Return whether nothing in the loop around an entry ends it, makes its owner anew, or takes entries away."""
+        first, last = entry.loop or (0, 0)
+        parts = entry.owner.split(".")
+        marks = [self._leaves, self._taken_away, *(self._bound.get(".".join(parts[: n + 1]), []) for n in range(len(parts)))]
+        return all(_find_last(lines, last) < first for lines in marks)
 
 
 def _find_last(lines: list[int], line: int) -> int:

@@ -89,7 +89,7 @@ def _find_hot_lines(script: Script) -> list[int]:
     text = script.text if "\r" not in script.text else "\n".join(script.lines)
     starts = [0, *accumulate(len(line) + 1 for line in script.lines)]
     found: set[int] = set()
-    names = {*session.find_entry_names(text), *global_options.find_options_names(text)}
+    names = {*session.find_entry_names(text), *global_options.find_options_names(text), *run_config.find_class_names(text)}
     if len(names) > _FEW_NAMES:  # the text is looked through once for all of them, and not once for each
         last_words = {words[-1] for name in names if (words := _WORD.findall(name))}
         found |= {bisect.bisect_right(starts, match.start()) for match in _WORD.finditer(text) if match[0] in last_words}

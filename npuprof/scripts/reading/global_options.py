@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
@@ -14,10 +15,11 @@ from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.reading.walk import Walk
 
 HOT = ("global_options",)
-_ALIAS = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]+\.)?global_options\(\)", re.MULTILINE)
-
-_SECOND_NAME = re.compile(r"^[ \t]*([A-Za-z_][\w.]*)\s*=\s*([A-Za-z_]\w*(?:\.\w+)*)[ \t]*$", re.MULTILINE)
 _IMPORTED = re.compile(r"\bglobal_options\s+as\s+([A-Za-z_]\w*)")
+#: What stands between the targets of an assignment and its value, and a target at the end of what is before.
+_GIVES = re.compile(r":=|(?<![=!<>:])=(?!=)")
+_TARGET = re.compile(r"([A-Za-z_][\w.]*)[ \t]*(?::[^:]*)?$")
+_MOST_NAMES = 50
 
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
@@ -26,16 +28,32 @@ _HARMLESS = ("setattr", "getattr", "hasattr", "isinstance", "print", "str", "rep
 
 
 def find_options_names(text: str) -> list[str]:
-    """Return the names that stand for the options, or a group of them."""
+    """Return the names that stand for the options, a group of them, or their function."""
     if "global_options" not in text:
         return []
-    found = {*_ALIAS.findall(text), *_IMPORTED.findall(text)}
-    again = set()
-    for name, source in _SECOND_NAME.findall(text):
-        parts = source.split(".")
-        if any(".".join(parts[:end]) in found for end in range(1, len(parts) + 1)):
-            again.add(name)
-    return sorted(found | again)
+    found = dict.fromkeys(_IMPORTED.findall(text))
+    waiting = ["global_options", *found]
+    while waiting and len(found) < _MOST_NAMES:
+        word = waiting.pop()
+        value = re.compile(rf"[ \t]*\(*(?:\w+\.)*{re.escape(word)}(?:\(\))?(?:\.\w+)*[ \t):]*(?:#.*)?$")
+        for name in _find_given_names(text, word, value):
+            if name not in found:
+                found[name] = None
+                waiting.append(name)
+    return sorted(found)
+
+
+def _find_given_names(text: str, word: str, value: re.Pattern[str]) -> Iterator[str]:
+    """Yield what is given a value in the lines in which a word stands."""
+    at = text.find(word)
+    while at >= 0:
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        for statement in text[text.rfind("\n", 0, at) + 1 : end].split(";"):
+            *targets, last = _GIVES.split(statement)
+            if targets and any(map(value.match, last.split(","))):
+                yield from (match[1] for target in ",".join(targets).split(",") if (match := _TARGET.search(target)))
+        at = text.find(word, end)
 
 
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -46,6 +64,9 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
         walk.facts["options handed"] = True
         if site := walk.sites.get(OWNER):
             walk.sites[OWNER] = site._replace(closed=False)
+    for node in (inner for expression in expressions if walk.is_hot(expression) for inner in ast.walk(expression)):
+        if isinstance(node, ast.NamedExpr) and _resolve_option_path(walk, node.value, scope) is not None:
+            walk.aliases[scope.name, f"options {node.target.id}"] = node.value
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         _handle_setattr(walk, statement.value, scope, branches)
     if isinstance(statement, ast.Assign):
@@ -133,7 +154,10 @@ def _are_options_handed_on(walk: Walk, statement: ast.stmt, expressions: list[as
 def _resolve_option_path(walk: Walk, node: ast.expr, scope: Scope) -> str | None:
     """Return the dotted path below the options that a node is, empty for the options themselves, None for others."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
+    while isinstance(node, (ast.Attribute, ast.NamedExpr)):
+        if isinstance(node, ast.NamedExpr):
+            node = node.value
+            continue
         known = walk.find_alias(f"options {ast.unparse(node)}", scope)
         if known is not None:
             break
@@ -151,11 +175,15 @@ def _resolve_option_path(walk: Walk, node: ast.expr, scope: Scope) -> str | None
 
 
 def _is_options_function(call: ast.Call, scope: Scope) -> bool:
-    """Return whether a call is one of ``global_options``, by that name or by the one it is imported as."""
+    """Return whether a call is one of ``global_options``, by that name, by the one it is imported as, or by a second name."""
     name = name_callee(call)
     if name == "global_options" or not isinstance(call.func, ast.Name) or not (found := scope.resolve_name(name)):
         return name == "global_options"
-    nodes = [binding.node for binding in found[1]]
-    return bool(nodes) and all(
-        isinstance(node, ast.ImportFrom) and any((one.name, one.asname) == ("global_options", name) for one in node.names) for node in nodes
-    )
+    return bool(found[1]) and all(_is_function_given(binding.node, name) for binding in found[1])
+
+
+def _is_function_given(node: ast.AST, name: str) -> bool:
+    """Return whether a binding gives a name to the function ``global_options``."""
+    if isinstance(node, ast.ImportFrom):
+        return any((one.name, one.asname) == ("global_options", name) for one in node.names)
+    return getattr(node, "attr", None) == "global_options" or getattr(node, "id", None) == "global_options"

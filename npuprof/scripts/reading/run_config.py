@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from typing import Any
 
@@ -13,11 +14,14 @@ from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.reading.walk import Walk
 
 CLASSES = catalog.load_config_classes()
 HOT = tuple(CLASSES)
+_SECOND_NAME = re.compile(
+    rf"\b(?:{'|'.join(HOT)})\s+as\s+([A-Za-z_]\w*)|^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\w+\.)*(?:{'|'.join(HOT)})[ \t]*(?:#.*)?$",
+    re.MULTILINE,
+)
 
 
 class GivenCall(Record):
@@ -72,6 +76,13 @@ def list_class_arguments(cls: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*made.positional, *(name for name in inner if "." not in name))))
 
 
+def find_class_names(text: str) -> list[str]:
+    """Return the second names that a text gives to the classes."""
+    if "npu" not in text or not any(word in text for word in HOT):
+        return []
+    return sorted({name for pair in _SECOND_NAME.findall(text) for name in pair if name})
+
+
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read the calls of one statement."""
     if not walk.mentions("npu"):
@@ -85,10 +96,19 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
 
 def _find_config_class(call: ast.Call, scope: Scope) -> str:
     """Return the name of the class a call makes an object of, where it is the adapter's own."""
-    function = call.func
-    name = name_callee(call)
+    return _find_named_class(call.func, scope)
+
+
+def _find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
+    """Return the class that an expression names, by its own name or another that it is given in the script."""
+    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
     if name not in CLASSES:
-        return ""
+        found = scope.resolve_name(name) if isinstance(function, ast.Name) and depth < 3 else None
+        node = found[1][0].node if found and len(found[1]) == 1 else None
+        if isinstance(node, ast.ImportFrom):
+            known = [one.name for one in node.names if one.asname == name and one.name in CLASSES]
+            return known[0] if known and "npu" in ast.unparse(node).lower() else ""
+        return _find_named_class(node, found[0], depth + 1) if found and isinstance(node, (ast.Name, ast.Attribute)) else ""
     owner: ast.expr = function
     while isinstance(owner, ast.Attribute):
         owner = owner.value

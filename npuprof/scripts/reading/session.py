@@ -36,7 +36,7 @@ class AddedEntry(Record):
     """An optimizer entry that is added to a configuration: where, and to what.
 
     ``owner`` is the expression that the entry is added to, ``config`` what that begins with. ``site`` is where the entry gets its
-    name later, ``name`` the one it is made with.
+    name later, ``name`` the one it is made with. ``loop`` are the first and the last line of a loop that adds it in each turn.
     """
 
     line: int
@@ -46,6 +46,7 @@ class AddedEntry(Record):
     branches: tuple[Branch, ...]
     site: str = ""
     name: str = ""
+    loop: tuple[int, int] | tuple[()] = ()
 
     @property
     def config(self) -> str:
@@ -162,7 +163,22 @@ def _note_added_entry(
             text, reason, _ = walk.evaluate_expression(keyword.value, scope)
             name = str(text) if not reason else name
     if not walk.dead and isinstance(call.func, ast.Attribute):
-        walk.add_fact("added entries", AddedEntry(*place, scope.name, format_expression(call.func.value), branches, site, name))
+        owner = format_expression(call.func.value)
+        walk.add_fact(
+            "added entries", AddedEntry(*place, scope.name, owner, branches, site, name, _find_loop(walk, owner, scope, branches))
+        )
+
+
+def _find_loop(walk: Walk, owner: str, scope: Scope, branches: tuple[Branch, ...]) -> tuple[int, int] | tuple[()]:
+    """Return the lines of the loop that adds an entry to the same object in each of its turns, nothing where there may be one only."""
+    if not walk.loops or walk.loops[-1][1] != len(branches):
+        return ()
+    loop = walk.loops[-1][0]
+    turns, unknown, _ = walk.evaluate_expression(loop.iter, scope)
+    changing = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    if owner.partition(".")[0].partition("[")[0] in changing or (not unknown and isinstance(turns, (list, tuple)) and len(turns) < 2):
+        return ()
+    return loop.lineno, loop.end_lineno or loop.lineno
 
 
 def _is_optimizer_added(node: ast.expr) -> bool:

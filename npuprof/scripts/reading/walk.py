@@ -61,6 +61,7 @@ class Walk:
         self._mentioned: dict[str, bool] = {}
         self._words: dict[ast.AST, dict[str, list[str]]] = {}
         self.dead = 0
+        self.loops: list[tuple[ast.For | ast.AsyncFor, int]] = []  #: the loops around, with the number of branches around each
         self._ifs = 0
         self._again = 0
         self._order = 0
@@ -154,8 +155,10 @@ class Walk:
 
     def _walk_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._call_handlers(statement, [statement.iter], scope, branches) if self.is_hot(statement.iter) else None
+        self.loops.append((statement, len(branches)))
         for bound in unroll_loop(statement.target, statement.iter, scope) or [{}]:
             self.walk_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
+        self.loops.pop()
         self.walk_block(statement.orelse, scope, branches)
 
     def _walk_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -174,7 +177,9 @@ class Walk:
         inside = Scope(function, scope)
         before, depended = self.found, self._depends
         self.found, self._depends = [], False
+        loops, self.loops = self.loops, []
         self.walk_block(function.body, inside, branches)
+        self.loops = loops
         plain, depends = self.found, self._depends
         self.found, self._depends = before, depended
         if depends and self._again < 2:
