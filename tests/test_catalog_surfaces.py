@@ -69,3 +69,18 @@ def test_what_is_written_for_an_option_is_taken_and_read_back() -> None:
             if carried:
                 assert surfaces.is_attribute_value(path, written), (path, written)
                 assert surfaces.read_attribute_value(path, written) == choice
+
+
+@pytest.mark.parametrize(
+    ("path", "release", "state"),
+    [
+        ("execute_times", "9.2.0", "Y"), ("execute_times", "9.0.0", "Y"), ("execute_times", "8.0.0", "?"), ("execute_times", "7.0.0", "."),
+        ("overflow_flag", "6.0.1", "Y"), ("overflow_flag", "6.0.RC1", "."), ("precision_mode", "9.0.0", "Y"), ("no_such", "9.0.0", "."),
+    ],
+)  # fmt: skip
+def test_an_attribute_is_there_from_its_release_on(path: str, release: str, state: str) -> None:
+    assert surfaces.find_attribute_release(path, release) == state
+
+
+def test_every_attribute_is_there_today() -> None:
+    assert {surfaces.find_attribute_release(path, releases.load_releases()[-1]) for path in surfaces.list_attribute_paths()} == {"Y"}

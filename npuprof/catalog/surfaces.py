@@ -33,7 +33,9 @@ def find_attribute_release(path: str, release: str) -> str:
     if gone := history["until"].get(path):
         return "Y" if now < releases.release_index(gone) else "."
     if born := history["since"].get(path):
-        return "Y" if now >= releases.release_index(born) else "."
+        sure = history["absent"].get(path)
+        unsure = sure is not None and now > releases.release_index(sure)
+        return "Y" if now >= releases.release_index(born) else "?" if unsure else "."
     option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
     return (option.surface_states.get("global_options") or option.states)[now] if option else "."
 
