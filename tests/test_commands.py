@@ -457,6 +457,19 @@ def test_the_installed_command_is_the_same_as_the_module() -> None:
         ("hccl_timeout in (1, 'x')", "hccl_timeout holds a whole number", "hccl_timeout =="),
         ("precision_mode_v2 == 3", "precision_mode_v2 holds text", 'precision_mode_v2 == "fp16"'),
         ("enable_dump == 1", "enable_dump holds true or false", "enable_dump == true"),
+        ('env.HCCL_CONNECT_TIMEOUT == "600"', "env.HCCL_CONNECT_TIMEOUT holds a whole number", "env.HCCL_CONNECT_TIMEOUT == 600"),
+        ('atc.framework == "3"', "atc.framework holds a whole number", "atc.framework == 3"),
+        ("atc.soc_version == 910", "atc.soc_version holds text", 'atc.soc_version == "910"'),
+        ('estimator.save_checkpoints_steps == "1000"', "holds a whole number", "estimator.save_checkpoints_steps == 1000"),
+        ("scenario == 3", "scenario holds text", 'scenario == "training"'),
+        ('scenario == "trainig"', 'scenario = "trainig", which it never is', 'did you mean "training"?'),
+        ("scenario == training", "training is no setting", 'scenario == "training"'),
+        ("precision_mode_v2 == fp16", "fp16 is no setting, and a text stands in quotes", 'precision_mode_v2 == "fp16"'),
+        ("precision_mode_v2 > 3", "precision_mode_v2 holds text", 'precision_mode_v2 == "fp16"'),
+        ('precision_mode_v2 == "fp61"', "which it never is", 'did you mean "fp16"?'),
+        ("hccl_timeout == -5", "which it never is", "write 0 to 2147483647 s"),
+        ("env.HCCL_ALGO > 'a'", "holds text, and is compared with 'a'", "env.HCCL_ALGO =="),
+        ("estimator.save_checkpoint_steps == 3", "estimator.save_checkpoint_steps", "did you mean 'save_checkpoints_steps'"),
         ("- 'a' == hccl_timeout", "is not a condition", "precision_mode_v2"),
         ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"),
         ("hccl_timeout ==", "is not a condition", "precision_mode_v2"),
@@ -498,3 +511,21 @@ def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Any, r
             assert f"hccl_timeout = {value}\n" in result.out, result.err
         else:
             assert (result.code, value in result.err) == (2, True), result.err
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("env.HCCL_CONNECT_TIMEOUT == 600", ["number", "text"]), ("env.HCCL_CONNECT_TIMEOUT > 500", ["number", "text"]),
+        ("env.HCCL_CONNECT_TIMEOUT in (600, 700)", ["number", "text"]),
+        ("env.J == 5", ["number", "text"]), ("env.J == '5'", ["number", "text"]),
+        ("env.J != 5", []), ("scenario in ('training', 'offline')", ["number"]), ("hccl_timeout == 5", []),
+    ],
+)  # fmt: skip
+def test_a_variable_is_one_however_its_number_is_written(where: str, found: list[str], tmp_path: Path, run: Any) -> None:
+    store = tmp_path / "other"
+    store.mkdir()
+    (store / "number.toml").write_text('[profile]\nscenario = "training"\n[env]\nHCCL_CONNECT_TIMEOUT = 600\nJ = 5\n')
+    (store / "text.toml").write_text('[env]\nHCCL_CONNECT_TIMEOUT = "600"\nJ = "5"\n')
+    done = run("list", "--where", where, "--store", str(store), "--format", "json")
+    assert [preset["name"] for preset in json.loads(done.out)["presets"]] == found

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import condition, values
+from npuprof.commands.conditions import find_refused_values, find_unknown_options, meets_condition, parse_condition
 from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb, flag, option
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
+from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
@@ -51,11 +50,11 @@ class List(Verb):
         return _list_versions(self.store) if self.versions else self._list_presets()
 
     def _list_presets(self) -> Answer:
-        wanted = _parse_condition(self.where) if self.where is not None else None
+        wanted = parse_condition(self.where) if self.where is not None else None
         workspace = spec.Workspace(self.store)
         found: list[tuple[Profile, Config]] = []
         problems: dict[tuple[str, ...], Finding] = {}
-        unknown = _find_unknown_options(wanted) if wanted else []
+        unknown = find_unknown_options(wanted) if wanted else []
         for name in workspace.listed_store.names():
             try:
                 profile = workspace.profile(name)
@@ -64,10 +63,11 @@ class List(Verb):
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
                 continue
             unknown = [key for key in unknown if key not in config.settings]
-            if wanted is None or _meets_condition(config, wanted):
+            if wanted is None or meets_condition(config, wanted):
                 found.append((profile, config))
         if unknown:
-            hint = did_you_mean(unknown[0], catalog.record_names(), "npuprof options lists all; variables are env.NAME")
+            section, name = keys.split_section_and_name(unknown[0])
+            hint = did_you_mean(name, catalog.record_names(section), "npuprof options lists all; variables are env.NAME")
             raise NpuprofError([Finding("NP201", f"--where asks for {unknown[0]!r}, which is no setting", "", hint)])
         forms: Forms = {
             "text": lambda: (
@@ -77,6 +77,9 @@ class List(Verb):
             ),
             "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.listed_store)},
         }
+        refused = find_refused_values(wanted) if wanted and not found else {}
+        if refused:
+            raise NpuprofError(list(refused.values()))
         remarks = () if found or problems else (_explain_nothing(workspace.listed_store, self.where is not None),)
         return Answer(forms, remarks, 2 if problems else 0, problems=tuple(problems.values()))
 
@@ -193,82 +196,6 @@ def _format_tree(profiles: list[Profile], versions: dict[str, str]) -> str:
                     waiting.append((children[place], below + ("`-- " if last else "|-- "), below + ("    " if last else "|   ")))
         told.difference_update(roots)
     return "".join(lines)
-
-
-def _parse_condition(text: str) -> Any:
-    try:
-        tree = condition.parse_condition(text)
-        odd = condition.find_misplaced_operand(tree)
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        single = re.fullmatch(r"\s*([\w.]+)\s*=\s*([^=\s]+)\s*", text)
-        hint = f"write '{single[1]} == {single[2]}'" if single else "write 'precision_mode_v2 == \"fp16\"'"
-        raise _build_condition_error(f"{text!r} is not a condition", hint) from None
-    if odd is not None and odd[0] == "value":
-        key = ".".join(odd[1])
-        hint = f"write '{key} is set', or compare it: '{key} == {_give_example(key)}'"
-        raise _build_condition_error(f"{key} stands alone in {text!r}, and is neither true nor false", hint)
-    if odd is not None:
-        raise _build_condition_error(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
-    for comparison in condition.list_comparisons(tree):
-        if not condition.collect_condition_paths(comparison):
-            raise _build_condition_error(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
-        _refuse_unlike_sides(*comparison)
-    return tree
-
-
-def _build_condition_error(what: str, hint: str) -> NpuprofError:
-    why = "Option names stand for their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
-    return NpuprofError([Finding("NP013", what, why, hint)])
-
-
-def _give_example(key: str) -> str:
-    """Return a value that an option takes, as a condition writes it."""
-    option = catalog.find_option(key)
-    if option is None:
-        return '"..."'
-    value = option.choices[0] if option.choices else {"b": True, "i": option.minimum or 1}.get(option.field or "s", "...")
-    return keys.format_toml_value(value)
-
-
-def _refuse_unlike_sides(word: str, left: Any, right: Any) -> None:
-    """Raise NpuprofError where an option is compared with what its values never are: that would be an empty list."""
-    from npuprof.checks import settings
-    from npuprof.checks.meaning import UNKNOWN
-
-    for one, other in ((left, right), (right, left)):
-        option = catalog.find_option(one[1][0]) if one[0] == "value" and len(one[1]) == 1 else None
-        kind = _KINDS.get(option.field or "") if option is not None and other[0] == "const" else None
-        wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
-        if option is not None and kind and any(type(value) is not kind[0] for value in wanted):
-            said = ", ".join(repr(value) if isinstance(value, str) else str(value).lower() for value in wanted)
-            meant = [settings.guess_option_value(option, value) for value in wanted]
-            example = _give_example(option.name) if len(meant) != 1 or meant[0] is UNKNOWN else keys.format_toml_value(meant[0])
-            sign = word if word not in ("in", "not in") and one is left else "=="
-            raise _build_condition_error(
-                f"{option.name} holds {kind[1]}, and is compared with {said}", f"write '{option.name} {sign} {example}'"
-            )
-
-
-#: The type of an option's values by the field the adapter reads, and its name.
-_KINDS: dict[str, tuple[type, str]] = {"b": (bool, "true or false"), "i": (int, "a whole number"), "s": (str, "text")}
-
-
-def _find_unknown_options(wanted: Any) -> list[str]:
-    """Return the options a condition names that the catalogue does not know: presets may hold some nevertheless."""
-    heads = [path[0] for path in condition.collect_condition_paths(wanted) if path[0] not in (*SECTIONS, "scenario")]
-    return [keys.format_full_key("options", head) for head in heads if catalog.find_option(head) is None]
-
-
-def _meets_condition(config: Config, wanted: Any) -> bool:
-    return condition.evaluate_condition(wanted, lambda path: _find_condition_value(config, path)) is True
-
-
-def _find_condition_value(config: Config, path: tuple[str, ...]) -> tuple[bool | None, Any]:
-    if path[0] == "scenario" and len(path) == 1:
-        return config.scenario is not None, config.scenario
-    key = keys.format_full_key(path[0], path[1]) if path[0] in SECTIONS and len(path) > 1 else path[0]
-    tail = path[2:] if key != path[0] else path[1:]
-    return values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
 
 
 def _list_versions(store: str | None) -> Answer:
