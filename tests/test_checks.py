@@ -538,3 +538,34 @@ def test_a_value_is_called_repeated_only_where_it_changes_nothing_anywhere(files
 def test_only_what_is_nearly_a_known_variable_is_called_misspelt(name, near):
     config = npuprof.loads(f'env.{name} = "x"')
     assert ("NP206" in [finding.code for finding in npuprof.check(config)]) is near
+
+
+@pytest.mark.parametrize(("mixin", "codes"), [("same", []), ("other", ["NP105"]), ("table", ["NP105"])])
+def test_a_lock_protects_the_value_and_not_who_says_it(mixin: str, codes: list[str], tmp_path: Path) -> None:
+    for name, text in {
+        "same": '[options]\nprecision_mode_v2 = "mixed_float16"\n', "other": '[options]\nprecision_mode_v2 = "origin"\n',
+        "model": '[profile]\nextends = ["same"]\nlocked = ["precision_mode_v2"]\n', "table": '[profile]\nunset = ["precision_mode_v2"]\n',
+    }.items():  # fmt: skip
+        (tmp_path / f"{name}.toml").write_text(text)
+    found = npuprof.check(npuprof.open_store(str(tmp_path)).resolve(f"model+{mixin}"))
+    assert [finding.code for finding in found if finding.severity == "error"] == codes
+
+
+OFFLINE = '[profile]\nscenario = "offline-inference"\n[options]\ninput_shape = "a:-1"\ndynamic_dims = "1;2"\n'
+
+
+@pytest.mark.parametrize("line", ["aoe_mode = '2'", "compile_dynamic_mode = true", "mix_compile_mode = true", "enable_dump = true"])
+def test_rules_of_a_session_say_nothing_of_what_atc_has_no_flag_for(line: str) -> None:
+    assert {finding.code for finding in findings(f"{OFFLINE}{line}\n")} - {"NP411"} == set()
+    assert {finding.code for finding in findings(f"{OFFLINE}[env]\nAOE_MODE = 2\n") if finding.severity == "error"} == set()
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        ('precision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"', "NP301"),
+        ('modify_mixlist = "/x.json"', "NP303"), ('optypelist_for_implmode = "Pooling"', "NP311"),
+    ],
+)  # fmt: skip
+def test_rules_that_atc_has_too_hold_offline(lines: str, code: str) -> None:
+    assert code in {finding.code for finding in findings(f"{OFFLINE}{lines}\n")}

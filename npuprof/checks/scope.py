@@ -18,7 +18,7 @@ from npuprof.model import Finding, Path, did_you_mean
 def check_late_options(view: View) -> Iterator[Finding]:
     """Yield, as one note, the options that only the first session of a process can set."""
     late = [key for key in view.settings if "." not in key and (option := catalog.find_option(key)) and option.level == "init"]
-    if late and not view.config.abstract:
+    if late and not view.config.abstract and not view.is_converted:
         what = f"{len(late)} of the options reach the engine only when the process initialises it: {', '.join(late)}"
         why = "The first session of a process decides; what later sessions say of these options is ignored without a message."
         hint = "give them to the first session, and to initialize_system or init_resource where the script calls it"

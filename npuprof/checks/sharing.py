@@ -11,7 +11,7 @@ from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, Step, did_you_mean
+from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
 from npuprof.resolve import apply_layers
 from npuprof.resolve.config import Config
 
@@ -80,7 +80,7 @@ def check_locked_keys(view: View, about: About | None = None) -> Iterator[Findin
                 named.add(key)
                 yield from _check_unknown_lock(view, profile, key, index)
             before, now = values.find_value(key, then.get(key), tail), values.find_value(key, final.get(key), tail)
-            if before[0] == now[0] and values.is_equivalent_setting(key if not tail else "", before[1], now[1]):
+            if _is_same_setting(key, tail, before, now) or _is_same_setting(key, tail, _find_own_value(view, profile, key, tail), now):
                 continue
             guilty = [event.origin for event in view.config.history(key) if event.origin.document in later]
             what = f"{keys.format_key_path(key, tail)} is locked by {profile.name} ({profile.origin('profile', 'locked')})"
@@ -88,6 +88,20 @@ def check_locked_keys(view: View, about: About | None = None) -> Iterator[Findin
             owner = profile.table.get("owner")
             hint = "remove it here, or ask the owner" + (f" ({owner})" if owner else "")
             yield view.build_finding(Fault("NP105", what, why, hint), key, guilty[-1] if guilty else None)
+
+
+def _is_same_setting(key: str, tail: Path, before: tuple[bool, Any], now: tuple[bool, Any]) -> bool:
+    return before[0] == now[0] and values.is_equivalent_setting(key if not tail else "", before[1], now[1])
+
+
+def _find_own_value(view: View, profile: Profile, key: str, tail: Path) -> tuple[bool, Any]:
+    """Return what a profile by itself has at a place: one of its ancestors may be laid over it once more."""
+    resolver: Any = view.resolver  # a config knows only part of what made it
+    try:
+        own = resolver.fold_lineage(resolver.resolve_lineage(profile), view.scenario)
+    except NpuprofError:  # its parents are not here: it was released
+        return False, None
+    return values.find_value(key, own.get(key), tail)
 
 
 def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> Iterator[Finding]:

@@ -101,6 +101,11 @@ class View:
         shown = keys.format_key_path(key, fault.tail)
         return Finding(fault.code, fault.message, fault.why, fault.hint, where, shown, (self.config.name,), severity=fault.severity)
 
+    @property
+    def is_converted(self) -> bool:
+        """Whether the ATC compiler reads the settings, and no session."""
+        return self.scenario == "offline-inference" or self.scope.surface == "atc"
+
     def resolve_default(self, option: catalog.Option, family: str | None) -> Any:
         """Return what an option counts as where it is not set, None where that cannot be said."""
         if family in option.default_by_product and self.scenario == "training":
@@ -125,7 +130,7 @@ class View:
         if head == "scenario":
             return bool(self.scenario), self.scenario or "none"
         key, tail = (keys.format_full_key(head, path[1]), path[2:]) if head in ("env", "estimator", "atc") else (head, path[1:])
-        if key in self.settings:
+        if key in self.settings and not (self.is_converted and _is_no_flag(key)):
             value = self.settings[key]
             return (True, _parse_variable_number(path[1], value)) if head == "env" else _lookup_member(key, value, tail)
         if tail:
@@ -138,6 +143,13 @@ class View:
             return False, None
         option = catalog.find_option(head)
         return False, self.resolve_default(option, family) if option else None
+
+
+@cache
+def _is_no_flag(key: str) -> bool:
+    """Return whether a setting is an option that ATC has no flag for: to it the option is not set."""
+    option = catalog.find_option(key) if "." not in key else None
+    return option is not None and "atc" not in option.spelling
 
 
 def _parse_variable_number(name: str, value: Any) -> Any:
