@@ -135,7 +135,7 @@ def test_an_addition_to_the_gray_list_alone_is_told_to_change_nothing(lists: str
     ("types", "code"),
     [
         ('["float16", "float"]', None), ('["bf16", ""]', None), ('["FLOAT16"]', None), ('["float17"]', "NP204"), ('["flaot"]', "NP204"),
-        ('["float32"]', "NP205"), ('["bfloat16"]', "NP205"),
+        ('["float32"]', "NP204"), ('["bfloat16"]', "NP204"),
     ],
 )  # fmt: skip
 def test_data_types_are_those_of_cann(types: str, code: str | None) -> None:

@@ -65,17 +65,6 @@ def _find_typed_doubts(names: Any, path: Path = ()) -> Iterator[Fault]:
                 yield (*path, place), what, hint.replace("write ", "write OpType::")
 
 
-def _find_dtype_doubts(value: dict[str, Any]) -> Iterator[Fault]:
-    yield from _find_typed_doubts(value)
-    foreign: dict[str, str] = load_built_part("names")["foreign_dtypes"]
-    for name, rule in value.items():
-        for side, types in rule.items():
-            for index, dtype in enumerate(types):
-                if dtype.lower() in foreign:
-                    right = foreign[dtype.lower()]
-                    yield (name, side, index), f"{dtype!r} is no name of CANN's, which calls it {right}", f"write {right}"
-
-
 def _find_switch_doubts(value: dict[str, Any]) -> Iterator[Fault]:
     for group, passes in value.get("Switch", {}).items():
         yield from find_name_doubts("passes", passes, ("Switch", group))
@@ -97,7 +86,7 @@ def _find_trace_doubts(value: dict[str, Any]) -> Iterable[Fault]:
 _DOUBTS: dict[str, Callable[[Any], Iterable[Fault]]] = {
     "mixlist": _find_mixlist_doubts,
     "op-precision": _find_mode_doubts,
-    "custom-dtypes": _find_dtype_doubts,
+    "custom-dtypes": _find_typed_doubts,
     "fusion-switch": _find_switch_doubts,
     "op-debug": lambda value: _find_typed_doubts(value.get("op_debug_list", []), ("op_debug_list",)),
     "aoe-config": lambda value: find_name_doubts("operators", value.get("tune_ops_type", []), ("tune_ops_type",)),

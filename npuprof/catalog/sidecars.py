@@ -208,15 +208,16 @@ def _format_dtypes(value: dict[str, dict[str, list[str]]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _load_dtypes() -> set[str]:
-    """Return the names of data types: CANN's, and those of others, which are doubtful."""
-    names = load_built_part("names")
-    return {*names["dtypes"], *names["foreign_dtypes"]}
+def _suggest_dtype(dtype: str) -> str:
+    """Return what CANN calls a type that others call so, or the names that look like it."""
+    from npuprof.model import did_you_mean
+
+    names: dict[str, Any] = load_built_part("names")
+    right = names["foreign_dtypes"].get(dtype.lower())
+    return f"write {right}" if right else did_you_mean(dtype, names["dtypes"], "write float16")
 
 
 def _find_dtypes_faults(value: Any) -> list[Fault]:
-    from npuprof.model import did_you_mean
-
     if not isinstance(value, dict) or not value:
         return [((), "not a table of operators", 'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }')]
     found: list[Fault] = []
@@ -230,12 +231,12 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
             if not isinstance(types, list) or not all(isinstance(t, str) and re.fullmatch(r"\w*", t, re.ASCII) for t in types):
                 found.append(((name, side), "not a list of types", 'write ["float16", "float"]; "" keeps the type'))
                 continue
-            known = _load_dtypes()
+            known = load_built_part("names")["dtypes"]
             found += [
                 (
                     (name, side, index),
                     f"CANN knows no type {dtype!r}, and the build stops",
-                    did_you_mean(dtype, load_built_part("names")["dtypes"], "write float16"),
+                    _suggest_dtype(dtype),
                 )
                 for index, dtype in enumerate(types)
                 if dtype and dtype.lower() not in known
