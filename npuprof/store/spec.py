@@ -178,12 +178,15 @@ class Workspace:
         joined.table = {"extends": [part.key for part in parts], "description": parts[-1].table.get("description", "")}
         return joined
 
-    def resolve_spec(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = ()) -> Config:
-        """Return a spec resolved, mix-ins after it, then changes from the command line. Raises NpuprofError."""
+    def resolve_spec(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = (), layers: Sequence[Profile] = ()) -> Config:
+        """Return a spec resolved, personal layers over it, then mix-ins, then changes from the command line. Raises NpuprofError."""
         profile = self.profile(spec)
         name = self._names.get(profile.key, profile.name)
-        if mixins:
-            profile = self.compose_profiles(name, [profile, *(self.profile(mixin) for mixin in mixins)])
+        if mixins or layers:
+            composed = self.compose_profiles(name, [profile, *layers, *(self.profile(mixin) for mixin in mixins)])
+            if not mixins:  # it is the shared preset still
+                composed.table |= {key: profile.table[key] for key in ("description", "abstract") if key in profile.table}
+            profile = composed
         self._refuse_unknown_unset(profile, name, changes)
         return self.resolver.resolve_profile(profile, name, changes)
 
