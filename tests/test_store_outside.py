@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,55 @@ def test_a_glob_that_could_take_nothing_is_an_error(glob: str, fault: str, repo:
     for words in (("list",), ("check", "--rev", "HEAD")):
         done = run(*words)
         assert (done.code, "NP040" in done.err, fault in done.err) == (2, True, True)
+
+
+TREE = [
+    "{}/p.toml".format("/".join(parts))
+    for parts in (["a"], ["a", "b"], ["a", "b", "c"], ["b"], ["b", "a"], ["job-1"], ["job-1", "x"], ["profiles2"], ["deep", "profiles"])
+] + [
+    "p.toml",
+    "q.toml",
+    "a/q.toml",
+    "a/b/pq.toml",
+    "a/.h/p.toml",
+    ".h/p.toml",
+    "a/.p.toml",
+    "a/p.tom",
+    "deep/profiles/x/p.toml",
+    "a/my job/p.toml",
+]
+
+
+def match_by_regex(glob: str, path: str) -> bool:
+    """Return whether a glob takes a path: another way to say it, from the words of the README."""
+    text = re.escape(glob).replace(r"\*\*/", "(?:[^/]+/)*").replace(r"\*", "[^/]*")
+    return (
+        re.fullmatch(text, path) is not None
+        and not re.search(r"(^|/)\.", path)
+        and not path.startswith("profiles/")
+        and path != "npuprof.toml"
+    )
+
+
+@pytest.mark.slow
+def test_work_tree_commit_and_names_agree_on_what_a_glob_takes(repo: Repo) -> None:
+    write(repo.folder, dict.fromkeys(TREE, BASE))
+    repo.commit({"a/b/p": BASE, "base": BASE})
+    repo.git("mv", "profiles/a/b/p.toml", "profiles/inner.toml")
+    commit = repo.commit()
+    parts = ["a", "**", "*", "job-*", "b", "*p*", "deep", "profiles", "profiles2"]
+    globs = ["*.toml", "**/p.toml", "**/*.toml", "p.toml"]
+    globs += [f"{one}/{last}" for one in parts for last in ("p.toml", "*.toml", "*q.toml")]
+    globs += [f"{one}/{two}/p.toml" for one in parts for two in parts]
+    for glob in globs:
+        write(repo.folder, {"npuprof.toml": f"presets = [{json.dumps(glob)}]\n"})
+        layout, home = Layout("profiles/", (glob,)), Folder("profiles")
+        expected = sorted(path.removesuffix(".toml") for path in TREE if match_by_regex(glob, path))
+        assert sorted(name for name in home._list_files() if home.is_outside(name)) == expected, glob
+        found = Repository("profiles").list_profile_files(commit, layout)
+        assert sorted(name for name, file in found.items() if file.outside) == expected, glob
+        listed = repo.git("ls-files", "-z", "--", *layout.pathspecs).split("\0")
+        assert sorted(spot.name for path in listed if (spot := layout.locate(path)) and spot.outside) == expected, glob
 
 
 @pytest.mark.parametrize(
@@ -382,3 +432,37 @@ def test_a_source_shares_its_store_and_nothing_beside_it(team: Repo, run: Callab
     assert sorted(path.name for path in (team.folder / "team").rglob("*.toml")) == ["base.toml"]
     assert run("show", "team:jobs/x/preset").code == 2
     assert run("show", "team:base").code == 0
+
+
+def test_a_glob_that_comes_or_goes_brings_presets_or_takes_them(repo: Repo, run: Callable[..., Any]) -> None:
+    write(repo.folder, {"jobs/x/preset.toml": LEAF})
+    repo.commit({"base": BASE})
+    write(repo.folder, {"npuprof.toml": GLOBS})
+    assert run("diff", "--stat").out.splitlines()[0] == "jobs/x/preset | 2+ 0- 0~  new, 2 settings"
+    repo.commit(message="name jobs")
+    assert run("diff", "--rev", "HEAD~1..HEAD", "--name-only").out == "jobs/x/preset\n"
+    assert "removed" in run("diff", "--rev", "HEAD..HEAD~1", "--stat").out
+    assert run("log", "jobs/x/preset").out.count("created") == 1
+
+
+def test_a_name_that_no_preset_can_have_is_told_with_its_place(repo: Repo, run: Callable[..., Any]) -> None:
+    write(repo.folder, {"npuprof.toml": GLOBS, "jobs/my job/preset.toml": LEAF})
+    then = repo.commit({"base": BASE})[:7]
+    for words, place in (
+        (("check",), "jobs/my job/preset.toml: error NP004"),
+        (("check", "--rev", "HEAD"), f"{then}:jobs/my job/preset.toml: error NP004"),
+    ):
+        done = run(*words)
+        assert (done.code, place in done.out) == (2, True), done
+
+
+@pytest.mark.parametrize("folder", ["a [b]*", "x'y\"z", "ü", "-d", "a\\b", ":(top)"])
+def test_the_folder_of_npuprof_toml_may_have_any_name(folder: str, repo: Repo, run: Callable[..., Any]) -> None:
+    write(repo.folder / folder, {"npuprof.toml": GLOBS, "jobs/x/preset.toml": LEAF, "profiles/base.toml": BASE})
+    repo.commit()
+    write(repo.folder / folder, {"jobs/x/preset.toml": LEAF.replace("= 1", "= 0")})
+    store = ("--store", f"./{folder}/profiles")
+    done = run("commit", *store)
+    assert done.out.endswith(" jobs/x/preset: deterministic 1 → 0\n"), done
+    assert run("log", "jobs/x/preset", *store).out.count("via") == 3
+    assert run("release", "jobs/x/preset", *store).code == 0
