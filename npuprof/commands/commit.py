@@ -127,7 +127,7 @@ class Commit(Verb):
 
 
 def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -> bool:
-    """Return whether npuprof.toml and the lock belong into a preset's commit: they say what it is made of, or that it is a preset at all."""
+    """Return whether npuprof.toml and the lock belong into the commit of a preset: they say what it is made of, or that it is one."""
     try:
         profile = workspace.profile(name)
         if workspace.store.is_outside(profile.name) and not head.layout.takes(profile.name):
