@@ -15,6 +15,7 @@ from repositories import ENVIRONMENT, Repo
 import npuprof
 from npuprof.history import writing
 from npuprof.history.proposed import propose_commit
+from npuprof.store.layout import Layout
 from npuprof.store.repository import Repository
 from npuprof.store.worktree import list_changed_paths
 
@@ -70,7 +71,7 @@ def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
     found = survey.compare_store_states(
         revisions.load_revision(workspace.store, head[0]), workspace.store, ("HEAD", "work tree"), Context()
     )
-    assert write_headline(found, [], "") == "Change 5 settings in 2 presets"
+    assert write_headline(found, []) == "Change 5 settings in 2 presets"
 
 
 def test_removed_and_renamed_profiles_are_committed(repo: Repo, run) -> None:
@@ -368,7 +369,7 @@ def test_what_differs_from_the_last_commit_is_listed(repo: Repo) -> None:
     repo.write({"leaf": "x = 1\n", "gone": None, "x/new": "x = 1\n", "ü": "x", "a!": "x", ".x": "x"})
     (repo.folder / "other.toml").write_text("x")
     (repo.folder / "profiles" / "text.txt").write_text("x")
-    found = list_changed_paths(Repository("profiles"))
+    found = list_changed_paths(Repository("profiles"), Layout("profiles/"))
     names = ("gone", "leaf", "moved", "x/new", "z")
     assert found.changed == [f"profiles/{name}.toml" for name in names]
     assert found.untracked == ["profiles/x/new.toml"]

@@ -13,6 +13,7 @@ from repositories import ENVIRONMENT, Repo
 
 from npuprof.history import writing
 from npuprof.history.proposed import propose_commit
+from npuprof.store.layout import Layout
 from npuprof.store.repository import Repository
 from npuprof.store.worktree import list_changed_paths
 
@@ -218,7 +219,7 @@ def test_the_tree_is_what_git_would_store(repo: Repo, tmp_path: Path) -> None:
     (repo.folder / "profiles/mode.toml").chmod(0o755)
     (repo.folder / "profiles/turned.toml").symlink_to("b.toml")
     repository = Repository("profiles")
-    changed, untracked = list_changed_paths(repository)
+    changed, untracked = list_changed_paths(repository, Layout("profiles/"))
     head = repo.head
     with propose_commit(repository, head, changed) as proposed:
         expected = writing.ExpectedCommit(head, proposed.commit)

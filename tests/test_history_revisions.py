@@ -188,7 +188,8 @@ def test_a_store_at_the_top_of_its_repository_is_one(tmp_path: Path) -> None:
     (repo.folder / "leaf.toml").unlink()
     none = repo.commit()
     repository = Repository(str(repo.folder))
-    assert (repository.prefix, repository.pathspec, repository.source_path("a/b")) == ("", ":(top)", "a/b.toml")
+    layout = repository.find_layout("HEAD")
+    assert (layout.prefix, layout.pathspecs, layout.path_of("a/b")) == ("", (":(top)",), "a/b.toml")
     then = revisions.load_repository_revision(repository, commit)
     assert then.label == f"the repository at {commit[:7]}"
     assert then.profile("leaf").document.source == "leaf.toml"
@@ -197,7 +198,8 @@ def test_a_store_at_the_top_of_its_repository_is_one(tmp_path: Path) -> None:
     expected = ("NP023", "error", f"there are no profiles in the repository at {none[:7]}", "", "name a later revision", NOWHERE, "", ())
     assert describe_finding(error.value.findings[0]) == expected
     below = Repository(str(repo.folder / "x y"))
-    assert (below.prefix, below.pathspec, below.source_path("a")) == ("x y/", ":(top,literal)x y", "x y/a.toml")
+    layout = below.find_layout("HEAD")
+    assert (layout.prefix, layout.pathspecs, layout.path_of("a")) == ("x y/", (":(top,literal)x y",), "x y/a.toml")
 
 
 def test_a_profile_that_was_not_there_is_told_with_what_was(two: Repo) -> None:

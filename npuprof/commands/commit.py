@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
     from npuprof.history.writing import ExpectedCommit
+    from npuprof.store.layout import Layout
     from npuprof.store.repository import Repository
     from npuprof.store.revision import ProposedRevision, Revision
     from npuprof.store.worktree import ChangedPaths
@@ -66,12 +67,13 @@ class Commit(Verb):
             if given is not None and given.parent != chosen.head.commit:
                 given, changes = None, 0
             with _open_proposed_store(repository, chosen, given) as after:
+                unnamed = _tell_unnamed_presets(workspace, after)
                 if not chosen.paths.changed or _is_same_tree(repository, chosen.head, after):
-                    return Answer(None, ("no profile file differs from the last commit",), 1)
+                    return Answer(None, (*unnamed, "no profile file differs from the last commit"), 1)
                 message = self._judge_change(workspace, chosen, after)
                 expected = ExpectedCommit(chosen.head.commit, after.commit)
             if self.dry_run:
-                return Answer(message)
+                return Answer(message, unnamed)
             try:
                 made = writing.commit_paths(repository, *chosen.paths, message, expected)
             except CommitDiffersError as error:
@@ -80,7 +82,7 @@ class Commit(Verb):
                 if changes > _MOST_CHANGES:
                     break
             else:
-                return Answer(f"{made[:7]} {message.partition(chr(10))[0]}\n")
+                return Answer(f"{made[:7]} {message.partition(chr(10))[0]}\n", unnamed)
         what = "nothing was committed: what would be is another at each try"
         why = "A hook changes the files that are committed each time it runs, or others commit all the time."
         raise NpuprofError([Finding("NP025", what, why, "let the hook leave alone what it has put right before")])
@@ -92,22 +94,25 @@ class Commit(Verb):
         from npuprof.store.worktree import ChangedPaths, list_changed_paths
 
         head = load_last_commit(repository)
-        changed, untracked = list_changed_paths(repository)
-        if self.names:
-            wanted = {repository.source_path(_find_name(workspace, head, name)) for name in self.names}
-            ignored = writing.find_ignored_paths(repository, sorted(wanted.difference(changed)))
-            if ignored:
-                raise NpuprofError([_build_ignored_finding(path, by) for path, by in ignored.items()])
-            changed = [path for path in changed if path in wanted]
-            untracked = [path for path in untracked if path in wanted]
-        if not self.names or any(_builds_on_sources(workspace, name) for name in self.names):
+        layout, beside = head.layout, ChangedPaths([], [])
+        if not self.names or any(_needs_project_files(workspace, head, name) for name in self.names):
             from npuprof.store.sources.reading import read_project
             from npuprof.store.worktree import list_changed_beside
 
             copies = [source.vendor for source in read_project(workspace.store).sources.values() if source.vendor]
             beside = list_changed_beside(repository, copies)
-            changed, untracked = [*changed, *beside.changed], [*untracked, *beside.untracked]
-        return Chosen(head, ChangedPaths(changed, untracked))
+            if layout.project_file in beside.changed:  # what it names now is committed, and so is what it named
+                layout = layout._replace(globs=tuple(dict.fromkeys((*layout.globs, *workspace.store.layout.globs))))
+        changed, untracked = list_changed_paths(repository, layout)
+        if self.names:
+            wanted = {_find_path(workspace, head, layout, name) for name in self.names}
+            ignored = writing.find_ignored_paths(repository, sorted(wanted.difference(changed)))
+            if ignored:
+                raise NpuprofError([_build_ignored_finding(path, by) for path, by in ignored.items()])
+            changed = [path for path in changed if path in wanted]
+            untracked = [path for path in untracked if path in wanted]
+        every = (dict.fromkeys((*changed, *beside.changed)), dict.fromkeys((*untracked, *beside.untracked)))
+        return Chosen(head, ChangedPaths(*map(list, every)))
 
     def _judge_change(self, workspace: spec.Workspace, chosen: Chosen, after: ProposedRevision) -> str:
         """Return the message of a commit. Raises NpuprofError with the errors that it would bring."""
@@ -116,14 +121,18 @@ class Commit(Verb):
 
         found = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
         _refuse_new_errors(workspace, after, found)
-        headline = self.message or write_headline(found, chosen.paths.changed, after.repository.prefix)
+        names = [after.layout.name_of(path) or path for path in chosen.paths.changed]
+        headline = self.message or write_headline(found, names)
         return f"{headline}\n\n{plain.format_survey_text(found)}"
 
 
-def _builds_on_sources(workspace: spec.Workspace, name: str) -> bool:
-    """Return whether a preset is made of what npuprof.toml and the lock say: they belong into its commit."""
+def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -> bool:
+    """Return whether npuprof.toml and the lock belong into the commit of a preset: they say what it is made of, or that it is one."""
     try:
-        return any(is_of_source(member) for member in workspace.resolver.resolve_lineage(workspace.profile(name)))
+        profile = workspace.profile(name)
+        if workspace.store.is_outside(profile.name) and not head.layout.takes(profile.name):
+            return True
+        return any(is_of_source(member) for member in workspace.resolver.resolve_lineage(profile))
     except NpuprofError:
         return False  # told where the commit is judged
 
@@ -150,12 +159,37 @@ def _is_same_tree(repository: Repository, head: Revision, after: ProposedRevisio
     return found is not None and found.oid == after.commit
 
 
-def _find_name(workspace: spec.Workspace, head: Revision, name: str) -> str:
-    """Return the name of a preset that is there, or was at the last commit. Raises NpuprofError."""
+def _find_path(workspace: spec.Workspace, head: Revision, layout: Layout, name: str) -> str:
+    """Return the path, from the top, of a preset that is there, or was at the last commit. Raises NpuprofError.
+
+    ``layout`` says where presets are in the commit that is to be made.
+    """
+    home = workspace.store
     plain_name = workspace.profile(name).name if name.endswith(".toml") else name
-    if plain_name not in workspace.store.names() and plain_name not in head.files:
-        workspace.store.profile(plain_name)  # says that there is none, and which are near
-    return plain_name
+    if plain_name in home.names():
+        if home.is_outside(plain_name) and not layout.takes(plain_name):
+            raise NpuprofError([_build_unnamed_finding(layout, plain_name)])
+        return layout.path_of(plain_name, home.is_outside(plain_name))
+    if plain_name not in head.files:
+        home.profile(plain_name)  # says that there is none, and which are near
+    return head.source_path(plain_name)
+
+
+def _tell_unnamed_presets(workspace: spec.Workspace, after: ProposedRevision) -> tuple[str, ...]:
+    """Return what to say of presets outside the store that are none by a commit: they are left out."""
+    home = workspace.store
+    if not home.layout.globs or home.layout.globs == after.layout.globs:
+        return ()
+    left = [name for name in home.names() if home.is_outside(name) and not after.layout.takes(name)]
+    file = after.layout.project_file
+    return (f"left out, as {file} does not name them in the commit: {', '.join(left)}",) if left else ()
+
+
+def _build_unnamed_finding(layout: Layout, name: str) -> Finding:
+    """Return that a preset outside the store is none by what git knows, so that committing its file would not make it one."""
+    file = layout.project_file
+    what = f"nothing was committed: git does not know the {file} that names {name}"
+    return Finding("NP025", what, "A preset outside the store is one where that file says so.", f"let git know it: git add -f {file}")
 
 
 def _build_ignored_finding(path: str, by: str) -> Finding:
@@ -188,9 +222,12 @@ def _explain_parent_left_out(workspace: spec.Workspace, after: ProposedRevision,
     if finding.code != "NP101" or origin is None:
         return finding
     parent = find_at_path(origin.document.data, origin.path)
-    if parent not in workspace.store.names() or parent in after.files:
+    home = workspace.store
+    if parent not in home.names() or parent in after.files:
         return finding
-    ignored = writing.find_ignored_paths(after.repository, [after.repository.source_path(parent)])
+    if home.is_outside(parent) and not after.layout.takes(parent):
+        return finding
+    ignored = writing.find_ignored_paths(after.repository, [after.layout.path_of(parent, home.is_outside(parent))])
     hint = (
         f"git ignores it, as {next(iter(ignored.values()))} says" if ignored else f"commit both: npuprof commit {parent} {origin.profile}"
     )

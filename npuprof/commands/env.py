@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, NO_PERSONAL, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST
 from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.commands.verb import Verb, flag, option
 from npuprof.model import Finding, NpuprofError
@@ -39,6 +39,7 @@ class Env(Verb):
     cann: str | None = CANN
     product: str | None = PRODUCT
     mixin: list[str] = MIXINS
+    no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS
     unset: list[str] = []  # the flag of that name undoes the export here
     no_check: bool = NO_CHECK
@@ -56,7 +57,7 @@ class Env(Verb):
 
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()
-        config = resolve_checked(self, "env", self.no_check, untold=("NP605",))  # refused below, or trusted
+        config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal)  # refused below, or trusted
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:

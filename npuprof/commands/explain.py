@@ -6,7 +6,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Rule, products, values
-from npuprof.commands.parameters import CANN, MIXINS, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
+from npuprof.commands.parameters import CANN, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
 from npuprof.commands.resolving import resolve_shown
 from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys
@@ -16,6 +16,7 @@ from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, di
 from npuprof.report.answer import Answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import escape_controls
+from npuprof.resolve import is_personal
 from npuprof.resolve.config import Config
 
 
@@ -32,13 +33,14 @@ class Explain(Verb):
     cann: str | None = CANN
     product: str | None = PRODUCT
     mixin: list[str] = MIXINS
+    no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS
     unset: list[str] = UNSETS
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
         """Return who set a value, whom it overruled, its default and meaning, and the rules that read it. Raises NpuprofError."""
-        config = resolve_shown(self)
+        config = resolve_shown(self, not self.no_personal)
         own = self.key.removeprefix("profile.")
         if own in PROFILE_KEYS and own not in config.settings:
             return _explain_profile_key(config, own)
@@ -49,7 +51,7 @@ class Explain(Verb):
 
     def _find_last_change(self, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
         """Return the commit that last changed a value, where the preset is one of a store under git."""
-        if self.mixin or self.set_ or self.unset or self.store == "builtin:":
+        if self.mixin or self.set_ or self.unset or self.store == "builtin:" or any(map(is_personal, config.lineage)):
             return None
         from npuprof.history.last import find_last_change
 

@@ -20,7 +20,6 @@ class JudgedStore:
 
     def __init__(self, given: str | None, rev: str | None, context: Context, plainly: bool = False) -> None:
         self._workspace = spec.Workspace(given, context)
-        self._prefix = ""
         self._past: Revision | None = None
         if rev is not None:
             self._open_revision(rev, plainly)
@@ -32,6 +31,7 @@ class JudgedStore:
 
     def _open_revision(self, rev: str, plainly: bool) -> None:
         from npuprof.store import revisions
+        from npuprof.store.sources.reading import find_sources
 
         home = self._workspace.store
         found = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))
@@ -39,7 +39,8 @@ class JudgedStore:
             raise NpuprofError([Finding("NP023", f"there are no profiles in {found.label}", "", "name the store with --store")])
         if plainly:
             found.shown = None
-        self._past, self._prefix = found, found.repository.prefix
+        find_sources(found)  # which presets there are is told by npuprof.toml, if it can be understood
+        self._past = found
 
     def load_profiles(self, names: Sequence[str]) -> None:
         """Read presets ahead: all files before all checks, as one kind of work at a time is faster by a fifth."""
@@ -63,5 +64,5 @@ class JudgedStore:
         if self._past is None:
             return self._workspace.profile(name)
         if name.endswith(".toml"):
-            name = name.removeprefix("./").removeprefix(self._prefix).removesuffix(".toml")
+            name = self._past.layout.name_of(name.removeprefix("./")) or name.removeprefix("./").removesuffix(".toml")
         return self.home.profile(name)

@@ -134,7 +134,7 @@ def _find_former_versions(repository: Repository, names: set[str], found: dict[s
     from npuprof.store.renames import find_former_names
 
     newest: dict[str, TagRef] = {}
-    for name, formers in find_former_names(repository.git, "HEAD", repository.prefix, names).items():
+    for name, formers in find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names).items():
         for former in formers:
             refs = repository.list_annotated_refs(former.commit) if former.name in found else []
             refs = [ref for ref in refs if ref.name == former.name and not ref.text.pre]

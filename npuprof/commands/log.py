@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.timeline import HistoryStep
     from npuprof.report.answer import Forms
+    from npuprof.store import Folder
     from npuprof.store.repository import Repository
 
 _SAID = {"created": "created", "removed": "removed", "broken": "could not be resolved any more", "mended": "resolves again"}
@@ -69,7 +70,7 @@ class Log(Verb):
         walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
-            raise NpuprofError([_build_missing_finding(repository, name, tip)])
+            raise NpuprofError([_build_missing_finding(workspace.store, repository, name, tip)])
         if first is None and key:
             _refuse_unknown_key(name, key)
         steps = _load_headers(repository, islice(chain([first], walk), self.number) if first else ())
@@ -120,9 +121,9 @@ def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Itera
         size = min(4 * size, _MOST)
 
 
-def _build_missing_finding(repository: Repository, name: str, tip: str) -> Finding:
+def _build_missing_finding(home: Folder, repository: Repository, name: str, tip: str) -> Finding:
     known = sorted(repository.list_profile_files(tip))
-    there = os.path.exists(f"{repository.git.top}/{repository.prefix}{name}.toml")
+    there = home.in_work_tree and os.path.exists(home.profile_path(name))
     hint = did_you_mean(name, known, f"commit it first: npuprof commit {name}" if there else "npuprof list shows what there is")
     return Finding("NP023", f"no commit has a profile {name!r}", "", hint)
 

@@ -41,8 +41,9 @@ class New(Verb):
         if not is_profile_name(self.name):
             home.profile(self.name)  # says what a name is
         path = home.profile_path(self.name)
-        _refuse_outside(home.root, path, self.name)
-        source = os.path.join(home.label, f"{self.name}.toml")
+        folder = home.folder_of(self.name)
+        _refuse_outside(folder, path, self.name)
+        source = home.cite_file(f"{self.name}.toml")
         text = self._write_text()
         if not self.no_check:
             judge_change(self.store, None, Profile(document.parse_document(self.name, source, text), home=home))
@@ -51,8 +52,8 @@ class New(Verb):
                 what, hint = f"{source} exists already", "choose another name, or change it with set"
                 raise NpuprofError([Finding("NP923", what, "Nothing is overwritten.", hint)])
             if not self.dry_run:
-                writing.make_folder_below(os.path.dirname(path), home.root)
-                writing.write_wanted_files([Wanted(choose_cited_path(path, source), text.encode(), None, home.root)])
+                writing.make_folder_below(os.path.dirname(path), folder)
+                writing.write_wanted_files([Wanted(choose_cited_path(path, source), text.encode(), None, folder)])
         return Answer(format_difference(source, None, text), (f"{'would write' if self.dry_run else 'wrote'} {source}",))
 
     def _write_text(self) -> str:

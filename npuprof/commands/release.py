@@ -147,8 +147,8 @@ def _refuse_uncommitted(committed: Revision, config: Config, dry_run: bool) -> t
 
     repository = committed.repository
     members = [profile.name for profile in config.lineage if profile.document.revision == committed.commit]
-    names = {repository.source_path(name): name for member in members for name in committed.trace_links(member)}
-    changed = list_changed_paths(repository, runs_filters=not dry_run).changed
+    names = {committed.source_path(name): name for member in members for name in committed.trace_links(member)}
+    changed = list_changed_paths(repository, committed.layout, runs_filters=not dry_run).changed
     dirty = [path for path in names if path in changed]
     untold = {path: asked for path in dirty if dry_run and (asked := repository.find_filter(path))}
     if known := [names[path] for path in dirty if path not in untold]:

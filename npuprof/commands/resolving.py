@@ -13,6 +13,8 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.profile import Profile
+    from npuprof.model import Step
 
     class ResolvingVerb(Protocol):
         """A verb that resolves a spec, with its parameters as the user wrote them."""
@@ -30,15 +32,50 @@ if TYPE_CHECKING:
 _UNKNOWN = ("NP201", "NP206", "NP207", "NP208", "NP209")
 
 
-def resolve_asked(asked: ResolvingVerb, target: str | None = None) -> Config:
-    """Return the preset that a verb was asked for, in the context it was asked for. Raises NpuprofError."""
+def resolve_asked(asked: ResolvingVerb, target: str | None = None, personal: bool = False) -> Config:
+    """Return the preset that a verb was asked for, in the context it was asked for; ``personal`` layers over it are told.
+
+    Raises NpuprofError.
+    """
     workspace = spec.Workspace(asked.store, spec.build_context(asked.cann, asked.product, target))
-    return workspace.resolve_spec(asked.spec, asked.mixin, spec.parse_assignments(asked.set_, asked.unset))
+    changes = spec.parse_assignments(asked.set_, asked.unset)
+    layers: list[Profile] = []
+    if personal:
+        from npuprof.store.personal import load_personal_layers
+
+        layers = load_personal_layers(workspace.profile(asked.spec))
+    if not layers:
+        return workspace.resolve_spec(asked.spec, asked.mixin, changes)
+    config = _resolve_with_layers(workspace, asked, changes, layers)
+    _tell_layers(workspace, asked, config, layers)
+    return config
 
 
-def resolve_shown(asked: ResolvingVerb) -> Config:
+def _resolve_with_layers(workspace: spec.Workspace, asked: ResolvingVerb, changes: Sequence[Step], layers: Sequence[Profile]) -> Config:
+    """Return a preset with personal layers. Raises NpuprofError, with the way to do without them where that would help."""
+    from npuprof.store.personal import build_unfit_finding
+
+    try:
+        return workspace.resolve_spec(asked.spec, asked.mixin, changes, layers)
+    except NpuprofError as error:
+        workspace.resolve_spec(asked.spec, asked.mixin, changes)  # what is wrong without them is told as always
+        unfit = [build_unfit_finding(layer.document.source) for layer in layers]
+        raise NpuprofError([*error.findings, *unfit]) from None
+
+
+def _tell_layers(workspace: spec.Workspace, asked: ResolvingVerb, config: Config, layers: Sequence[Profile]) -> None:
+    """Say that personal layers take part, where they are, and which keys they and what only they extend set."""
+    shared = {member.key for member in workspace.resolve_spec(asked.spec, asked.mixin).lineage}
+    own = [member for member in config.lineage if member.key not in shared]
+    steps = [step for member in own for some in (member.steps, *(override.steps for override in member.overrides)) for step in some]
+    told = ", ".join(dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps))
+    paths = ", ".join(layer.document.source for layer in layers)
+    output.tell_remark(f"a personal layer takes part: {told or 'it sets nothing'} ({paths}); --no-personal leaves it out")
+
+
+def resolve_shown(asked: ResolvingVerb, personal: bool = False) -> Config:
     """Return the preset that a verb shows without checking it; changes to keys that nobody knows are told. Raises NpuprofError."""
-    config = resolve_asked(asked)
+    config = resolve_asked(asked, personal=personal)
     if config.changes:
         from npuprof.checks.settings import find_setting_faults
         from npuprof.checks.view import View
@@ -49,12 +86,12 @@ def resolve_shown(asked: ResolvingVerb) -> Config:
     return config
 
 
-def resolve_checked(asked: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = ()) -> Config:
+def resolve_checked(asked: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = (), personal: bool = False) -> Config:
     """Return the preset that a verb was asked for; its warnings are told, but for the codes ``untold``.
 
     Raises NpuprofError for errors and abstract ones.
     """
-    config = resolve_asked(asked, target)
+    config = resolve_asked(asked, target, personal)
     if not no_check:
         _refuse_errors(config, untold)
     if any(profile.overrides for profile in config.lineage):

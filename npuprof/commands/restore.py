@@ -20,7 +20,7 @@ from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store import revisions
+    from npuprof.store import Folder
     from npuprof.store.revisions import Revision
 
 
@@ -62,17 +62,17 @@ class Restore(Verb):
         commit, then = pin.commit, pin.home
         raw, notes = self._recover_text(workspace, then, name)
         now = _resolve_now(workspace, name)
-        target = self.output or home.profile_path(name)
+        folder = "" if self.output is not None else _find_folder(home, then, name)
+        target = self.output or os.path.join(folder, f"{name}.toml")
         shown = os.path.relpath(target) if target != "-" else "-"
         after = _resolve_text(workspace, raw, name, shown)
         printed = self.dry_run or target == "-"
         if not printed:
-            below = home.root if self.output is None else ""
-            if below:
-                writing.make_folder_below(os.path.dirname(target), below)
-            with lock_folders([below or os.path.dirname(os.path.realpath(target))]):
+            if folder:
+                writing.make_folder_below(os.path.dirname(target), folder)
+            with lock_folders([folder or os.path.dirname(os.path.realpath(target))]):
                 known = ANYTHING if output.is_stream(target) else self._read_replaced(workspace, name, target, raw)
-                writing.write_wanted_files([Wanted(choose_cited_path(target, shown), raw, known, below)])
+                writing.write_wanted_files([Wanted(choose_cited_path(target, shown), raw, known, folder)])
             notes.append(f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else ""))
         self.output = None  # it is written, or it is the answer
         text = _show_text(raw, target == "-") if printed else None
@@ -99,12 +99,23 @@ class Restore(Verb):
         """Return the text to write, and what there is to say of it."""
         profile = then.profile(name)
         if not self.resolved:
-            return _read_checked_out(then.repository, then.commit, name, then.read_profile_text(name))
+            return _read_checked_out(then, name)
         config = workspace.resolver.resolve_profile(profile)
         notes = []
         if any(member.overrides for member in config.lineage) and not (self.cann or self.product):
             notes.append("overrides for single products or releases are not in a flat preset; --cann and --product pick them")
         return format_flat_preset(config).encode(), notes
+
+
+def _find_folder(home: Folder, then: Revision, name: str) -> str:
+    """Return the folder below which a preset goes back: the store, or that of npuprof.toml. Raises NpuprofError."""
+    if not then.files[name].outside:
+        home.profile_path(name)  # says where there is no work tree
+        return home.root
+    if not home.is_outside(name):
+        what = f"{name} lay outside the store then, and npuprof.toml does not name it now"
+        raise NpuprofError([Finding("NP027", what, "What it does not name is no preset.", "add its path to presets in npuprof.toml first")])
+    return home.folder_of(name)
 
 
 def _show_text(raw: bytes, exactly: bool) -> bytes | str:
@@ -137,14 +148,15 @@ def format_flat_preset(config: Config) -> str:
     return text
 
 
-def _read_checked_out(repository: revisions.Repository, commit: str, name: str, raw: bytes) -> tuple[bytes, list[str]]:
+def _read_checked_out(then: Revision, name: str) -> tuple[bytes, list[str]]:
     """Return a file as git would check it out, with the line endings of this work tree, and what was not done to it."""
-    if repository.list_profile_files(commit)[name].is_link:
+    raw, repository = then.read_profile_text(name), then.repository
+    if then.files[name].is_link:
         return raw, []
-    path = repository.source_path(name)
+    path = then.source_path(name)
     asked = repository.find_filter(path)
     notes = [f"{path} has the filter {asked!r}, a program, which was not run: git checkout does"] if asked else []
-    found = repository.read_checked_out(commit, path)
+    found = repository.read_checked_out(then.commit, path)
     return raw if found is None else found, notes
 
 
@@ -157,7 +169,7 @@ def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     home = workspace.store
     repository = revisions.find_repository(home)
     head = revisions.load_revision(home, repository.resolve_commit("HEAD"))
-    if name in head.files and _read_checked_out(repository, head.commit, name, head.read_profile_text(name))[0] == raw:
+    if name in head.files and _read_checked_out(head, name)[0] == raw:
         return True
     if name in head.files and find_converted_files(repository, [name], head.files).same:
         return True

@@ -7,7 +7,7 @@ import signal
 import sys
 
 from npuprof.catalog import OBEYED_VARIABLES
-from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST, UNSETS
+from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, NO_PERSONAL, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST, UNSETS
 from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.commands.verb import Verb, arguments
 from npuprof.model import Finding, NpuprofError
@@ -33,6 +33,7 @@ class Run(Verb):
     cann: str | None = CANN
     product: str | None = PRODUCT
     mixin: list[str] = MIXINS
+    no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS
     unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
@@ -52,7 +53,7 @@ class Run(Verb):
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
-        config = resolve_checked(self, "env", self.no_check, untold=("NP605",))  # refused below, or trusted
+        config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal)  # refused below, or trusted
         tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
         folder = sidecar_cache_folder(config)
         found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from npuprof.commands.parameters import DRY_RUN, EDITED, STORE, WRITE_ANYWAY
+from npuprof.commands.parameters import DRY_RUN, EDITED, PERSONAL, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, arguments
 from npuprof.report.answer import Answer
 
@@ -22,10 +22,15 @@ class Set(Verb):
     assignments: list[str] = arguments("KEY=VALUE...", "What to set; profile.KEY reaches [profile].", required=True)
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
+    personal: bool = PERSONAL
     store: str | None = STORE
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        if self.personal:
+            from npuprof.edit.personal import answer_personal_edit
+
+            return answer_personal_edit(self.spec, self.store, lambda file, _: self._change_text(file), self.dry_run, self.no_check)
         from npuprof.edit.preset_file import answer_edit
 
         return answer_edit(self.spec, self.store, self._change_text, self.dry_run, self.no_check)

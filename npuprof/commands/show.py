@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.commands.parameters import CANN, COLOR, MIXINS, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
+from npuprof.commands.parameters import CANN, COLOR, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
 from npuprof.commands.resolving import resolve_shown
 from npuprof.commands.verb import Verb, flag
 from npuprof.document import keys
@@ -27,6 +27,7 @@ class Show(Verb):
     cann: str | None = CANN
     product: str | None = PRODUCT
     mixin: list[str] = MIXINS
+    no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS
     unset: list[str] = UNSETS
     output: str | None = OUTPUT
@@ -34,7 +35,7 @@ class Show(Verb):
 
     def run(self) -> Answer:
         """Return the preset resolved, with the origins of its values if wanted. Raises NpuprofError."""
-        config = resolve_shown(self)
+        config = resolve_shown(self, not self.no_personal)
         return Answer({"toml": lambda: self._format_toml(config), "json": lambda: self._build_fields(config)})
 
     def _build_fields(self, config: Config) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
-from npuprof.commands.parameters import DRY_RUN, EDITED, STORE, WRITE_ANYWAY
+from npuprof.commands.parameters import DRY_RUN, EDITED, PERSONAL, STORE, WRITE_ANYWAY
 from npuprof.commands.verb import Verb, arguments
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
@@ -24,23 +25,31 @@ class Unset(Verb):
     keys: list[str] = arguments("KEY...", "What to remove; what is inherited is cleared.", required=True)
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
+    personal: bool = PERSONAL
     store: str | None = STORE
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        remarks: list[str] = []
+        if self.personal:
+            from npuprof.edit.personal import answer_personal_edit
+
+            def change_layer(file: PresetFile, below: dict[str, Any]) -> str:
+                return self._change_text(file, remarks, below)
+
+            return answer_personal_edit(self.spec, self.store, change_layer, self.dry_run, self.no_check, remarks)
         from npuprof.edit.preset_file import answer_edit
 
-        remarks: list[str] = []
         return answer_edit(self.spec, self.store, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
 
-    def _change_text(self, file: PresetFile, remarks: list[str]) -> str:
+    def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
         from npuprof import edit
         from npuprof.edit.assignments import build_nothing_finding, find_inherited_keys, find_removals, format_written_key
         from npuprof.edit.paths import MISSING, PathChange, find_at_path
 
         data = deepcopy(file.profile.document.data)
         found = [change for text in self.keys for change in find_removals(file.profile, data, text, remarks)]
-        left = find_inherited_keys(file.profile, data, self.keys)
+        left = find_inherited_keys(file.profile, data, self.keys, below)
         cleared = find_at_path(data, ("profile", "unset"))
         listed = list(cleared) if isinstance(cleared, list) else []
         added = [name for name in dict.fromkeys(map(format_written_key, left)) if name not in listed]
@@ -53,7 +62,7 @@ class Unset(Verb):
         if self.dry_run:
             remarks[:] = [f"would remove {said[len('removed ') :]}" if said.startswith("removed ") else said for said in remarks]
         if not found:
-            raise NpuprofError([build_nothing_finding(file.profile, text) for text in self.keys])
+            raise NpuprofError([build_nothing_finding(file.profile, text, self.spec if below is not None else "") for text in self.keys])
         return edit.apply_changes(file.text, found)
 
 

@@ -22,7 +22,7 @@ from npuprof.store import Folder, has_release_tags, has_sparse_checkout, spec
 from npuprof.store.parents import is_source_reference
 from npuprof.store.repository import TreeFile
 from npuprof.store.revision import Revision
-from npuprof.store.worktree import find_converted_files, list_absent_files
+from npuprof.store.worktree import find_converted_files, find_work_tree_layout, list_absent_files
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
 _NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
@@ -94,8 +94,12 @@ class WorkTree:
         self._texts: dict[str, bytes] = {}
         there = set(folder.names())
         if has_sparse_checkout(folder.root) or before.files.keys() - there:
-            self.absent = {name: file for name, file in list_absent_files(before.repository).items() if name not in there}
-            folder.read_absent = lambda root, name: self.read_profile_text(name) if name in self.absent else None
+            self.absent = {
+                name: file
+                for name, file in list_absent_files(before.repository, find_work_tree_layout(before.repository, folder)).items()
+                if name not in there
+            }
+            folder.read_absent = lambda name: self.read_profile_text(name) if name in self.absent else None
 
     def load_texts(self, names: set[str]) -> None:
         """Read what is not in the folder in one go; files are read one by one, when they are asked for."""

@@ -125,9 +125,11 @@ def _read_statements(text: str) -> Statements:
     return Statements(text)
 
 
-def find_inherited_keys(profile: Profile, data: dict[str, Any], given: Sequence[str]) -> list[str]:
-    """Return the keys that are set by what the preset extends, and still in force."""
+def find_inherited_keys(profile: Profile, data: dict[str, Any], given: Sequence[str], below: dict[str, Any] | None = None) -> list[str]:
+    """Return the keys that are set by what the preset extends, or by what it lies over (``below``), and still in force."""
     places = [(text, path, key) for text, (path, key) in zip(given, map(_locate_key, given), strict=True) if path[0] in SECTIONS]
+    if below is not None:
+        return [text for text, path, key in places if key in below and values.find_value(key, below[key], path[2:])[0]]
     if not places or not profile.extends:
         return []
     heir = Profile(profile.document, profile.key, profile.home)
@@ -147,11 +149,12 @@ def format_written_key(text: str) -> str:
     return keys.format_key_path(key, path[2:]) if key and path[0] != "append" else keys.format_key_path("", path).lstrip(".")
 
 
-def build_nothing_finding(profile: Profile, text: str) -> Finding:
-    """Return the finding that there is nothing to unset."""
+def build_nothing_finding(profile: Profile, text: str, name: str = "") -> Finding:
+    """Return the finding that there is nothing to unset; ``name`` is the preset's, where the profile is a layer over it."""
+    name = name or profile.name
     tables = {section: profile.document.data.get(section) for section in SECTIONS}
     own = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]
     shown = format_written_key(text)
-    what = f"{profile.name} neither sets nor inherits {shown}"
-    hint = did_you_mean(shown, own, f"npuprof show {profile.name} lists what is in force")
+    what = f"{name} neither sets nor inherits {shown}"
+    hint = did_you_mean(shown, own, f"npuprof show {name} lists what is in force")
     return Finding("NP924", what, "", hint)

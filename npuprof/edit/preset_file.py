@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from npuprof import checks, document, store
@@ -121,7 +121,12 @@ def refuse_builtin(home: store.Folder) -> None:
 def judge_change(store_: str | None, old: Profile | None, new: Profile) -> None:
     """Refuse an edit that brings errors, and tell the warnings it brings; ``old`` is None for a new preset. Raises NpuprofError."""
     known = _collect_marks(store_, old) if old else _collect_inherited_marks(store_, new)
-    brought = [finding for finding in _find_faults(store_, new) if checks.identify_finding(finding) not in known]
+    refuse_brought_errors(known, _find_faults(store_, new))
+
+
+def refuse_brought_errors(known: set[tuple[str, str, str]], found: Sequence[Finding]) -> None:
+    """Raise NpuprofError for errors that are not known, by what identifies them, and tell such warnings."""
+    brought = [finding for finding in found if checks.identify_finding(finding) not in known]
     if any(finding.severity == "error" for finding in brought):
         output.tell_remark("nothing was written, since the preset would have errors it has not now; --no-check writes all the same")
         raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))

@@ -10,6 +10,7 @@ from npuprof.catalog import values
 from npuprof.model import NpuprofError, Origin, Path, Record, TomlTable, TomlValue
 from npuprof.store import revisions
 from npuprof.store.commits import Commit, walk_commits
+from npuprof.store.layout import Layout
 from npuprof.store.repository import Repository
 from npuprof.store.sources.reading import SourceStore
 
@@ -121,13 +122,13 @@ class _BlameWalk:
 
     def _locate_values(self, start: str, origins: dict[int, Origin]) -> dict[str, list[PendingValue]]:
         """Return the values by the files they are in at a commit; left out are those that are not written there yet."""
-        files = self._repository.list_profile_files(start)
+        files, layout = self._repository.list_profile_files(start), self._repository.find_layout(start)
         found: dict[str, list[PendingValue]] = {}
         for number, origin in origins.items():
-            name = _find_origin_name(origin, self._repository.prefix)
+            name = _find_origin_name(origin, layout)
             held = self._load_blob_data(files[name].oid) if name in files else None
             path = find_earlier_path(origin.path, origin.document.data, held) if held is not None else None
-            if path is not None and held is not None:
+            if name is not None and path is not None and held is not None:
                 found.setdefault(name, []).append(PendingValue(number, path, held))
         return found
 
@@ -158,11 +159,11 @@ class _BlameWalk:
         return self._read[oid]
 
 
-def _find_origin_name(origin: Origin, prefix: str) -> str:
-    """Return the name below the store of the file an origin is in."""
+def _find_origin_name(origin: Origin, layout: Layout) -> str | None:
+    """Return what the file an origin is in is called as a preset; None where it is none."""
     if ":" in origin.profile:
         return origin.profile.rpartition(":")[2]  # a source's preset
-    return origin.profile if origin.revision is None else origin.file.removeprefix(prefix).removesuffix(".toml")
+    return origin.profile if origin.revision is None else layout.name_of(origin.file)
 
 
 def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 _WIDTH = 72
 
 
-def write_headline(found: survey.Survey, paths: Sequence[str], prefix: str) -> str:
-    """Return one line that says what a survey found, at most 72 characters long."""
+def write_headline(found: survey.Survey, names: Sequence[str]) -> str:
+    """Return one line that says what a survey found in files of presets of those names, at most 72 characters long."""
     touched = found.touched_pairs
     for words in _list_candidates(touched):
         line = "; ".join(words)
@@ -24,9 +24,8 @@ def write_headline(found: survey.Survey, paths: Sequence[str], prefix: str) -> s
     keys = {change.setting or change.key for pair in touched for change in pair.changes}
     if keys:
         return f"Change {format_count(len(keys), 'setting')} in {format_count(len(touched), 'preset')}"
-    if any(path.endswith("npuprof.lock") for path in paths):
+    if any(name.endswith("npuprof.lock") for name in names):
         return "Lock sources"
-    names = [path.removeprefix(prefix).removesuffix(".toml") for path in paths]
     line = f"Reword {', '.join(names)}"
     return line if len(line) <= _WIDTH else f"Reword {format_count(len(names), 'preset')}"
 

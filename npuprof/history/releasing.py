@@ -21,7 +21,7 @@ def list_earlier_versions(repository: Repository, name: str, head: str) -> list[
     """
     found = list(repository.load_reachable_versions(name, head))
     if repository.list_tag_refs():
-        for former in find_former_names(repository.git, head, repository.prefix, {name}).get(name, ()):
+        for former in find_former_names(repository.git, head, repository.find_layout(head), {name}).get(name, ()):
             found += repository.load_reachable_versions(former.name, former.commit)
     return sorted(found, key=lambda version: (version.text.order, version.name == name))
 

@@ -10,9 +10,9 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.history.quick import derive_document
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.store import read_once
+from npuprof.store import build_clash_finding, read_once
 from npuprof.store.commits import Commit, walk_commits
-from npuprof.store.repository import Repository, TreeFile
+from npuprof.store.repository import CLASH, Repository, TreeFile
 from npuprof.store.revision import Revision
 from npuprof.store.sources.reading import Sources, list_project_paths, read_sources_at
 from npuprof.store.versions import Version
@@ -34,7 +34,7 @@ class CommitBatch(NamedTuple):
 
 
 class SnapshotWalk:
-    """The store at one commit after another. ``files`` are those of the ``commit`` that is looked at, ``prefix`` the store's folder there.
+    """The store at one commit after another. ``files`` are those of the ``commit`` that is looked at, ``layout`` says where they are.
 
     ``members`` names the profiles whose texts are worth reading ahead. ``everything`` has commits walked that do not touch
     the store as well. ``view`` is that of the tip, where that was asked for as a release.
@@ -48,7 +48,7 @@ class SnapshotWalk:
         self.everything = False
         self._release = release
         self.files: dict[str, TreeFile] = {}
-        self.prefix = repository.prefix
+        self.layout = repository.find_layout(tip)
         self.members = frozenset([name])
         self._tip = tip
         self._profiles: dict[tuple[str, str, str], ProfileOrError] = {}
@@ -62,7 +62,7 @@ class SnapshotWalk:
         """Yield the commits; the texts that the next ones need are read in one go, while these are looked at."""
         waiting: list[CommitBatch] = []
         try:
-            for commits in _split_into_batches(walk_commits(self.repository, self._tip, self.everything)):
+            for commits in _split_into_batches(walk_commits(self.repository, self._tip, self.everything, self.layout)):
                 wanted = self._find_wanted_texts(commits)
                 waiting.append(CommitBatch(commits, wanted, self.repository.request_contents(wanted)))
                 if len(waiting) > 1:
@@ -88,13 +88,13 @@ class SnapshotWalk:
         """The sources that the commit which is looked at takes presets from. Raises NpuprofError."""
         found = self._find_project_files(self.commit)
         if found not in self._sources:
-            self._sources[found] = read_sources_at(self.repository, self.commit, self.prefix, None)
+            self._sources[found] = read_sources_at(self.repository, self.commit, self.layout.prefix, None)
         return self._sources[found]
 
     def _find_project_files(self, commit: str) -> tuple[str, ...]:
         """Return the ids of the files that say where presets come from, and at which commits."""
         if commit not in self._project_files:
-            read = self.repository.git.read_objects([f"{commit}:{path}" for path in list_project_paths(self.prefix)])
+            read = self.repository.git.read_objects([f"{commit}:{path}" for path in list_project_paths(self.layout.prefix)])
             self._project_files[commit] = tuple(one.oid if one else "" for one in read)
         return self._project_files[commit]
 
@@ -139,16 +139,20 @@ class SnapshotWalk:
             what = f"{asked.profile} extends {name!r}, which was not there"
             raise NpuprofError([Finding("NP101", what, "", "", asked, "profile.extends", (asked.profile,))])
         file = self.files[name]
+        if file.mode == CLASH:
+            paths = (self.layout.path_of(name), self.layout.path_of(name, True))
+            raise NpuprofError([build_clash_finding(name, paths, asked)])
         oid = self.files[Revision(self.repository, self._tip, self.files).follow_links(name)].oid if file.is_link else file.oid
         if len(self._profiles) > _PROFILES:
             self._profiles.clear()
-        return read_once(self._profiles, (self.prefix, name, oid), lambda: self._read_profile(name, oid))
+        path = self.layout.path_of(name, file.outside)
+        return read_once(self._profiles, (path, name, oid), lambda: self._read_profile(name, path, oid))
 
-    def _read_profile(self, name: str, oid: str) -> Profile:
-        path, text = f"{self.prefix}{name}", self.load_text(oid)
+    def _read_profile(self, name: str, path: str, oid: str) -> Profile:
+        text = self.load_text(oid)
         later, known = self._read.get(path, (b"", None))
         found = derive_document(known, later, text) if known is not None else None
-        found = found or document.parse_document(name, f"{path}.toml", text)
+        found = found or document.parse_document(name, path, text)
         self._read[path] = text, found
         return Profile(found, key=f"{path}@{oid}", home=self)
 

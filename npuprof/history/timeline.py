@@ -135,7 +135,7 @@ class Timeline:
         name = next((change.was for change in changed if change.now == state.name and change.was), state.name)
         undo_changes(files, changed)
         if commit.former_prefix is not None:
-            self._snapshots.prefix = commit.former_prefix
+            self._snapshots.layout = self._snapshots.layout._replace(prefix=commit.former_prefix)
             return StoreState(files, name, self._resolve_preset(files, name, parent), parent)  # from here on its files have other paths
         found = state.preset
         if changed or self._snapshots.everything:

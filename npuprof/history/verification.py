@@ -148,7 +148,8 @@ class Verifier:
         if not head or not names:
             return {}
         found: dict[TagRef, list[Finding]] = {}
-        for name, formers in find_former_names(self._repository.git, head.oid, self._repository.prefix, names & self._names).items():
+        layout = self._repository.find_layout(head.oid)
+        for name, formers in find_former_names(self._repository.git, head.oid, layout, names & self._names).items():
             for former in formers:
                 old = {version.text for version in self._repository.load_reachable_versions(former.name, former.commit)}
                 for ref in refs:

@@ -11,7 +11,7 @@ from npuprof.catalog.powers import find_power
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, Origin, Record
 from npuprof.renderers.common import build_unfit_finding, collect_sidecars, encode_field_value
-from npuprof.resolve import is_of_source
+from npuprof.resolve import is_of_source, is_personal
 from npuprof.resolve.config import Config
 
 
@@ -103,7 +103,7 @@ def _refuse_untrusted(config: Config) -> None:
 
 
 def find_powers(config: Config) -> list[Power]:
-    """Return the variables of a config that decide what is executed, but for those that the command line or npuprof's own presets set."""
+    """Return the variables of a config that decide what is executed, but for those that the user or npuprof's own presets set."""
     found: list[Power] = []
     for name, value in config.env.items():
         does = find_power(name)
@@ -111,7 +111,7 @@ def find_powers(config: Config) -> list[Power]:
         if origin is None or not origin.document.text:
             continue
         author = next(profile for profile in config.lineage if profile.document is origin.document)
-        if getattr(author.home, "label", "") != "builtin:":
+        if getattr(author.home, "label", "") != "builtin:" and not is_personal(author):
             alone = author.key.startswith(("file:", "stdin:", "composed:"))  # a file outside of any store, or standard input
             root = "" if alone else getattr(author.home, "root", "")
             shown = f"{author.name.rpartition(':')[0]}:" if is_of_source(author) else root

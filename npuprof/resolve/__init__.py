@@ -30,6 +30,9 @@ Layer = tuple[str, tuple[Step, ...]]
 #: Layers of so few steps are gone through each time: that is faster than sorting them.
 _FEW_STEPS = 50
 
+#: What the keys of personal layers begin with.
+PERSONAL = "personal:"
+
 #: How many presets one may build on.
 MOST_ANCESTORS = 2000
 
@@ -318,6 +321,11 @@ class Resolver:
 def is_of_source(profile: Profile) -> bool:
     """Return whether a profile is a preset of another repository."""
     return profile.key.startswith("source:")
+
+
+def is_personal(profile: Profile) -> bool:
+    """Return whether a profile is a layer of one user's own over a shared preset."""
+    return profile.key.startswith(PERSONAL)
 
 
 def identify_preset(profile: Profile) -> str:

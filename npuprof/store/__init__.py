@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report.output import UnfitFileError, describe_os_error, read_plain_file
+from npuprof.store.layout import FILE, Layout, read_globs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ class ReadOnceStore:
         return sorted(f"{name}.toml" for name in self._list_files() if not is_profile_name(name))
 
     def cite_file(self, path: str) -> str:
-        """Return the path to cite for a file below the store."""
+        """Return the path to cite for a file of the store, by its name with ``.toml``."""
         return os.path.join(self.label, path)
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
@@ -86,7 +88,7 @@ class ReadOnceStore:
 
 
 #: What lies beside a store in a project, and is no preset.
-_PROJECT_FILES = ("pyproject.toml", "npuprof.toml")
+_PROJECT_FILES = ("pyproject.toml", FILE)
 
 
 def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Profile]) -> Profile:
@@ -115,21 +117,88 @@ class Folder(ReadOnceStore):
         self.root = root
         self.label = _format_relative_path(root)
         self.repository: object = None  #: the one around it, once somebody asks: kept for ``revisions``
-        self.read_absent: Callable[[str, str], bytes | None] | None = None  #: how to read what git keeps out of the folder
+        self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read what git keeps out of the folder
         self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
+        self.is_source = False  #: whether it is a copy of a source, of which the folder alone is shared
         self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.reading``
         self.sources: object = None  #: those that it names, likewise
         self._listed: dict[str, bool] | None = None
         self._real = ""
+        self._layout: Layout | None = None
+        self._project_file: str | None = None
+
+    @property
+    def project_file(self) -> str:
+        """The path of npuprof.toml beside the store, looked for once; an empty text where there is none, or it is not about this store."""
+        if self._project_file is None:
+            alone = self.is_source or not self.in_work_tree or self.label == "builtin:"
+            path = "" if alone else os.path.join(find_project_folder(self), FILE)
+            self._project_file = path if path and os.path.lexists(path) else ""
+        return self._project_file
+
+    @property
+    def layout(self) -> Layout:
+        """Where the presets are, seen from the folder of npuprof.toml."""
+        if self._layout is None:
+            globs: tuple[str, ...] = ()
+            if self.project_file:
+                with suppress(OSError):  # told by whoever asks what else the file says
+                    globs = read_globs(read_plain_file(self.project_file))
+            real = os.path.realpath(self.root)
+            inside = bool(self.project_file) and os.path.dirname(self.project_file) == real
+            self._layout = Layout("" if inside else f"{os.path.basename(real)}/", globs)
+        return self._layout
 
     def _list_files(self) -> Iterable[str]:
         return self._load_listing()
 
     def _load_listing(self) -> dict[str, bool]:
-        """Return the names below the store, looked up once, and whether each is a plain file, no link."""
+        """Return the names of the store, looked up once, and whether each is a plain file, no link."""
         if self._listed is None:
-            self._listed = dict(self._scan_folder(self.root, ""))
+            found = dict(self._scan_folder(self.root, ""))
+            if self.project_file and not self.layout.prefix:
+                found.pop(FILE.removesuffix(".toml"), None)
+            if self.layout.globs:
+                found = {**self._scan_outside(), **found}
+            self._listed = found
         return self._listed
+
+    def _scan_outside(self) -> dict[str, bool]:
+        """Return the names that npuprof.toml names files outside the store by. Raises NpuprofError where a folder cannot be read."""
+        from npuprof.store.outside import scan_outside_presets
+
+        folder = os.path.dirname(self.project_file)
+        try:
+            return dict(scan_outside_presets(folder, self.layout))
+        except OSError as error:
+            path = _format_relative_path(str(error.filename or folder))
+            hint = f"check its permissions, or write {_format_relative_path(self.project_file)} so that presets leads elsewhere"
+            raise NpuprofError([_build_unreadable_finding(path, error)._replace(hint=hint)]) from None
+
+    def is_outside(self, name: str) -> bool:
+        """Return whether a preset lies outside the store's folder, or would if it were there: npuprof.toml names it, the store has none."""
+        if not self.project_file or not self.layout.takes(name):
+            return False
+        return not os.path.lexists(f"{self.root}/{name}.toml")
+
+    def locate_file(self, path: str) -> str:
+        """Return the name of the preset in a file by its absolute path; an empty text where it is none of the store."""
+        root = os.path.abspath(self.root) + os.sep
+        name = path[len(root) : -5]
+        if path.startswith(root):
+            return name if is_profile_name(name) else ""
+        folder = f"{os.path.dirname(self.project_file)}{os.sep}"
+        if not self.project_file or not self.layout.globs:
+            return ""
+        real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        name = real[len(folder) : -5]
+        return name if real.startswith(folder) and is_profile_name(name) and self.layout.takes(name) else ""
+
+    def cite_file(self, path: str) -> str:
+        """Return the path to cite for a file of the store, by its name with ``.toml``."""
+        if self.is_outside(path.removesuffix(".toml")):
+            return _format_relative_path(os.path.join(os.path.dirname(self.project_file), path))
+        return super().cite_file(path)
 
     def _scan_folder(self, folder: str, below: str) -> Iterator[tuple[str, bool]]:
         try:
@@ -151,19 +220,30 @@ class Folder(ReadOnceStore):
 
     def profile_path(self, name: str) -> str:
         """Return the path of a profile's file, as it can be opened."""
-        return os.path.join(self.root, f"{name}.toml")
+        return os.path.join(self.folder_of(name), f"{name}.toml")
+
+    def folder_of(self, name: str) -> str:
+        """Return the folder below which a profile's file is found by its name: the store, or that of npuprof.toml."""
+        return os.path.dirname(self.project_file) if self.is_outside(name) else self.root
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
             raise NpuprofError([build_bad_name_finding(name, asked)])
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != "builtin:" else path
+        if self.project_file and self.layout.takes(name):
+            other = os.path.join(os.path.dirname(self.project_file), f"{name}.toml")
+            shown = _format_relative_path(other)
+            if not os.path.lexists(path):
+                path, source = other, shown
+            elif os.path.lexists(other):
+                raise NpuprofError([build_clash_finding(name, (source, shown), asked)])
         try:
-            if not (self._listed or {}).get(name) and self._is_outside_store(path):
-                raise NpuprofError([_build_outside_finding(source, name, asked)])
+            if not (self._listed or {}).get(name) and self._leads_elsewhere(path, path != f"{self.root}/{name}.toml"):
+                raise NpuprofError([build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml")])
             raw = read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
-            kept = self.read_absent(self.root, name) if self.read_absent else None
+            kept = self.read_absent(name) if self.read_absent else None
             if kept is None:
                 raise NpuprofError([self._build_missing_finding(name, asked)]) from None
             raw = kept
@@ -171,7 +251,10 @@ class Folder(ReadOnceStore):
             raise NpuprofError([_build_unreadable_finding(source, error)]) from None
         return Profile(document.parse_document(name, source, raw), home=self)
 
-    def _is_outside_store(self, path: str) -> bool:
+    def _leads_elsewhere(self, path: str, outside: bool) -> bool:
+        """Return whether a path leads out of the store; of a preset outside of it, whether it is a link, or below one."""
+        if outside:
+            return os.path.realpath(path) != path
         self._real = self._real or os.path.realpath(self.root)
         return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
@@ -227,7 +310,7 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
         candidate = os.path.join(here, "profiles")
         if os.path.isdir(candidate):
             return Folder(candidate)
-        if os.path.isfile(os.path.join(here, "npuprof.toml")):
+        if os.path.isfile(os.path.join(here, FILE)):
             implied = Folder(candidate)
             implied.is_implied = True
             return implied
@@ -348,10 +431,21 @@ def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Or
     return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))
 
 
-def _build_outside_finding(source: str, name: str, asked: Origin | None) -> Finding:
-    what = f"{source} is a link that leads out of the store"
+def build_clash_finding(name: str, paths: tuple[str, str], asked: Origin | None = None) -> Finding:
+    """Return that a file outside the store has the name of a preset in it."""
+    what = f"{name!r} names two presets: {paths[0]} and {paths[1]}"
+    why = "A preset outside the store is called by its path from the folder of npuprof.toml, and a name has to mean one file."
+    return Finding("NP014", what, why, "rename one of the two files", asked, "", (name,), None if asked else Place(paths[1]))
+
+
+def build_outside_finding(source: str, name: str, asked: Origin | None, outside: bool = False) -> Finding:
+    """Return that a preset's file is a link that leads out of the store; of a preset ``outside`` of it, that it is a link at all."""
+    what, hint = f"{source} is a link that leads out of the store", "copy the file into the store"
     why = "A store is shared as it is; what lies outside it would be missing elsewhere."
-    return Finding("NP005", what, why, "copy the file into the store", asked, "", (name,), None if asked else Place(source))
+    if outside:
+        what, hint = f"{source} is a link, or lies below one", "put the file itself there"
+        why = "Of presets outside the store no link is followed: where it leads is the machine's own affair."
+    return Finding("NP005", what, why, hint, asked, "", (name,), None if asked else Place(source))
 
 
 def _build_unreadable_finding(source: str, error: Exception) -> Finding:

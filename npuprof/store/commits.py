@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from npuprof.report.output import read_plain_file
 from npuprof.store.dates import format_commit_date
+from npuprof.store.layout import Layout, Located
 from npuprof.store.repository import LINK, SUBMODULE, Repository, TreeFile
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d{1,18}) ([+-]\d{4})$", re.MULTILINE)
@@ -147,26 +148,29 @@ def _parse_commit_headers(raw: bytes) -> CommitHeaders:
     return CommitHeaders(author, email, format_commit_date(int(stamp), zone), subject)
 
 
-def walk_commits(repository: Repository, tip: str, everything: bool = False) -> Generator[Commit, None, None]:
-    """Yield the commits behind ``tip``, at least those that touched the store, children before parents, from one git process.
+def walk_commits(repository: Repository, tip: str, everything: bool = False, layout: Layout | None = None) -> Generator[Commit, None, None]:
+    """Yield the commits behind ``tip``, at least those that touched presets, children before parents, from one git process.
 
-    With ``everything`` all of them.
+    With ``everything`` all of them. What is a preset outside the store is so for all of them: ``layout`` says it, else
+    ``npuprof.toml`` at the tip.
 
     Where the store came from another folder, they go on with those that touched it there, from another process.
     """
-    prefix = os.fsencode(repository.prefix)
-    below = () if everything or _is_mostly_store(repository, tip) else ("--", repository.pathspec)
-    names: dict[bytes, str | None] = {}
+    layout = layout if layout is not None else repository.find_layout(tip)
+    below = () if everything or _is_mostly_store(repository, tip) else ("--", *layout.pathspecs)
+    names: dict[bytes, Located | None] = {}
     for record in _split_log_records(repository.git.stream_output(*_LOG_COMMAND, tip, *below)):
         head, _, files = record.partition(b"\0")
         oid, *parents = head.decode().split()
         if len(parents) > 1:
-            yield Commit(repository, oid, tuple(parents), {parent: _collect_merge_changes(repository, parent, oid) for parent in parents})
+            yield Commit(
+                repository, oid, tuple(parents), {parent: _collect_merge_changes(repository, parent, oid, layout) for parent in parents}
+            )
         else:
-            changed = _parse_raw_changes(files[1:].split(b"\0"), prefix, names) if files else []
-            if changed and changed[0].was is None and (move := _find_store_move(repository, oid, changed)):
+            changed = _parse_raw_changes(files[1:].split(b"\0"), layout, names) if files else []
+            if any(change.was is None for change in changed) and (move := _find_store_move(repository, oid, changed, layout)):
                 # Whatever git has not told of yet is older than the move, or has not heard of it.
-                older = walk_commits(move.repository, move.parent, everything)
+                older = walk_commits(move.repository, move.parent, everything, layout._replace(prefix=move.repository.prefix))
                 nearest = next(older, None)
                 parent = nearest.id if nearest else move.parent  # the parent itself may have touched something else
                 yield Commit(repository, oid, (parent,), {parent: move.changes}, move.repository.prefix)
@@ -186,18 +190,21 @@ def _is_mostly_store(repository: Repository, tip: str) -> bool:
     return head[:4] == b"DIRC" and int.from_bytes(head[8:12], "big") <= 200 + 2 * len(repository.list_profile_files(tip))
 
 
-def _find_store_move(repository: Repository, commit: str, changed: list[FileChange]) -> StoreMove | None:
+def _find_store_move(repository: Repository, commit: str, changed: list[FileChange], layout: Layout) -> StoreMove | None:
     """Return from where a commit moved the store that it made; None where the store is new, or was there before."""
-    if any(change.was is not None for change in changed):
+    inside = [change for change in changed if not any(file is not None and file.outside for file in (change.old, change.new))]
+    if not inside or any(change.was is not None for change in inside):
         return None
     found = repository.git.read_objects([commit])[0]
     parents = re.findall(rb"^parent (\S+)$", found.content.partition(b"\n\n")[0], re.MULTILINE) if found else []
-    if len(parents) != 1 or not repository.git.read_objects([parent := parents[0].decode()])[0] or repository.list_profile_files(parent):
+    if len(parents) != 1 or not repository.git.read_objects([parent := parents[0].decode()])[0]:
+        return None
+    if repository.list_profile_files(parent, Layout(repository.prefix)):
         return None  # made from several, with a parent that a shallow clone lacks, or added to what is there already
     trees = _compare_commit_trees(repository, parent, commit)
     if trees.former is None:
         return None
-    moved = _parse_raw_changes(trees.raw_lines, os.fsencode(repository.prefix), {}, os.fsencode(trees.former))
+    moved = _parse_raw_changes(trees.raw_lines, layout, {}, layout._replace(prefix=trees.former))
     besides = [change for change in moved if (change.was, change.old) != (change.now, change.new)]
     return StoreMove(repository.with_store_prefix(trees.former), parent, besides)
 
@@ -213,26 +220,26 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeCom
         "-c", "diff.renameLimit=4000", "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", old, new
     ).split(b"\0")  # fmt: skip
     places: dict[bytes, int] = {}
-    prefix = os.fsencode(repository.prefix)
+    store = Layout(repository.prefix)
     for line, was, now in zip(raw, raw[1:], raw[2:], strict=False):
-        name = now.removeprefix(prefix)
-        if line.startswith(b":") and b" R" in line and _parse_profile_path(now, prefix) and (b"/" + was).endswith(b"/" + name):
+        name = now.removeprefix(os.fsencode(repository.prefix))
+        if line.startswith(b":") and b" R" in line and store.name_of(os.fsdecode(now)) and (b"/" + was).endswith(b"/" + name):
             place = was.removesuffix(name)
             places[place] = places.get(place, 0) + 1
     best = max(places, key=lambda place: places[place], default=None)
     return TreeComparison(os.fsdecode(best) if best is not None else None, raw)
 
 
-def _collect_merge_changes(repository: Repository, parent: str, commit: str) -> list[FileChange]:
+def _collect_merge_changes(repository: Repository, parent: str, commit: str, layout: Layout) -> list[FileChange]:
     """Return what a merge changed against one parent, from their trees; git is asked only where something was renamed."""
-    old, new = repository.list_profile_files(parent), repository.list_profile_files(commit)
+    old, new = repository.list_profile_files(parent, layout), repository.list_profile_files(commit, layout)
     if old == new:
         return []
     if old.keys() - new.keys() and new.keys() - old.keys():
         raw = repository.git.run_command(
-            "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit, "--", repository.pathspec
+            "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit, "--", *layout.pathspecs
         )
-        return _parse_raw_changes(raw.split(b"\0"), os.fsencode(repository.prefix), {})
+        return _parse_raw_changes(raw.split(b"\0"), layout, {})
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return [FileChange(name if name in old else None, old.get(name), name if name in new else None, new.get(name)) for name in names]
 
@@ -248,39 +255,33 @@ def _split_log_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest.lstrip(b"\1").removesuffix(b"\0")
 
 
-def _parse_raw_changes(files: list[bytes], prefix: bytes, names: dict[bytes, str | None], former: bytes | None = None) -> list[FileChange]:
-    """Return what raw lines and paths say of the store's files; ``names`` keeps the names of paths seen before.
+def _parse_raw_changes(
+    files: list[bytes], layout: Layout, names: dict[bytes, Located | None], former: Layout | None = None
+) -> list[FileChange]:
+    """Return what raw lines and paths say of presets; ``names`` keeps what paths seen before are called.
 
-    ``former`` is where the store was before, if it was elsewhere.
+    ``former`` says where they were before, if that was elsewhere.
     """
     found: list[FileChange] = []
     place = 0
     while place + 1 < len(files):
         path = files[place + 1]
         if path not in names:
-            names[path] = _parse_profile_path(path, prefix)
+            names[path] = layout.locate(os.fsdecode(path))
         was = now = names[path]
         before, after, left, right, status = files[place][1:].decode().split(" ")
         place += 2
         if status == "M" and before != SUBMODULE != after:
             if was is not None:
-                found.append(FileChange(was, TreeFile(before, left), was, TreeFile(after, right)))
+                found.append(FileChange(was[0], TreeFile(before, left, was[1]), was[0], TreeFile(after, right, was[1])))
             continue
         if status[0] == "R":
-            now = _parse_profile_path(files[place], prefix)
+            now = layout.locate(os.fsdecode(files[place]))
             place += 1
         if former is not None:
-            was = _parse_profile_path(path, former)
-        old = TreeFile(before, left) if was is not None and before not in _NO_FILE else None
-        new = TreeFile(after, right) if now is not None and after not in _NO_FILE else None
+            was = former.locate(os.fsdecode(path))
+        old = TreeFile(before, left, was.outside) if was is not None and before not in _NO_FILE else None
+        new = TreeFile(after, right, now.outside) if now is not None and after not in _NO_FILE else None
         if old or new:
-            found.append(FileChange(was if old else None, old, now if new else None, new))
+            found.append(FileChange(was.name if was and old else None, old, now.name if now and new else None, new))
     return found
-
-
-def _parse_profile_path(path: bytes, prefix: bytes) -> str | None:
-    """Return the name of a file below the store, or None where it is not one of its TOML files."""
-    if not path.startswith(prefix) or not path.endswith(b".toml"):
-        return None
-    name = path[len(prefix) : -5]
-    return None if name.startswith(b".") or b"/." in name else os.fsdecode(name)

@@ -30,11 +30,11 @@ class ComposedParts:
     """The store of a composed profile: the profiles it was composed of, by their keys."""
 
     def __init__(self, parts: dict[str, Profile]) -> None:
-        self._parts = parts
+        self.parts = parts
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return one of the parts by its key."""
-        return self._parts[name]
+        return self.parts[name]
 
 
 def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:

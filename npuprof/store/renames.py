@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 from npuprof.store.git import Git
+from npuprof.store.layout import Layout
 
 
 class FormerName(NamedTuple):
@@ -15,29 +16,23 @@ class FormerName(NamedTuple):
     commit: str
 
 
-def find_former_names(git: Git, tip: str, prefix: str, names: set[str]) -> dict[str, list[FormerName]]:
+def find_former_names(git: Git, tip: str, layout: Layout, names: set[str]) -> dict[str, list[FormerName]]:
     """Return what presets were called before a commit, latest first, from one git process; those that were not renamed are left out.
 
-    ``prefix`` is the folder of the store from the top, ending in ``/``, or empty. Raises NpuprofError.
+    ``layout`` says where they are, and were. Raises NpuprofError.
     """
-    where = f":(top,literal){prefix.rstrip('/')}" if prefix else ":(top)"
     listed = git.run_command(
         "-c", "diff.renameLimit=4000", "log", "--topo-order", "--diff-filter=R", "-M", "--name-status", "-z", "--no-color", "--no-ext-diff",
-        "--no-relative", "--format=%x01%H", tip, "--", where,
+        "--no-relative", "--format=%x01%H", tip, "--", *layout.pathspecs,
     )  # fmt: skip
     current = {name: name for name in names}
     found: dict[str, list[FormerName]] = {}
     for record in listed.split(b"\1")[1:]:
         commit, *words = record.split(b"\0")
         for was, now in zip(words[1::3], words[2::3], strict=False):
-            old, new = (_parse_name(path, prefix) for path in (was, now))
+            old, new = (layout.name_of(os.fsdecode(path)) for path in (was, now))
             if old and new and new in current:
                 name = current.pop(new)
                 current[old] = name
                 found.setdefault(name, []).append(FormerName(old, commit.decode()))
     return found
-
-
-def _parse_name(path: bytes, prefix: str) -> str:
-    text = os.fsdecode(path)
-    return text[len(prefix) : -5] if text.startswith(prefix) and text.endswith(".toml") else ""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.store.git import Git, build_refusal_finding
+from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_plain_names, read_globs
 from npuprof.store.tags import ReleaseTags
 from npuprof.store.versions import Version, parse_version_request
 
@@ -19,13 +20,16 @@ _TREES = 4000  # trees kept in memory
 
 #: Modes of what a tree holds besides files.
 LINK, FOLDER, SUBMODULE = "120000", "40000", "160000"
+#: Stands for the mode of a preset whose name two files have, one in the store and one outside.
+CLASH = "clash"
 
 
 class TreeFile(NamedTuple):
-    """A file of a tree: its mode and the id of its content."""
+    """A file of a tree: its mode, the id of its content, and whether it lies outside the store's folder."""
 
     mode: str
     oid: str
+    outside: bool = False
 
     @property
     def is_link(self) -> bool:
@@ -79,6 +83,8 @@ class Repository(ReleaseTags):
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[TreeEntry]] = {}
+        self.layouts: dict[str, Layout] = {}  #: where presets are, by commit, as far as it was looked up
+        self.is_source = False  #: whether it is that of a source, of which the store's folder alone is shared
         self.revisions: dict[str, object] = {}  #: what has been read of it, by commit: kept for ``revisions``
 
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
@@ -172,7 +178,7 @@ class Repository(ReleaseTags):
         request, head = parse_version_request(revision), self.git.read_objects(["HEAD"])[0]
         if not request or not head:
             return ""
-        for former in find_former_names(self.git, head.oid, self.prefix, {name}).get(name, ()):
+        for former in find_former_names(self.git, head.oid, self.find_layout(head.oid), {name}).get(name, ()):
             if any(request.accepts(ref.text) for ref in self.list_tag_refs(former.name)):
                 return f"{former.name}@{revision}"
         return ""
@@ -190,16 +196,58 @@ class Repository(ReleaseTags):
             raise NpuprofError([Finding("NP011", what, "A...B compares B with where it left A.", hint)])
         return result.output.split()[0].decode()
 
-    def list_profile_files(self, commit: str) -> dict[str, TreeFile]:
-        """Return the TOML files below the store at a commit, or in a tree: path below the store without ``.toml`` to file.
+    def find_layout(self, commit: str) -> Layout:
+        """Return where presets are at a commit, or in a tree: ``npuprof.toml`` says it there. Raises NpuprofError."""
+        known = self.layouts.get(commit)
+        if known is None:
+            known = Layout(self.prefix)
+            if commit and self.prefix and not self.is_source:
+                said = self.git.read_objects([f"{commit}:{known.project_file}"])[0]
+                known = Layout(self.prefix, read_globs(said.content)) if said is not None and said.type == "blob" else known
+            if len(self.layouts) > _TREES:
+                self.layouts.clear()
+            self.layouts[commit] = known
+        return known
 
-        There are none where the store did not exist then.
+    def list_profile_files(self, commit: str, layout: Layout | None = None) -> dict[str, TreeFile]:
+        """Return the presets at a commit, or in a tree, by their names: the TOML files below the store, and those outside of it.
+
+        ``layout`` says where they are, if not as ``npuprof.toml`` says there. There are none where the store did not exist then.
         """
+        if len(self._trees) > _TREES:
+            self._trees.clear()
+        found = self._list_store_files(commit)
+        layout = layout if layout is not None else self.find_layout(commit)
+        if layout.globs:
+            for name, file in self._list_outside_files(commit, layout).items():
+                found[name] = found[name]._replace(mode=CLASH) if name in found else file
+        return found
+
+    def _list_outside_files(self, commit: str, layout: Layout) -> dict[str, TreeFile]:
+        """Return the presets outside the store's folder by their names: what the globs lead to in the trees."""
+        root = self.git.read_objects([f"{commit}:{layout.base.rstrip('/')}"])[0]
+        found: dict[str, TreeFile] = {}
+        level = [("", root.oid, layout.start())] if root is not None and root.type == "tree" else []
+        while level:
+            self._load_trees(tree for _, tree, _ in level)
+            below = []
+            for path, tree, state in level:
+                wanted = list_plain_names(state)
+                for entry in self._trees[tree]:
+                    if wanted is not None and entry.name not in wanted:
+                        continue
+                    if entry.is_folder:
+                        inner = enter_folder(state, entry.name) if f"{path}{entry.name}/" != layout.store_folder else None
+                        below += [(f"{path}{entry.name}/", entry.oid, inner)] if inner else []
+                    elif entry.is_profile and accepts_file(state, entry.name) and layout.takes(name := f"{path}{entry.name[:-5]}"):
+                        found[name] = TreeFile(entry.mode, entry.oid, True)
+            level = below
+        return found
+
+    def _list_store_files(self, commit: str) -> dict[str, TreeFile]:
         root = self._find_store_tree(commit)
         if not root:
             return {}
-        if len(self._trees) > _TREES:
-            self._trees.clear()
         found: dict[str, TreeFile] = {}
         level = [("", root)]
         while level:
@@ -207,7 +255,7 @@ class Repository(ReleaseTags):
             below: list[tuple[str, str]] = []
             for path, tree in level:
                 for entry in self._trees[tree]:
-                    if entry.name.startswith("."):
+                    if entry.name.startswith(".") or (entry.name == FILE and not path and not self.prefix):
                         continue
                     if entry.is_folder:
                         below.append((f"{path}{entry.name}/", entry.oid))
@@ -271,7 +319,7 @@ class Repository(ReleaseTags):
         from copy import copy
 
         other = copy(self)
-        other.prefix, other.revisions = prefix, {}
+        other.prefix, other.revisions, other.layouts = prefix, {}, {}
         return other
 
     def with_git(self, git: Git) -> Repository:
@@ -281,15 +329,6 @@ class Repository(ReleaseTags):
         other = copy(self)
         other.git, other.revisions = git, {}
         return other
-
-    @property
-    def pathspec(self) -> str:
-        """The folder of the store, as git takes it for a path from wherever it runs."""
-        return f":(top,literal){self.prefix.rstrip('/')}" if self.prefix else ":(top)"
-
-    def source_path(self, name: str) -> str:
-        """Return a preset's path as git writes it, from the top of the repository."""
-        return f"{self.prefix}{name}.toml"
 
 
 def shorten_commit(commit: str) -> str:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
-from npuprof.store import ReadOnceStore, build_missing_finding, is_profile_name
-from npuprof.store.repository import Repository, TreeFile, shorten_commit
+from npuprof.store import ReadOnceStore, build_clash_finding, build_missing_finding, build_outside_finding, is_profile_name
+from npuprof.store.layout import Layout
+from npuprof.store.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.versions import Version
 
 _MAX_LINKS = 8  # one that leads to itself has to end
@@ -73,7 +74,7 @@ class Revision(ReadOnceStore):
 
     @property
     def files(self) -> dict[str, TreeFile]:
-        """The TOML files of the store by their paths below it, without ``.toml``."""
+        """The files of the presets by their names."""
         if self._files is None:
             self._files = self.repository.list_profile_files(self.commit)
         return self._files
@@ -117,9 +118,28 @@ class Revision(ReadOnceStore):
                     parents.append((pin.home, pin.name))
         return pins, [(home, parent) for home, parent in parents if parent in home.files]
 
+    @property
+    def layout(self) -> Layout:
+        """Where the presets are, as ``npuprof.toml`` says it there."""
+        return self.repository.find_layout(self.commit)
+
+    @property
+    def has_store(self) -> bool:
+        """Whether there is any preset in the store's folder."""
+        return any(not file.outside for file in self.files.values())
+
+    def source_path(self, name: str) -> str:
+        """Return a preset's path as git writes it, from the top of the repository."""
+        return Layout(self.repository.prefix).path_of(name) if not self._is_outside(name) else self.layout.path_of(name, True)
+
+    def _is_outside(self, name: str) -> bool:
+        return name in self.files and self.files[name].outside
+
     def cite_file(self, path: str) -> str:
-        """Return the path to cite for a file below the store, with the revision."""
-        full = f"{self.repository.prefix}{path}"
+        """Return the path to cite for a file of the store, by its name with ``.toml``, with the revision."""
+        return self._cite_path(self.source_path(path.removesuffix(".toml")))
+
+    def _cite_path(self, full: str) -> str:
         return f"{shorten_commit(self.shown)}:{full}" if self.shown else full
 
     def load_texts(self, names: Iterable[str]) -> None:
@@ -153,8 +173,10 @@ class Revision(ReadOnceStore):
             link = self._read_content(found[-1]).decode(errors="replace")
             target = posixpath.normpath(posixpath.join(posixpath.dirname(found[-1]), link))
             found.append(target.removesuffix(".toml"))
-            if target == found[-1] or found[-1] not in self.files:
+            if target == found[-1] or found[-1] not in self.files or self._is_outside(found[-1]) or self._is_outside(found[0]):
                 break
+        if self._is_outside(found[0]):
+            raise NpuprofError([build_outside_finding(self.cite_file(f"{found[0]}.toml"), found[0], None, True)])
         raise NpuprofError(
             [self._build_blob_finding("NP005", found[-1], "a link that leads out of the store", "copy the file into the store")]
         )
@@ -168,9 +190,12 @@ class Revision(ReadOnceStore):
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if name not in self.files or not is_profile_name(name):
             raise NpuprofError([self._build_missing_finding(name, asked)])
+        if self.files[name].mode == CLASH:
+            paths = (self._cite_path(self.layout.path_of(name)), self._cite_path(self.layout.path_of(name, True)))
+            raise NpuprofError([build_clash_finding(name, paths, asked)])
         raw = self.read_profile_text(name)
         try:
-            read = document.parse_document(name, self.repository.source_path(name), raw, self.shown)
+            read = document.parse_document(name, self.source_path(name), raw, self.shown)
         except NpuprofError as error:
             raise NpuprofError([_place_finding_at_revision(finding, self.shown) for finding in error.findings]) from None
         return Profile(read, key=f"{name}@{self.commit}", home=self)

@@ -41,7 +41,7 @@ def load_repository_revision(repository: Repository, commit: str) -> Revision:
     known = repository.revisions.get(commit)
     if not isinstance(known, Revision):
         made = Revision(repository, commit, find_pin=find_pin)
-        head = None if made.files else repository.git.read_objects(["HEAD"])[0]
+        head = None if made.has_store else repository.git.read_objects(["HEAD"])[0]
         if head and head.oid != commit:
             from npuprof.store.commits import find_former_folder
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
@@ -45,7 +45,7 @@ class Workspace:
                 self._store = _open_source(asked[:-1])
                 return self._store
             found = self._find_bare_store(asked) or store.find_store(self._given, os.environ)
-            found.read_absent = _read_absent_file
+            found.read_absent = _build_absent_reader(found)
             _refuse_other_npuprof(found)
             self._store = found
         return self._store
@@ -178,12 +178,15 @@ class Workspace:
         joined.table = {"extends": [part.key for part in parts], "description": parts[-1].table.get("description", "")}
         return joined
 
-    def resolve_spec(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = ()) -> Config:
-        """Return a spec resolved, mix-ins after it, then changes from the command line. Raises NpuprofError."""
+    def resolve_spec(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = (), layers: Sequence[Profile] = ()) -> Config:
+        """Return a spec resolved, personal layers over it, then mix-ins, then changes from the command line. Raises NpuprofError."""
         profile = self.profile(spec)
         name = self._names.get(profile.key, profile.name)
-        if mixins:
-            profile = self.compose_profiles(name, [profile, *(self.profile(mixin) for mixin in mixins)])
+        if mixins or layers:
+            composed = self.compose_profiles(name, [profile, *layers, *(self.profile(mixin) for mixin in mixins)])
+            if not mixins:  # it is the shared preset still
+                composed.table |= {key: profile.table[key] for key in ("description", "abstract") if key in profile.table}
+            profile = composed
         self._refuse_unknown_unset(profile, name, changes)
         return self.resolver.resolve_profile(profile, name, changes)
 
@@ -218,9 +221,7 @@ class Workspace:
         home = self._find_home_store()
         if home is None:
             return ""
-        root, full = os.path.abspath(home.root) + os.sep, os.path.abspath(path)
-        name = full[len(root) : -5]
-        return name if full.startswith(root) and store.is_profile_name(name) else ""
+        return home.locate_file(os.path.abspath(path))
 
     def _find_home_store(self) -> Folder | None:
         try:
@@ -240,23 +241,22 @@ def _open_source(name: str) -> ProfileSource:
 
 def _refuse_other_npuprof(home: Folder) -> None:
     """Raise NpuprofError where the repository of a store says that it needs another npuprof, or cannot say what it needs."""
-    if (
-        not home.in_work_tree
-        or home.label == "builtin:"
-        or not os.path.lexists(os.path.join(store.find_project_folder(home), "npuprof.toml"))
-    ):
+    if not home.project_file:
         return
     from npuprof.store.sources.reading import refuse_unmet_requirement
 
     refuse_unmet_requirement(home)
 
 
-def _read_absent_file(root: str, name: str) -> bytes | None:
-    if not store.has_sparse_checkout(root):
-        return None
-    from npuprof.store.worktree import read_absent_file
+def _build_absent_reader(home: Folder) -> Callable[[str], bytes | None]:
+    def read_absent_file(name: str) -> bytes | None:
+        if not store.has_sparse_checkout(home.root):
+            return None
+        from npuprof.store import worktree
 
-    return read_absent_file(root, name)
+        return worktree.read_absent_file(home, name)
+
+    return read_absent_file
 
 
 def _is_file_spec(spec: str) -> bool:

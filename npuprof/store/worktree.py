@@ -8,7 +8,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from npuprof.model import NpuprofError
-from npuprof.store import is_profile_name
+from npuprof.store import Folder, is_profile_name
+from npuprof.store.layout import Layout
 from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.sources.reading import list_project_paths
 
@@ -31,18 +32,18 @@ class ConvertedFiles(NamedTuple):
     untold: dict[str, str]
 
 
-def list_changed_paths(repository: Repository, runs_filters: bool = True) -> ChangedPaths:
-    """Return which of the store's profile files differ from the last commit.
+def list_changed_paths(repository: Repository, layout: Layout, runs_filters: bool = True) -> ChangedPaths:
+    """Return which profile files differ from the last commit; ``layout`` says where those are.
 
     Where a filter is not to be run, a file that has one counts as changed once git cannot tell from its size and time.
     """
     asked = repository.git if runs_filters else repository.git.without_filters()
     words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
-    listed = asked.run_command(*words, "--", repository.pathspec)
+    listed = asked.run_command(*words, "--", *layout.pathspecs)
     changed: dict[str, bool] = {}
     for record in os.fsdecode(listed).split("\0"):
         path = record[3:]
-        if path.endswith(".toml") and path.startswith(repository.prefix) and is_profile_name(path[len(repository.prefix) : -5]):
+        if (name := layout.name_of(path)) and is_profile_name(name):
             # what was taken out of the index and left in place is told twice, and git knows it not
             changed[path] = changed.get(path, False) or record.startswith("??")
     return ChangedPaths(sorted(changed), sorted(path for path, is_new in changed.items() if is_new))
@@ -62,25 +63,29 @@ def list_changed_beside(repository: Repository, copies: Collection[str]) -> Chan
     return ChangedPaths(sorted(found), sorted(path for path, is_new in found.items() if is_new))
 
 
-def list_absent_files(repository: Repository) -> dict[str, TreeFile]:
-    """Return the TOML files of the store that the index has and the work tree need not have, by their names."""
-    listed = repository.git.run_command("ls-files", "-t", "--stage", "-z", "--", repository.pathspec)
+def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeFile]:
+    """Return the files of presets that the index has and the work tree need not have, by their names."""
+    listed = repository.git.run_command("ls-files", "-t", "--stage", "-z", "--", *layout.pathspecs)
     found: dict[str, TreeFile] = {}
     for record in listed.split(b"\0"):
         if record.startswith(_KEPT_OUT):
             head, _, path = record.removeprefix(_KEPT_OUT).partition(b"\t")
             mode, oid, _ = head.decode().split(" ")
-            name = os.fsdecode(path).removeprefix(repository.prefix)
-            if name.endswith(".toml") and not name.startswith(".") and "/." not in name:
-                found[name.removesuffix(".toml")] = TreeFile(mode, oid)
+            if located := layout.locate(os.fsdecode(path)):
+                found[located.name] = TreeFile(mode, oid, located.outside)
     return found
 
 
-def read_absent_file(root: str, name: str) -> bytes | None:
+def find_work_tree_layout(repository: Repository, folder: Folder) -> Layout:
+    """Return where the presets of a work tree are, from the top of its repository: its own ``npuprof.toml`` says so."""
+    return Layout(repository.prefix, folder.layout.globs)
+
+
+def read_absent_file(home: Folder, name: str) -> bytes | None:
     """Return the text of a preset that a sparse checkout keeps out of the work tree; None where it does not."""
     try:
-        repository = Repository(root)
-        file = list_absent_files(repository).get(name)
+        repository = Repository(home.root)
+        file = list_absent_files(repository, find_work_tree_layout(repository, home)).get(name)
         return None if file is None or file.is_link else repository.git.read_contents([file.oid])[file.oid]
     except NpuprofError:
         return None
@@ -88,7 +93,9 @@ def read_absent_file(root: str, name: str) -> bytes | None:
 
 def find_converted_files(repository: Repository, names: Collection[str], then: dict[str, TreeFile]) -> ConvertedFiles:
     """Return which presets are in the work tree as ``then`` has them though their bytes differ; no filter is run for that."""
-    paths = {repository.source_path(name): name for name in names}
+    head = repository.git.read_objects(["HEAD"])[0]
+    layout = repository.find_layout(head.oid if head else "")
+    paths = {layout.path_of(name, then[name].outside): name for name in names}
     asked = "".join(f"{path}\0" for path in paths)
     said = repository.git.run_command("check-attr", "-z", "--stdin", *_CONVERSIONS, stdin=os.fsencode(asked))
     words = os.fsdecode(said).split("\0")
@@ -98,8 +105,7 @@ def find_converted_files(repository: Repository, names: Collection[str], then: d
             filters[path] = value if attribute == "filter" and value != "set" else filters.get(path, "")
     if not filters:
         return ConvertedFiles(set(), {})
-    head = repository.git.read_objects(["HEAD"])[0]
     last = repository.list_profile_files(head.oid) if head else {}
-    changed = set(list_changed_paths(repository, runs_filters=False).changed)
+    changed = set(list_changed_paths(repository, layout, runs_filters=False).changed)
     same = {paths[path] for path in filters if path not in changed and last.get(paths[path]) == then.get(paths[path])}
     return ConvertedFiles(same, {path: name for path, name in sorted(filters.items()) if name and path in changed})

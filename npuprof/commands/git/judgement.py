@@ -82,8 +82,8 @@ def _fits_any_order(result: Merged, texts: Sequence[str], folder: Folder, name: 
 def _find_home(path: str, text: str) -> tuple[Folder, str] | None:
     """Return the store a file of the work tree belongs to, and the name of its preset.
 
-    That is a folder ``profiles``, else ``$NPUPROF_STORE``, else the nearest folder above that holds what the
-    preset extends.
+    That is a folder ``profiles``, else the store beside an ``npuprof.toml`` that names the file, else ``$NPUPROF_STORE``, else the
+    nearest folder above that holds what the preset extends.
     """
     from npuprof.edit.paths import find_at_path
 
@@ -93,6 +93,11 @@ def _find_home(path: str, text: str) -> tuple[Folder, str] | None:
         if parts[depth - 1] == "profiles" and is_profile_name(name):
             return Folder(os.path.join(*parts[:depth])), name
     given = os.environ.get("NPUPROF_STORE")
+    for depth in range(len(parts) - 1, -1, -1):
+        folder = Folder(given or os.path.join(".", *parts[:depth], "profiles"))
+        folder.is_implied = True
+        if folder.project_file and (name := folder.locate_file(os.path.abspath(path))):
+            return folder, name
     roots = [given] if given else [os.path.join(".", *parts[:depth]) for depth in range(len(parts) - 1, -1, -1)]
     parents = find_at_path(tomllib.loads(text), ("profile", "extends"))
     parents = parents if isinstance(parents, list) else []

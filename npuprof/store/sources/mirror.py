@@ -45,7 +45,9 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     folder = find_mirror_folder(url)
     if not os.path.isdir(folder):
         raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
-    return Repository(os.path.join(folder, path) if path else folder, bare=folder)
+    found = Repository(os.path.join(folder, path) if path else folder, bare=folder)
+    found.is_source = True
+    return found
 
 
 def build_unfetched_finding(name: str, what: str) -> Finding:

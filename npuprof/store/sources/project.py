@@ -9,9 +9,10 @@ from typing import Any
 
 from npuprof.document import Document, parse_document
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, did_you_mean
+from npuprof.store import layout
 from npuprof.store.sources.ranges import parse_version_range
 
-FILE = "npuprof.toml"
+FILE = layout.FILE
 _KEYS = {"requires": "a text", "presets": "a list of texts", "sources": "a table"}
 _SOURCE_KEYS = {"url": "a text", "path": "a text", "rev": "a text", "rules": "true or false", "vendor": "a text"}
 _EXAMPLES = {
@@ -79,7 +80,7 @@ class _Reader:
         if "requires" in good and parse_version_range(good["requires"]) is None:
             self._add(f"requires = {good['requires']!r} is no range of versions", ("requires",), 'write requires = ">=0.3"')
         for index, pattern in enumerate(good.get("presets", ())):
-            if fault := _find_glob_fault(pattern):
+            if fault := layout.find_glob_fault(pattern):
                 self._add(f"presets: {pattern!r} {fault}", ("presets", index), 'write presets = ["jobs/*/preset.toml"]')
         sources = {name: found for name, said in good.get("sources", {}).items() if (found := self._read_source(name, said))}
         self._refuse_alike(sources)
@@ -144,12 +145,6 @@ def is_store_path(path: str) -> bool:
     return path == "." or (
         bool(path) and path.isprintable() and path[0] not in "/-" and all(part and part not in (".", "..") for part in parts)
     )
-
-
-def _find_glob_fault(pattern: str) -> str:
-    if not pattern.endswith(".toml"):
-        return "must end in .toml"
-    return "" if is_store_path(pattern) else "is no path below the folder of npuprof.toml"
 
 
 def _is_of_kind(kind: str, value: Any) -> bool:

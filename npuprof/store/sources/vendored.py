@@ -23,7 +23,7 @@ class VendoredCopy:
     def __init__(self, folder: str, revision: Revision | None = None) -> None:
         self._folder = folder
         self._revision = None if revision is None else _open_below(revision, folder)
-        self._there: ReadOnceStore = self._revision or Folder(folder)
+        self._there: ReadOnceStore = self._revision or _open_folder(folder)
 
     def read_commit(self) -> str:
         """Return the commit that was copied, an empty text where nobody says so."""
@@ -59,4 +59,12 @@ class VendoredCopy:
 def _open_below(revision: Revision, folder: str) -> Revision:
     from npuprof.store.revision import Revision
 
-    return Revision(revision.repository.with_store_prefix(f"{folder}/"), revision.commit)
+    repository = revision.repository.with_store_prefix(f"{folder}/")
+    repository.is_source = True
+    return Revision(repository, revision.commit)
+
+
+def _open_folder(folder: str) -> Folder:
+    made = Folder(folder)
+    made.is_source = True
+    return made

@@ -1,0 +1,55 @@
+"""The personal layer over a preset while it is changed: made where there is none, judged laid over the preset."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from npuprof import checks
+from npuprof.document.profile import Profile
+from npuprof.edit.preset_file import PresetFile, format_difference, refuse_brought_errors
+from npuprof.model import Finding, NpuprofError
+from npuprof.report import output, writing
+from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
+from npuprof.store import personal, spec
+
+
+def answer_personal_edit(
+    asked: str,
+    store: str | None,
+    change_text: Callable[[PresetFile, dict[str, Any]], str],
+    dry_run: bool,
+    no_check: bool,
+    remarks: list[str] | None = None,
+) -> Answer:
+    """Change the personal layer over a preset; ``change_text`` gets its file and what the preset itself sets. Raises NpuprofError."""
+    workspace = spec.Workspace(store)
+    shared = workspace.profile(asked)
+    if personal.list_shared_presets(shared) != [shared]:
+        what = f"there is no personal layer over {asked!r}"
+        raise NpuprofError([Finding("NP920", what, "It lies over one preset of the work tree.", "name a preset of the store")])
+    path = personal.find_personal_file(shared)
+    known = writing.read_known_file(path)
+    file = PresetFile(path, known or b"", personal.parse_layer(shared, path, known or b""))
+    new = change_text(file, dict(workspace.resolve_spec(asked).settings))
+    changed = new != file.text
+    if changed and not no_check:
+        before, after = (_find_faults(store, asked, layer) for layer in (file.profile, file.parse_changed(new)))
+        refuse_brought_errors({checks.identify_finding(finding) for finding in before}, after)
+    if changed and not dry_run:
+        output.make_folder(os.path.dirname(path))
+        with lock_folders([os.path.dirname(path)]):
+            writing.write_wanted_files([Wanted(path, new.encode(), known)])
+    done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
+    told = (f"{done} {path}, which show, explain, env and run lay over {shared.name}", *(remarks or ()))
+    return Answer(format_difference(path.lstrip(os.sep), file.text if known is not None else None, new), told)
+
+
+def _find_faults(store: str | None, asked: str, layer: Profile) -> list[Finding]:
+    try:
+        return checks.check_config(spec.Workspace(store).resolve_spec(asked, layers=[layer]))
+    except NpuprofError as error:
+        return list(error.findings)

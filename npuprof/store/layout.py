@@ -1,0 +1,172 @@
+"""Where presets lie and what they are called: below the folder of the store, and outside of it where ``npuprof.toml`` says so.
+
+This is the one place that makes a name of a path, and a path of a name.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from functools import lru_cache
+from typing import NamedTuple
+
+from npuprof.document import parse_toml_text
+
+#: The file that names the presets outside a store, in the folder in which the store's folder is.
+FILE = "npuprof.toml"
+
+#: What of each glob is left to match in a folder, by its segments.
+GlobState = frozenset[tuple[str, ...]]
+
+
+class Located(NamedTuple):
+    """What a file is called as a preset, and whether it lies outside the store's folder."""
+
+    name: str
+    outside: bool
+
+
+class Layout(NamedTuple):
+    """Where the presets of a repository lie. ``prefix`` is the store's folder from the top, ending in ``/``, or empty.
+
+    ``globs`` name files outside of it, from the folder of ``npuprof.toml``; such a preset is called by its path from there.
+    """
+
+    prefix: str
+    globs: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """The folder of ``npuprof.toml`` from the top, ending in ``/``, or empty."""
+        folder = posixpath.dirname(self.prefix.rstrip("/"))
+        return f"{folder}/" if folder else ""
+
+    @property
+    def project_file(self) -> str:
+        """The path of ``npuprof.toml`` from the top."""
+        return f"{self.base}{FILE}"
+
+    @property
+    def store_folder(self) -> str:
+        """The store's folder as it is called beside ``npuprof.toml``, ending in ``/``; empty where that lies in the store."""
+        return self.prefix[len(self.base) :]
+
+    def locate(self, path: str) -> Located | None:
+        """Return which preset the file of a path from the top is; None where it is none."""
+        if not path.endswith(".toml"):
+            return None
+        if path.startswith(self.prefix):
+            name = path[len(self.prefix) : -5]
+            return None if _is_hidden(name) or path == FILE else Located(name, False)
+        name = path[len(self.base) : -5]
+        return Located(name, True) if self.globs and path.startswith(self.base) and self.takes(name) else None
+
+    def name_of(self, path: str) -> str | None:
+        """Return what the file of a path from the top is called as a preset; None where it is none."""
+        found = self.locate(path)
+        return found.name if found else None
+
+    def path_of(self, name: str, outside: bool = False) -> str:
+        """Return the path of a preset's file from the top of the repository, as git writes it."""
+        return f"{self.base if outside else self.prefix}{name}.toml"
+
+    def takes(self, name: str) -> bool:
+        """Return whether a glob names a file outside the store that would be called so."""
+        if not self.globs or not self.prefix or _is_hidden(name) or f"{name}.toml" == FILE or name.startswith(self.store_folder):
+            return False
+        *folders, last = f"{name}.toml".split("/")
+        state = self.start()
+        for folder in folders:
+            state = enter_folder(state, folder)
+        return accepts_file(state, last)
+
+    def start(self) -> GlobState:
+        """Return what the globs have left to match in the folder of ``npuprof.toml``."""
+        return _expand({tuple(glob.split("/")) for glob in self.globs}) if self.prefix else frozenset()
+
+    @property
+    def pathspecs(self) -> tuple[str, ...]:
+        """The store's folder, and the files outside of it, as git takes them for paths from wherever it runs.
+
+        git means more by a glob than is meant here: what it finds has to be located.
+        """
+        if not self.prefix:
+            return (":(top)",)
+        plain = "".join(f"\\{char}" if char in "\\*?[]" else char for char in self.base)
+        return (f":(top,literal){self.prefix.rstrip('/')}", *(f":(top,glob){plain}{glob}" for glob in self.globs))
+
+
+def enter_folder(state: GlobState, folder: str) -> GlobState:
+    """Return what the globs have left to match in a folder below; nothing where no preset can be in there."""
+    if not state or folder.startswith("."):
+        return frozenset()
+    found = {rest for rest in state if rest[0] == "**"}
+    found |= {rest[1:] for rest in state if len(rest) > 1 and rest[0] != "**" and _matches(rest[0], folder)}
+    return _expand(found)
+
+
+def accepts_file(state: GlobState, name: str) -> bool:
+    """Return whether a glob names a file of the folder that it was followed into."""
+    return not name.startswith(".") and name.endswith(".toml") and any(len(rest) == 1 and _matches(rest[0], name) for rest in state)
+
+
+def list_plain_names(state: GlobState) -> set[str] | None:
+    """Return the only names of a folder that the globs can take; None where that takes looking at all of them."""
+    names = {rest[0] for rest in state}
+    return None if any("*" in name for name in names) else names
+
+
+def find_glob_fault(glob: str) -> str:
+    """Return what is wrong with a glob, an empty text where nothing is."""
+    parts = glob.split("/")
+    if not glob.endswith(".toml"):
+        return "must end in .toml"
+    if not all(parts) or ".." in parts or not glob.isprintable():
+        return "is no path below the folder of npuprof.toml"
+    if odd := next((char for char in "?[]{}!\\" if char in glob), ""):
+        return f"holds {odd!r}: only * (in one segment) and ** (any number of folders) mean more than themselves"
+    if any("**" in part and part != "**" for part in parts):
+        return "has ** beside other characters: it stands for whole folders"
+    if any(part.startswith((".", "-")) for part in parts):
+        return "has a segment that begins with '.' or '-', which no name of a preset has"
+    return ""
+
+
+@lru_cache(64)
+def read_globs(raw: bytes) -> tuple[str, ...]:
+    """Return the globs in the text of an ``npuprof.toml``, as far as they can be understood: its faults are told elsewhere."""
+    try:
+        said = parse_toml_text(raw.decode("utf-8-sig")).get("presets")
+    except (ValueError, RecursionError):
+        return ()
+    found = said if isinstance(said, list) else []
+    return tuple(glob for glob in found if isinstance(glob, str) and not find_glob_fault(glob))
+
+
+def _expand(patterns: set[tuple[str, ...]]) -> GlobState:
+    """Return patterns with what stands behind a ``**`` that means no folder at all."""
+    found = set(patterns)
+    for rest in patterns:
+        while rest[0] == "**":
+            rest = rest[1:]
+            found.add(rest)
+    return frozenset(found)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Return whether a segment is what a pattern means, in which ``*`` stands for any text."""
+    if "*" not in pattern:
+        return pattern == name
+    first, *middle, last = pattern.split("*")
+    if len(name) < len(first) + len(last) or not name.startswith(first) or not name.endswith(last):
+        return False
+    place, end = len(first), len(name) - len(last)
+    for part in middle:
+        place = name.find(part, place, end)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or "/." in name

@@ -1,0 +1,80 @@
+"""Personal layers: what one user lays over a shared preset, kept in the user's config folder and never in a work tree.
+
+``$XDG_CONFIG_HOME/npuprof/personal/PROJECT-MARK/NAME.toml`` lies over the preset NAME of one checkout: the folder is called like the
+project's, and marked by its real path, so that presets of one name in two projects do not meet. Presets at a revision, of
+sources, and in files of their own have none.
+"""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Place
+from npuprof.report.output import describe_os_error, read_plain_file
+from npuprof.resolve import PERSONAL
+from npuprof.resolve.digests import load_sha256
+from npuprof.store import Folder, find_project_folder
+from npuprof.store.parents import ComposedParts
+
+
+def find_personal_folder() -> str:
+    """Return the folder of this user's personal layers, whether it is there or not."""
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):  # as the XDG specification wants it
+        base = os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(base, "npuprof", "personal")
+
+
+def find_personal_file(shared: Profile) -> str:
+    """Return the path of the layer over a shared preset, whether it is there or not."""
+    assert isinstance(shared.home, Folder), "it is one of a store in a folder"
+    if shared.home.label == "builtin:":
+        place = "builtin"
+    else:
+        project = find_project_folder(shared.home)
+        mark = load_sha256()(os.fsencode(os.path.realpath(shared.home.root))).hexdigest()[:8]
+        place = f"{os.path.basename(project) or 'root'}-{mark}"
+    return os.path.join(find_personal_folder(), place, f"{shared.name}.toml")
+
+
+def list_shared_presets(profile: Profile) -> list[Profile]:
+    """Return what of a profile can have personal layers: itself, or what it was composed of, as far as that is of the work tree."""
+    parts = list(profile.home.parts.values()) if isinstance(profile.home, ComposedParts) else [profile]
+    return [part for part in parts if isinstance(part.home, Folder) and part.key == part.name]
+
+
+def parse_layer(shared: Profile, path: str, raw: bytes) -> Profile:
+    """Return the text of a layer as a profile; its parents are those of the store. Raises NpuprofError."""
+    return Profile(parse_document(f"{shared.name} (personal)", path, raw), key=f"{PERSONAL}{shared.name}", home=shared.home)
+
+
+def load_personal_layers(profile: Profile) -> list[Profile]:
+    """Return the layers that this user has for a profile, later over earlier. Raises NpuprofError for one that cannot be read."""
+    if not os.path.isdir(find_personal_folder()):
+        return []
+    found: list[Profile] = []
+    for shared in list_shared_presets(profile):
+        path = find_personal_file(shared)
+        try:
+            raw = read_plain_file(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            what = f"cannot read {path}: {describe_os_error(error, path)}"
+            raise NpuprofError(
+                [Finding("NP003", what, "", "check its permissions", where=Place(path)), build_unfit_finding(path)]
+            ) from None
+        try:
+            found.append(parse_layer(shared, path, raw))
+        except NpuprofError as error:
+            raise NpuprofError([*error.findings, build_unfit_finding(path)]) from None
+    return found
+
+
+def build_unfit_finding(path: str) -> Finding:
+    """Return that a personal layer cannot be used, and how to do without."""
+    why = "It is yours alone: what the preset's store says is not at fault."
+    what = "this personal layer cannot be laid over the preset"
+    return Finding("NP055", what, why, "mend it, or leave it out: --no-personal", where=Place(path))
