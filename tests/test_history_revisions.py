@@ -282,7 +282,7 @@ def test_a_workspace_uses_the_store_it_is_given(two: Repo, tmp_path: Path) -> No
     then = Workspace()
     then.use_store(revisions.load_revision(workspace.store, two.head))
     assert then.resolve_spec("leaf@1").name == "leaf@1.10.0"
-    with pytest.raises(AssertionError):
+    with pytest.raises(NpuprofError, match="is read as it is locked"):
         assert then.store
 
 
