@@ -569,3 +569,10 @@ def test_rules_of_a_session_say_nothing_of_what_atc_has_no_flag_for(line: str) -
 )  # fmt: skip
 def test_rules_that_atc_has_too_hold_offline(lines: str, code: str) -> None:
     assert code in {finding.code for finding in findings(f"{OFFLINE}{lines}\n")}
+
+
+def test_a_set_of_options_is_whole_where_one_of_them_has_no_flag() -> None:
+    shapes = 'input_shape = "a:-1"\ndynamic_dims = "1;2"\ndynamic_node_type = 1\n'
+    for scenario in ("", '[profile]\nscenario = "online-inference"\n', '[profile]\nscenario = "offline-inference"\n'):
+        found = npuprof.check(npuprof.loads(f"{scenario}[options]\n{shapes}", target="atc"))
+        assert "NP314" not in {finding.code for finding in found}

@@ -103,8 +103,8 @@ class View:
 
     @property
     def is_converted(self) -> bool:
-        """Whether the ATC compiler reads the settings, and no session."""
-        return self.scenario == "offline-inference" or self.scope.surface == "atc"
+        """Whether the preset is for the ATC compiler, and no session reads the settings."""
+        return self.scenario == "offline-inference"
 
     def resolve_default(self, option: catalog.Option, family: str | None) -> Any:
         """Return what an option counts as where it is not set, None where that cannot be said."""
