@@ -171,7 +171,8 @@ def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> Non
         (lambda text: text.replace("sha256:", "md5:"), "digest that is none"),
         (lambda text: text.replace("url = ", "uri = "), "has no url"),
         (lambda text: text.replace("version = 1", "version = 2"), "which this npuprof does not know"),
-        (lambda text: text.replace('rev = "^1.0"', 'rev = "^2.0"'), "out of date: the rev"),
+        (lambda text: text.replace('rev = "^1.0"', 'rev = ">=1.0"'), "out of date: the rev"),
+        (lambda text: text.replace('rev = "^1.0"', 'rev = "^2.0"'), "contradicts itself"),
         (lambda text: "", "does not say at which commit"),
         (lambda text: "[sources]\nteam = 1\n", "is no table"),
         (lambda text: text + "[sources.team.versions]\nbase = 1\n", "versions that are none"),
@@ -674,6 +675,97 @@ def test_a_commit_takes_what_its_presets_come_from_with_it(app: Repo, team: Team
     (app.folder / "npuprof.lock").unlink()
     result = run("commit")
     assert (result.code, "NP044" in result.err) == (2, True), result.err
+
+
+def test_a_preset_of_a_source_may_build_on_its_own_older_release(app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": 'profile.extends = ["base@1.0.0"]\noptions.deterministic = 1\n'}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    assert "hccl_timeout = 600\n" in run("show", "job").out
+    assert run("check").code == 0
+    assert "hccl_timeout = 600\n" in run("show", "team:base").out
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved"])
+def test_the_lock_decides_what_a_version_is_whatever_becomes_of_its_tag(
+    how: str, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    app.commit()
+    assert run("release", "pinned", "1.0.0").code == 0
+    team.repo.git("push", "-q", str(team.bare), ":base/v1.0.0")
+    team.repo.git("tag", "-d", "base/v1.0.0")
+    team.publish({"base": BASE.format(7)}, "1.1.0", *(["base/v1.0.0"] if how == "moved" else []))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    assert run("source", "sync").code == 0
+    assert "hccl_timeout = 600\n" in run("show", "pinned").out
+    assert run("verify", "--tags").code == 0
+    result = run("source", "update", "--yes")
+    assert (result.code, "NP046" in result.err) == ((2, True) if how == "moved" else (0, False)), result.err
+    assert "hccl_timeout = 600\n" in run("show", "pinned").out
+
+
+def test_a_tag_that_moved_is_told_by_a_mirror_that_never_saw_it(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.repo.commit({"base": BASE.format(7)})
+    team.repo.git("tag", "-f", "-a", "v1.0.0", "-m", "again")
+    team.push("--force")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    for words in (("--yes",), ("--frozen",)):
+        result = run("source", "update", *words)
+        assert (result.code, "NP046" in result.err) == (2, True), result.err
+    assert run("source", "update", "--moved", "--dry-run").code == 0
+    assert "hccl_timeout 600 → 7" in run("source", "update", "--moved", "--yes").out
+
+
+def test_an_update_to_another_range_is_compared_with_what_was_locked(app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(60)}, "2.0.0")
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text().replace("^1.0", "^2.0"))
+    result = run("source", "update", "--yes")
+    assert "hccl_timeout 600 → 60" in result.out
+    assert "valid again" not in result.out
+
+
+def test_what_is_edited_in_a_copy_is_told_and_seen(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.commit()
+    (app.folder / "vendor/team/base.toml").write_text(BASE.format(1))
+    result = run("check")
+    assert (result.code, "NP049" in result.out) == (1, True), result.out + result.err
+    assert "hccl_timeout 600 → 1" in run("diff", "job@HEAD", "job").out
+
+
+def test_a_version_that_was_yanked_since_it_was_locked_is_told_on_update(app: Repo, team: Team, run: Run) -> None:
+    team.publish({}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    team.repo.git("tag", "-a", "v1.1.0.yanked", "-m", "it is slow")
+    team.push()
+    assert "team 1.1.0 was yanked: it is slow" in run("source", "update", "--yes").err
+
+
+@pytest.mark.parametrize("name", ["npuprof.toml", "npuprof.lock"])
+def test_a_byte_order_mark_stays(name: str, app: Repo, team: Team, run: Run) -> None:
+    path = app.folder / name
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert run("source", "add", "second", team.url).code == 0
+    assert run("source", "remove", "second").code == 0
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+
+
+def test_sources_in_one_line_are_asked_to_be_tables(app: Repo, team: Team, run: Run) -> None:
+    (app.folder / "npuprof.toml").write_text(f'sources = {{ team = {{ url = "{team.url}", rev = "^1.0" }} }}\n')
+    result = run("source", "add", "second", team.url)
+    assert result.code in (0, 2), result.err
+
+
+def test_the_verbs_of_sources_ask_for_the_npuprof_that_is_needed_too(app: Repo, team: Team, run: Run) -> None:
+    path = app.folder / "npuprof.toml"
+    path.write_text(f'requires = ">=99"\n{path.read_text()}')
+    for words in (("add", "x", team.url), ("update", "--yes"), ("sync",), ("list",), ("vendor", "team"), ("remove", "team")):
+        result = run("source", *words)
+        assert (result.code, "NP041" in result.err) == (2, True), words
 
 
 def test_two_updates_at_once_both_end_well(app: Repo, team: Team, run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -15,7 +16,7 @@ from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.store import ReadOnceStore, build_bad_name_finding, spec
+from npuprof.store import Folder, ReadOnceStore, build_bad_name_finding, find_project_folder, spec
 
 
 class Check(JudgingVerb):
@@ -46,7 +47,7 @@ class Check(JudgingVerb):
         names = self.specs or judged.home.names()
         found = list(_find_strays(judged.home)) if not self.specs else []
         unresolved = len(found)
-        found += _find_doubles(judged.home) if not self.specs else []
+        found += [*_find_doubles(judged.home), *_find_edited_copies(judged.home)] if not self.specs else []
         if not names and not found:
             raise NpuprofError([_build_empty_finding(judged.home)])
         if not self.specs:
@@ -107,6 +108,22 @@ def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each file of the store whose name no preset can have."""
     for stray in home.stray_files():
         yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(home.cite_file(stray)))
+
+
+def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
+    """Yield a finding for each copy of a source in this repository that is not what the lock says."""
+    if not isinstance(home, Folder) or not os.path.lexists(os.path.join(find_project_folder(home), "npuprof.toml")):
+        return
+    from npuprof.store.sources.locking import digest_texts
+    from npuprof.store.sources.reading import build_edited_finding, find_sources
+
+    with suppress(NpuprofError):  # told where a preset is read
+        sources = find_sources(home)
+        for name, source in sources.project.sources.items():
+            if source.vendor and name in sources.lock.sources:
+                store = sources.open_source(name)
+                if digest_texts(store.read_all_texts()) != store.locked.digest:
+                    yield build_edited_finding(name)
 
 
 def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:

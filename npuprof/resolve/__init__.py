@@ -242,7 +242,7 @@ class Resolver:
         kept: list[Profile] = []
         for member in lineage:
             other = first.setdefault(identify_preset(member), member) if is_of_source(member) else member
-            if other is member:
+            if other is member or member is profile or other in self._lineages[member.key]:  # (a preset may build on its own older release)
                 kept.append(member)
             elif [one.document.text for one in self._lineages[other.key]] == [one.document.text for one in self._lineages[member.key]]:
                 self._resolve_claims(self._lineages[member.key])  # its heirs ask for them

@@ -11,7 +11,7 @@ from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import compute_store_digest, digest_texts, lock_source
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import Sources, SourceStore, find_sources
+from npuprof.store.sources.reading import Sources, SourceStore, build_edited_finding, find_sources
 from npuprof.store.versions import parse_version_text
 
 
@@ -23,9 +23,10 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
     for source in wanted:
         origin = place.project.find_source_origin(source.name)
         try:
-            fetched = _fetch(source, accept_moved)
+            known = place.lock.sources.get(source.name)
+            fetched = _fetch(source, accept_moved, known)
             asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
-            found[source.name] = lock_source(source, fetched, asked, origin)
+            found[source.name] = lock_source(source, fetched, asked, origin, known)
             for commit in {found[source.name].commit, *(pin.commit for pin in found[source.name].versions.values())}:
                 fetching.keep_commit(source.url, commit)
             fetch_sources_of(source.name, found[source.name])
@@ -36,14 +37,26 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
     return found
 
 
-def _fetch(source: Source, accept_moved: bool) -> fetching.Fetched:
+def _fetch(source: Source, accept_moved: bool, known: LockedSource | None) -> fetching.Fetched:
     """Return what a source has now. Raises NpuprofError (NP046) where tags of versions are not what they were; others may move."""
     fetched = fetching.fetch_source(source.url, accept_moved=accept_moved)
     versions = [moved for moved in fetched.moved if is_version_tag(moved[0])]
+    if known is not None and known.url == source.url:
+        versions += [moved for moved in _list_moved(known, fetched) if moved[0] not in [one[0] for one in versions]]
     if versions and not accept_moved:
         hint = "ask its owners whether that was meant; to take them as they are now say --moved"
         raise NpuprofError([fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions])
     return fetching.fetch_source(source.url, accept_moved=True) if fetched.moved and not accept_moved else fetched
+
+
+def _list_moved(known: LockedSource, fetched: fetching.Fetched) -> list[tuple[str, str, str]]:
+    """Return the tags that the lock knows at other commits than they are at now: a mirror that is new has seen none of them."""
+    locked = {known.tag: known.commit} if known.tag else {}
+    locked |= {f"{name.partition('@')[0]}/v{pin.version}": pin.commit for name, pin in known.versions.items() if pin.version != "-"}
+    git = open_mirror(known.name, known.url, known.path).git
+    names = [tag for tag in locked if tag in fetched.tags]
+    found = git.read_objects([f"refs/tags/{tag}^{{commit}}" for tag in names])
+    return [(tag, locked[tag], one.oid) for tag, one in zip(names, found, strict=True) if one is not None and one.oid != locked[tag]]
 
 
 def is_version_tag(tag: str) -> bool:
@@ -54,8 +67,13 @@ def is_version_tag(tag: str) -> bool:
 
 def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> None:
     """Fetch what the lock of a source names, and so on for the sources of that. Raises NpuprofError."""
-    seen = set() if seen is None else seen
     store = Sources(_name_project(locked), Lock(sources={locked.name: locked})).open_source(locked.name)
+    fetch_nested(name, store, seen)
+
+
+def fetch_nested(name: str, store: SourceStore, seen: set[tuple[str, str]] | None = None) -> None:
+    """Fetch what the lock beside the store of a source names, and so on. Raises NpuprofError."""
+    seen = set() if seen is None else seen
     for nested in find_sources(store).lock.sources.values():
         if (nested.url, nested.commit) in seen:
             continue
@@ -91,9 +109,7 @@ def sync_source(name: str, locked: LockedSource) -> bool:
 def verify_copy(store: SourceStore) -> None:
     """Raise NpuprofError (NP049) where the copy of a source in this repository is not what the lock says."""
     if digest_texts(store.read_all_texts()) != store.locked.digest:
-        what = f"the copy of the source {store.source!r} is not what npuprof.lock says: its digest is another"
-        why = "It was edited; presets of a source are changed where they come from."
-        raise NpuprofError([Finding("NP049", what, why, f"copy it anew: npuprof source vendor {store.source}")])
+        raise NpuprofError([build_edited_finding(store.source)])
 
 
 def _is_known(locked: LockedSource, commit: str) -> bool:

@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import tomlkit
 
+_BOM = b"\xef\xbb\xbf"
 #: What changes a parsed TOML file.
 Edit = Callable[["tomlkit.TOMLDocument"], None]
 
@@ -99,12 +100,18 @@ class ProjectPlace:
 
     def _edit(self, name: str, edit: Edit) -> Wanted:
         import tomlkit
+        import tomlkit.exceptions
 
         known = self.texts[name]
-        text = (known or b"").decode()
+        bom = _BOM if known is not None and known.startswith(_BOM) else b""
+        text = (known or b"").removeprefix(_BOM).decode()
         newline = "\r\n" if "\r\n" in text else "\n"
         document = tomlkit.parse(text)
-        edit(document)
+        try:
+            edit(document)
+        except (ValueError, TypeError, tomlkit.exceptions.TOMLKitError) as error:
+            what = f"{self.cite(name)} cannot be edited as it is written: {error}"
+            raise NpuprofError([Finding("NP922", what, "Nothing was written.", "write each source as a table: [sources.team]")]) from None
         made = tomlkit.dumps(document)
         expected = document.unwrap()
         if parse_toml_text(made) != expected:
@@ -112,15 +119,15 @@ class ProjectPlace:
             raise NpuprofError([Finding("NP922", what, "Nothing was written.", "edit it by hand")])
         if newline == "\r\n":
             made = made.replace("\r\n", "\n").replace("\n", "\r\n")
-        return Wanted(self.find_path(name), made.encode(), known)
+        return Wanted(self.find_path(name), bom + made.encode(), known)
 
 
 def _find_home(given: str | None) -> Folder:
     """Return the store, or the one that would be: a repository may take presets before it has some of its own."""
     try:
         return spec.Workspace(given).store
-    except NpuprofError:
-        if given or os.environ.get("NPUPROF_STORE"):
+    except NpuprofError as error:
+        if given or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
             raise
         from npuprof.store import find_repository_top
 

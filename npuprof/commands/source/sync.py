@@ -18,7 +18,7 @@ class Sync(Verb):
 
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all that could not be had."""
-        from npuprof.commands.source.locking import fetch_sources_of, sync_source, verify_copy
+        from npuprof.commands.source.locking import fetch_nested, fetch_sources_of, sync_source, verify_copy
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store.sources.reading import find_sources
 
@@ -33,6 +33,7 @@ class Sync(Verb):
                 locked = store.locked
                 if store.is_copied:
                     verify_copy(store)
+                    fetch_nested(source.name, store)
                     continue
                 if sync_source(source.name, locked):
                     fetched.append(f"{source.name} {locked.shown}")

@@ -11,6 +11,9 @@ from npuprof.model import Context, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.store.sources.lock import Lock
+from npuprof.store.sources.locking import read_yank
+from npuprof.store.sources.mirror import open_mirror
+from npuprof.store.sources.project import Source
 from npuprof.store.sources.reading import Sources, find_source_store_among
 
 TYPE_CHECKING = False
@@ -38,7 +41,6 @@ class Update(Verb):
         """Return what changes, and write the lock where that is agreed to. Exit 1 where it is not, 0 otherwise. Raises NpuprofError."""
         from npuprof.commands.source.locking import lock_sources
         from npuprof.commands.source.place import ProjectPlace
-        from npuprof.commands.source.vendor import write_copy
 
         place = ProjectPlace(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
@@ -48,6 +50,9 @@ class Update(Verb):
         kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
         new = {**kept, **locked}
         if new == place.lock.sources:
+            mended = [] if self.frozen or self.dry_run else _copy_anew(place, locked)
+            if mended:
+                return Answer(None, (f"npuprof.lock is up to date; copied {', '.join(mended)} anew",))
             return Answer(None, ("npuprof.lock is up to date",))
         survey = _compare(place, new)
         lines = [_format_step(name, place.lock.sources.get(name), new.get(name)) for name in sorted({*new, *place.lock.sources})]
@@ -61,10 +66,7 @@ class Update(Verb):
             why = "it takes a yes" if sys.stdin.isatty() else "nobody is there to ask, and --yes was not said"
             return Answer(None if sys.stdin.isatty() else answer.forms, (*answer.remarks, f"nothing was written: {why}"), 1)
         written = place.write(None, new)
-        for name, locked_now in locked.items():
-            if folder := place.project.sources[name].vendor:
-                write_copy(os.path.join(place.folder, folder), locked_now)
-                written.append(folder)
+        written += _copy_anew(place, locked)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
         return Answer(shown, (*answer.remarks, f"wrote {', '.join(written)}"))
 
@@ -91,6 +93,21 @@ class Update(Verb):
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def _copy_anew(place: ProjectPlace, locked: dict[str, LockedSource]) -> list[str]:
+    """Copy the stores that this repository holds copies of, where those are of other commits; return the folders. Raises NpuprofError."""
+    from npuprof.commands.source.vendor import write_copy
+    from npuprof.store.sources.vendored import VendoredCopy
+
+    written: list[str] = []
+    for name, there in locked.items():
+        folder = place.project.sources[name].vendor
+        top = os.path.join(place.folder, folder)
+        if folder and VendoredCopy(top).read_commit() != there.commit:
+            write_copy(top, there)
+            written.append(folder)
+    return written
+
+
 def _format_step(name: str, before: LockedSource | None, after: LockedSource | None) -> str:
     if before == after:
         return ""
@@ -109,10 +126,11 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
     from npuprof.store import Folder
 
     sides: list[Folder] = []
-    for lock in (place.lock, Lock(sources=new)):
+    before = {name: Source(name, known.url, known.path, known.rev) for name, known in place.lock.sources.items()}
+    for project, lock in ((place.project._replace(sources=before), place.lock), (place.project, Lock(sources=new))):
         side = Folder(place.home.root)
         side.is_implied = place.home.is_implied
-        side.sources = Sources(place.project, lock)
+        side.sources = Sources(project, lock)
         sides.append(side)
     return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"), Context())
 
@@ -120,6 +138,9 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
 def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str]:
     """Return what is to be known of what is locked now: versions that were yanked, presets that are deprecated."""
     told = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
+    for name, old in place.lock.sources.items():
+        if old.tag and name in new and new[name].tag != old.tag and (why := read_yank(open_mirror(name, old.url, old.path), old.tag)):
+            told.append(f"{name} {old.shown} was yanked: {why}")
     told += [f"{name}:{pin} is yanked" for name, locked in new.items() for pin, version in locked.versions.items() if version.yanked]
     sources = Sources(place.project, Lock(sources=new))
     for source, references in sorted(place.list_references().items()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, argument, option
@@ -28,6 +29,7 @@ class Vendor(Verb):
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store.sources.project import is_store_path
         from npuprof.store.sources.reading import Sources
+        from npuprof.store.sources.vendored import MARK
 
         place = ProjectPlace(self.store)
         (source,) = place.select_sources([self.name])
@@ -40,7 +42,7 @@ class Vendor(Verb):
             what = f"{folder} lies in the store {place.home.label}"
             why = "Its presets would be presets of this repository as well, under other names."
             raise NpuprofError([Finding("NP940", what, why, f"name a folder beside it: --into vendor/{source.name}")])
-        if folder != source.vendor and os.path.isdir(top) and os.listdir(top):
+        if folder != source.vendor and os.path.isdir(top) and os.listdir(top) and not os.path.isfile(os.path.join(top, MARK)):
             why = "A copy replaces what is in its folder."
             hint = "name an empty or a new folder with --into"
             raise NpuprofError([Finding("NP940", f"{folder} holds files that are no copy of {source.name}", why, hint)])
@@ -55,6 +57,7 @@ def write_copy(top: str, locked: LockedSource) -> int:
     from npuprof.report import output, writing
     from npuprof.report.locks import lock_folders
     from npuprof.report.writing import Wanted
+    from npuprof.store.sources.vendored import MARK
 
     texts = _collect_texts(locked)
     made = output.make_folder(top)
@@ -64,7 +67,10 @@ def write_copy(top: str, locked: LockedSource) -> int:
             for path in files:
                 writing.make_folder_below(os.path.dirname(path), top)
             gone = [path for path in _list_files(top) if path not in files]
-            writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items()])
+            mark = os.path.join(top, MARK)
+            writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])  # who is killed from here on leaves no copy
+            writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items() if path != mark])
+            writing.write_wanted_files([Wanted(mark, files[mark], below=top)])
             for path in gone:
                 os.unlink(path)
     except BaseException:
@@ -77,6 +83,7 @@ def _collect_texts(locked: LockedSource) -> dict[str, bytes]:
     """Return the files of a copy by their paths in it: the store, and those at the versions referred to. Raises NpuprofError."""
     from npuprof.store.revisions import load_repository_revision
     from npuprof.store.sources.mirror import open_mirror
+    from npuprof.store.sources.reading import list_project_paths
     from npuprof.store.sources.vendored import MARK, VERSIONS
 
     repository = open_mirror(locked.name, locked.url, locked.path)
@@ -87,13 +94,22 @@ def _collect_texts(locked: LockedSource) -> dict[str, bytes]:
         there.load_texts(names)
         found |= {f"{below}{name}.toml": there.read_profile_text(name) for name in names}
         found[f"{below}{MARK}"] = f"{commit}\n".encode()
+        for path in list_project_paths(repository.prefix):
+            beside = repository.git.read_objects([f"{commit}:{path}"])[0]
+            if beside is not None and beside.type == "blob":
+                found[f"{below}.{posixpath.basename(path)}"] = beside.content
     return found
 
 
 def _list_files(top: str) -> list[str]:
     from npuprof.store.sources.vendored import MARK
 
-    return [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(".toml") or name == MARK]
+    return [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(top)
+        for name in names
+        if name.endswith((".toml", ".lock")) or name == MARK
+    ]
 
 
 VERB = Vendor

@@ -8,6 +8,8 @@ from typing import Any
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record
+from npuprof.store.sources.ranges import parse_version_range
+from npuprof.store.versions import parse_version_text
 
 FILE = "npuprof.lock"
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
@@ -101,6 +103,9 @@ def _find_entry_fault(said: Any) -> str:
             return f"has no {key}" if key not in said else f"has a {key} that is no text"
     if not _COMMIT.fullmatch(said["commit"]):
         return "has a commit that is no full id"
+    wanted, number = parse_version_range(said["rev"]), parse_version_text(said.get("tag", ""))
+    if wanted is not None and (number is None or not wanted.accepts(number)):
+        return f"contradicts itself: {said.get('tag') or 'no version'} is not in {said['rev']!r}"
     if not _DIGEST.fullmatch(said["digest"]):
         return "has a digest that is none"
     versions = said.get("versions", {})

@@ -22,8 +22,13 @@ _SHOWN = 8
 YANKED = ".yanked"
 
 
-def lock_source(source: Source, fetched: Fetched, references: Iterable[str], origin: Origin | None = None) -> LockedSource:
-    """Return what a source is locked to now. Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there."""
+def lock_source(
+    source: Source, fetched: Fetched, references: Iterable[str], origin: Origin | None = None, known: LockedSource | None = None
+) -> LockedSource:
+    """Return what a source is locked to now; ``known`` is what it was locked to.
+
+    Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there.
+    """
     repository = open_mirror(source.name, source.url, source.path)
     tag, commit = _choose_commit(source, fetched, repository, origin)
     yanked = read_yank(repository, tag) if tag else ""
@@ -33,7 +38,14 @@ def lock_source(source: Source, fetched: Fetched, references: Iterable[str], ori
         what = f"the source {source.name!r} has no store in {source.path or 'its top folder'!r} {where}"
         hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
         raise NpuprofError([Finding("NP047", what, "", hint, origin)])
-    versions = {reference: _pin_version(source, repository, commit, reference) for reference in sorted(set(references))}
+    versions: dict[str, LockedVersion] = {}
+    for reference in sorted(set(references)):
+        try:
+            versions[reference] = _pin_version(source, repository, commit, reference)
+        except NpuprofError:
+            if known is None or reference not in known.versions or not repository.has_commit(known.versions[reference].commit):
+                raise
+            versions[reference] = known.versions[reference]  # its tag is gone; what was locked stays
     return LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
 
 

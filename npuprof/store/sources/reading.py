@@ -10,10 +10,11 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.report.output import read_plain_file
+from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_project_folder, is_profile_name
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
-from npuprof.store.sources.lock import Lock, LockedSource
+from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache, build_later_finding, build_unfetched_finding, open_mirror
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.vendored import VERSIONS, VendoredCopy
@@ -181,6 +182,8 @@ class SourceStore(ReadOnceStore):
 
     def read_file(self, name: str) -> bytes | None:
         """Return a file beside the store, None where there is none: it is one of those that every store reads."""
+        if self._copy is not None:
+            return self._copy.read_beside(f".{name}") or None
         kept = self._cache.read_text(f".{name}") if self._cache else None
         if kept is None:
             place = posixpath.join(posixpath.dirname(self.locked.path), name)
@@ -205,12 +208,12 @@ class SourceStore(ReadOnceStore):
             if self._cache:
                 self._cache.keep_text(f"{name}.toml", raw)
         read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
-        return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}", home=self)
+        text = f" {load_sha256()(raw).hexdigest()}" if self._copy else ""  # a copy may have been edited
+        return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}{text}", home=self)
 
     @property
     def _view(self) -> str:
-        release = self._revision.release if self._revision and self._is_pinned else None
-        return f" {release.tag}" if release else ""
+        return f" {self.shown}" if self._is_pinned else ""
 
     def find_version(self, reference: str, asked: Origin | None = None) -> SourceStore:
         """Return the store as it was where ``NAME@VERSION`` was released, as far as that can be reached from the locked commit.
@@ -230,18 +233,22 @@ class SourceStore(ReadOnceStore):
                 return found
             if pinned and pinned.version != "-":
                 wanted = pinned.version
+            if pinned and not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
+                there = revisions.load_repository_revision(self.revision.repository, pinned.commit)
+                shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
+                self._versions[reference] = SourceStore(self.locked, self.source, there, shown, yanked=yanked)
+                return self._versions[reference]
             pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
             if pin.released and not self.revision.repository.is_ancestor(pin.commit, self.commit):
                 raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
-            if pinned and pin.commit != pinned.commit:
-                raise NpuprofError([self._build_moved_finding(reference, pinned.commit, pin.commit)])
             shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
             self._versions[reference] = SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
         return self._versions[reference]
 
-    def _build_moved_finding(self, reference: str, before: str, now: str) -> Finding:
-        what = f"{self.source}:{reference} was {before[:7]} when it was locked, and is {now[:7]} in the mirror"
-        return Finding("NP046", what, "Its tag has moved.", f"npuprof source update {self.source.partition('/')[0]} tells more")
+    def _has_tag(self, name: str, pinned: LockedVersion) -> bool:
+        """Return whether the tag of a version names the commit that was locked."""
+        found = self.revision.repository.git.read_objects([f"refs/tags/{name}/v{pinned.version}^{{commit}}"])[0]
+        return found is not None and found.oid == pinned.commit
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there")
@@ -249,6 +256,13 @@ class SourceStore(ReadOnceStore):
 
     def __repr__(self) -> str:
         return f"SourceStore({self.source!r}, {self.shown!r})"
+
+
+def build_edited_finding(name: str) -> Finding:
+    """Return that the copy of a source in this repository is not what the lock says."""
+    what = f"the copy of the source {name!r} is not what npuprof.lock says: its digest is another"
+    why = "It was edited; presets of a source are changed where they come from."
+    return Finding("NP049", what, why, f"copy it anew: npuprof source vendor {name}")
 
 
 def find_source_store(home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:

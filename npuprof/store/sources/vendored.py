@@ -27,14 +27,18 @@ class VendoredCopy:
 
     def read_commit(self) -> str:
         """Return the commit that was copied, an empty text where nobody says so."""
+        return self.read_beside(MARK).decode(errors="replace").strip()
+
+    def read_beside(self, name: str) -> bytes:
+        """Return a file of the copy that is no preset, nothing where there is none."""
         if self._revision is not None:
             prefix = self._revision.repository.prefix
-            found = self._revision.repository.git.read_objects([f"{self._revision.commit}:{prefix}{MARK}"])[0]
-            return found.content.decode(errors="replace").strip() if found else ""
+            found = self._revision.repository.git.read_objects([f"{self._revision.commit}:{prefix}{name}"])[0]
+            return found.content if found else b""
         try:
-            return read_plain_file(os.path.join(self._folder, MARK)).decode(errors="replace").strip()
+            return read_plain_file(os.path.join(self._folder, name))
         except OSError:
-            return ""
+            return b""
 
     def names(self) -> list[str]:
         """Return the names of the presets. Raises NpuprofError where the folder cannot be read."""
