@@ -202,24 +202,37 @@ def _list_versions(store: str | None) -> Answer:
     from npuprof.store import revisions
 
     workspace = spec.Workspace(store)
-    versions = [version for version in revisions.find_repository(workspace.store).load_versions() if is_profile_name(version.name)]
-    header = ("preset", "version", "commit", "released", "digest")
+    repository = revisions.find_repository(workspace.store)
+    versions = [version for version in repository.load_versions() if is_profile_name(version.name)]
+    versions += repository.load_store_versions()
+    yanks = {version.tag_name: repository.find_yank(version.tag_name) for version in versions}
+    header = ("preset", "version", "commit", "released", "digest", "yanked")
     forms: Forms = {
-        "text": lambda: Table([(v.name, v.number_text, v.commit[:7], v.date[:10], v.digest[:12] or "-") for v in versions], header=header),
-        "json": lambda: {"schema": "npuprof.versions/1", "versions": [_build_version_dict(version) for version in versions]},
+        "text": lambda: Table([_build_version_row(version, yanks[version.tag_name]) for version in versions], header=header),
+        "json": lambda: {
+            "schema": "npuprof.versions/1",
+            "versions": [_build_version_dict(version, yanks[version.tag_name]) for version in versions],
+        },
     }
     remark = f"nothing in {workspace.store.label} has been released yet"
     return Answer(forms, remarks=() if versions else (remark,))
 
 
-def _build_version_dict(version: Version) -> dict[str, Any]:
+def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:
+    """Return a row of the list; ``@`` stands for the whole store."""
+    told = f"yanked: {yanked}" if yanked else ""
+    return version.name or "@", version.number_text, version.commit[:7], version.date[:10], version.digest[:12] or "-", told
+
+
+def _build_version_dict(version: Version, yanked: str) -> dict[str, Any]:
     return {
-        "name": version.name,
+        "name": version.name or None,
         "version": version.number_text,
-        "tag": f"{version.name}/v{version.number_text}",
+        "tag": version.tag_name,
         "commit": version.commit,
         "date": version.date,
         "digest": version.digest or None,
+        "yanked": yanked or None,
     }
 
 
