@@ -41,8 +41,8 @@ class List(Verb):
     where: str | None = option(
         "--where", metavar="COND", text="Only presets whose resolved values meet a condition, such as 'hccl_timeout > 1800'."
     )
-    versions: bool = flag("--versions", text="List the released versions instead.")
-    format: str = formats("text", "json")
+    versions: bool = flag("--versions", text="List the released versions instead; as markdown a changelog.")
+    format: str = formats("text", "markdown", "json")
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
@@ -75,6 +75,7 @@ class List(Verb):
                 if self.tree
                 else _build_table(_build_rows(found, workspace.listed_store))
             ),
+            "markdown": lambda: _format_markdown_list(_build_rows(found, workspace.listed_store)),
             "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.listed_store)},
         }
         refused = find_refused_values(wanted) if wanted and not found else {}
@@ -154,6 +155,17 @@ def _build_table(rows: list[dict[str, Any]]) -> Table:
     return Table(cells, header=("preset", "for", "version", "extends", "description"), below=True)
 
 
+def _format_markdown_list(rows: list[dict[str, Any]]) -> str:
+    from npuprof.compare.markdown import format_code_span
+
+    lines = [
+        f"| {format_code_span(row['name'])} | {'abstract' if row['abstract'] else row['scenario'] or ''} | {row['version'] or ''} "
+        f"| {', '.join(map(format_code_span, row['extends']))} | {format_code_span(row['description']) if row['description'] else ''} |\n"
+        for row in rows
+    ]
+    return "| preset | for | version | extends | description |\n|---|---|---|---|---|\n" + "".join(lines)
+
+
 def _name_versions(home: ProfileSource) -> dict[str, str]:
     """Return the versions that sources are locked to, by their names."""
     from npuprof.store.sources.reading import find_sources
@@ -199,6 +211,7 @@ def _format_tree(profiles: list[Profile], versions: dict[str, str]) -> str:
 
 
 def _list_versions(store: str | None) -> Answer:
+    from npuprof.history import notes
     from npuprof.store import revisions
 
     workspace = spec.Workspace(store)
@@ -209,6 +222,7 @@ def _list_versions(store: str | None) -> Answer:
     header = ("preset", "version", "commit", "released", "digest", "yanked")
     forms: Forms = {
         "text": lambda: Table([_build_version_row(version, yanks[version.tag_name]) for version in versions], header=header),
+        "markdown": lambda: notes.format_changelog(versions, yanks),
         "json": lambda: {
             "schema": "npuprof.versions/1",
             "versions": [_build_version_dict(version, yanks[version.tag_name]) for version in versions],

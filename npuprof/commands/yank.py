@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.commands.parameters import DRY_RUN, STORE
-from npuprof.commands.verb import Verb, argument, required_option
+from npuprof.commands.verb import Verb, argument, flag, required_option
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
@@ -26,6 +26,7 @@ class Yank(Verb):
 
     spec: str = argument("NAME@VERSION", "A released version, @VERSION for one of the whole store.")
     why: str = required_option("--why", metavar="TEXT", text="The reason, which everybody is told who uses it.")
+    push: bool = flag("--push", text="Push the new tag, and nothing else, to where the branch is pushed.")
     dry_run: bool = DRY_RUN
     store: str | None = STORE
 
@@ -50,6 +51,10 @@ class Yank(Verb):
             return Answer(f"{tag} at {version.commit[:7]}\n{why}\n", reach)
         # (at what the version names, so that whoever can see the one can see the other)
         writing.create_tag(repository, tag, version.commit, f"{why}\n")
+        if self.push:
+            remote = writing.find_remote(repository)
+            fault = writing.push_tags(repository, remote, [tag])
+            return Answer(f"{tag}\n", reach, 2, problems=(fault,)) if fault else Answer(f"{tag}\n", (*reach, f"pushed 1 tag to {remote}"))
         return Answer(f"{tag}\n", (*reach, f"share it with git push origin {tag}"))
 
 

@@ -52,6 +52,11 @@ def _escape_pipe(found: re.Match[str]) -> str:
     return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
 
 
+def format_change_table(changes: Sequence[Change]) -> str:
+    """Return changes as a table: sign, change, risk, cause."""
+    return _HEAD + "".join(map(_format_markdown_row, changes))
+
+
 def _format_listed_span(text: str) -> str:
     return format_code_span(text, in_table=False)
 
