@@ -41,8 +41,8 @@ class List(Verb):
     where: str | None = option(
         "--where", metavar="COND", text="Only presets whose resolved values meet a condition, such as 'hccl_timeout > 1800'."
     )
-    versions: bool = flag("--versions", text="List the released versions instead.")
-    format: str = formats("text", "json")
+    versions: bool = flag("--versions", text="List the released versions instead; as markdown a changelog.")
+    format: str = formats("text", "markdown", "json")
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
@@ -75,6 +75,7 @@ class List(Verb):
                 if self.tree
                 else _build_table(_build_rows(found, workspace.listed_store))
             ),
+            "markdown": lambda: _format_markdown_list(_build_rows(found, workspace.listed_store)),
             "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.listed_store)},
         }
         refused = find_refused_values(wanted) if wanted and not found else {}
@@ -154,6 +155,17 @@ def _build_table(rows: list[dict[str, Any]]) -> Table:
     return Table(cells, header=("preset", "for", "version", "extends", "description"), below=True)
 
 
+def _format_markdown_list(rows: list[dict[str, Any]]) -> str:
+    from npuprof.compare.markdown import format_code_span
+
+    lines = [
+        f"| {format_code_span(row['name'])} | {'abstract' if row['abstract'] else row['scenario'] or ''} | {row['version'] or ''} "
+        f"| {', '.join(map(format_code_span, row['extends']))} | {format_code_span(row['description']) if row['description'] else ''} |\n"
+        for row in rows
+    ]
+    return "| preset | for | version | extends | description |\n|---|---|---|---|---|\n" + "".join(lines)
+
+
 def _name_versions(home: ProfileSource) -> dict[str, str]:
     """Return the versions that sources are locked to, by their names."""
     from npuprof.store.sources.reading import find_sources
@@ -199,27 +211,42 @@ def _format_tree(profiles: list[Profile], versions: dict[str, str]) -> str:
 
 
 def _list_versions(store: str | None) -> Answer:
+    from npuprof.history import notes
     from npuprof.store import revisions
 
     workspace = spec.Workspace(store)
-    versions = [version for version in revisions.find_repository(workspace.store).load_versions() if is_profile_name(version.name)]
-    header = ("preset", "version", "commit", "released", "digest")
+    repository = revisions.find_repository(workspace.store)
+    versions = [version for version in repository.load_versions() if is_profile_name(version.name)]
+    versions += repository.load_store_versions()
+    yanks = {version.tag_name: repository.find_yank(version.tag_name) for version in versions}
+    header = ("preset", "version", "commit", "released", "digest", "yanked")
     forms: Forms = {
-        "text": lambda: Table([(v.name, v.number_text, v.commit[:7], v.date[:10], v.digest[:12] or "-") for v in versions], header=header),
-        "json": lambda: {"schema": "npuprof.versions/1", "versions": [_build_version_dict(version) for version in versions]},
+        "text": lambda: Table([_build_version_row(version, yanks[version.tag_name]) for version in versions], header=header),
+        "markdown": lambda: notes.format_changelog(versions, yanks),
+        "json": lambda: {
+            "schema": "npuprof.versions/1",
+            "versions": [_build_version_dict(version, yanks[version.tag_name]) for version in versions],
+        },
     }
     remark = f"nothing in {workspace.store.label} has been released yet"
     return Answer(forms, remarks=() if versions else (remark,))
 
 
-def _build_version_dict(version: Version) -> dict[str, Any]:
+def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:
+    """Return a row of the list; ``@`` stands for the whole store."""
+    told = f"yanked: {yanked}" if yanked else ""
+    return version.name or "@", version.number_text, version.commit[:7], version.date[:10], version.digest[:12] or "-", told
+
+
+def _build_version_dict(version: Version, yanked: str) -> dict[str, Any]:
     return {
-        "name": version.name,
+        "name": version.name or None,
         "version": version.number_text,
-        "tag": f"{version.name}/v{version.number_text}",
+        "tag": version.tag_name,
         "commit": version.commit,
         "date": version.date,
         "digest": version.digest or None,
+        "yanked": yanked or None,
     }
 
 

@@ -2,58 +2,101 @@
 
 from __future__ import annotations
 
-from npuprof.commands.parameters import STORE
+import sys
+from typing import Any
+
+from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb, argument, flag
 from npuprof.model import Finding, NpuprofError
+from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.store import spec
+from npuprof.store.spec import Workspace
+from npuprof.store.versions import VersionText
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.history.planning import PlannedRelease, ReleasePlan
     from npuprof.history.proposal import Proposal
+    from npuprof.report.answer import Forms
     from npuprof.store.repository import Repository
     from npuprof.store.revision import Revision
-    from npuprof.store.versions import Version, VersionText
+    from npuprof.store.versions import Version
+
+#: How many presets a remark lists.
+_SHOWN = 8
 
 
 class Release(Verb):
-    """Release a preset: an annotated tag NAME/vX.Y.Z.
+    """Release presets: annotated tags NAME/vX.Y.Z, and vX.Y.Z of the store.
 
-    It is put at the last commit, and holds what changed since the last release, both digests, and what every
-    parent with an @ is.
+    They are put at the last commit, and hold what changed since the last release, both digests, and what every
+    parent with an @ is. Several are tagged together, parents first, all or none; a terminal is asked before.
     """
 
     group = "versions"
 
-    spec: str = argument("NAME", "A preset of the store.")
+    spec: str | None = argument("NAME", "A preset of the store; none with --changed, and with --all.", required=False)
     version: str | None = argument("VERSION", "The number; proposed from the changes if none is given.", required=False)
-    dry_run: bool = flag("--dry-run", text="Say which number and why, tag nothing.")
+    changed: bool = flag("--changed", text="All presets that were released before and have changed since.")
+    everything: bool = flag("--all", text="All that have changed, or never were released, and the store itself: vX.Y.Z.")
+    dry_run: bool = flag("--dry-run", text="Say which numbers and why, tag nothing.")
+    yes: bool = flag("--yes", "-y", text="Tag what --changed or --all plans without asking.")
+    push: bool = flag("--push", text="Push the new tags, and nothing else, to where the branch is pushed.")
+    format: str = formats("text", "markdown", "json")
     store: str | None = STORE
+    output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Tag the last commit as a version of a preset, or with ``dry_run`` say which and why.
+        """Tag the last commit as a version of presets, or with ``dry_run`` say which and why.
 
-        Raises NpuprofError: the preset has errors or is not committed, nothing changed, the tag exists, the number goes back.
+        Exit 1 where nobody agreed to what is planned, 2 where the tags were made and could not be pushed. Raises NpuprofError: a
+        preset has errors or is not committed, nothing changed, a tag exists, a number goes back.
         """
-        from npuprof.compare import plain
+        from npuprof.history.planning import format_tag_message
+        from npuprof.store import revisions
+
+        if self.spec is None and not (self.changed or self.everything):
+            hint = "npuprof release NAME, or --changed, or --all for the store and all that is new in it"
+            raise NpuprofError([Finding("NP902", "release names no preset", "", hint)])
+        workspace = Workspace(self.store)
+        repository = revisions.find_repository(workspace.store)
+        if self.changed or self.everything or self.spec is None:
+            return self._release_many(workspace, repository)
+        if self.yes:
+            raise NpuprofError([Finding("NP902", "--yes belongs to --changed and --all", "", "leave it out: one preset asks nothing")])
+        plan, untold, wanted = self._plan_one(workspace, repository, self.spec)
+        planned = plan.releases[0]
+        if self.dry_run:
+            return Answer(self._build_forms(plan, _format_dry_run(planned, plan.commit)), notes=untold)
+        notes = []
+        proposal = planned.proposal
+        if wanted and proposal.step in ("major", "minor") and wanted.number < proposal.number:
+            notes.append(f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
         from npuprof.history import writing
+
+        writing.create_tag(repository, planned.tag, plan.commit, format_tag_message(planned))
+        return self._answer_tagged(repository, plan, f"{planned.tag}\n", tuple(notes))
+
+    def _plan_one(
+        self, workspace: Workspace, repository: Repository, asked: str
+    ) -> tuple[ReleasePlan, tuple[str, ...], VersionText | None]:
+        """Return a plan of one preset, what a dry run cannot tell, and the number that was asked for. Raises NpuprofError."""
+        from npuprof.history.planning import PlannedRelease, ReleasePlan
         from npuprof.history.proposal import propose_version
         from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
         from npuprof.store import revisions
-        from npuprof.store.versions import VersionText
 
         wanted = _parse_number(self.version) if self.version is not None else None
-        workspace = spec.Workspace(self.store)
-        name, revision = workspace.split_single_spec(self.spec, "release")
+        name, revision = workspace.split_single_spec(asked, "release")
         if revision:
-            what, hint = f"cannot release {self.spec!r}", f"npuprof release {name}"
+            what, hint = f"cannot release {asked!r}", f"npuprof release {name}"
             raise NpuprofError([Finding("NP026", what, "A release is made of the last commit.", hint)])
-        repository = revisions.find_repository(workspace.store)
         head = repository.resolve_commit("HEAD")
         config = _resolve_committed(workspace, name, head)
         _refuse_errors(config)
-        untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), config, self.dry_run)
+        untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), [config], self.dry_run)
         earlier = list_earlier_versions(repository, name, head)
         last = find_last_release(earlier)
         if last and wanted is None:
@@ -65,20 +108,134 @@ class Release(Verb):
         if proposal.step == "none" and wanted is None:
             what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
             raise NpuprofError([Finding("NP026", what, "", "to release it all the same give the number")])
-        tag = f"{name}/v{number}"
-        record = build_release_record(config)
-        changes = plain.format_pair_text(pair) if pair else ""
+        was = last.number_text if last else ""
+        planned = PlannedRelease(name, number, was, config, proposal, pair, build_release_record(config))
+        return ReleasePlan(head, (planned,)), untold, wanted
+
+    def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
+        from npuprof.history import planning, writing
+        from npuprof.store import revisions
+
+        if self.changed and self.everything:
+            raise NpuprofError([Finding("NP902", "--changed and --all are two ways", "", "--all releases what has changed, too")])
+        number = self._parse_store_number()
+        head = repository.resolve_commit("HEAD")
+        plan = planning.plan_releases(workspace, head, self.everything, number)
+        left = _describe_unreleased(plan.unreleased)
+        if not plan.tags:
+            what = "nothing has changed since the last releases"
+            raise NpuprofError([Finding("NP026", what, left, "npuprof list --versions shows them")])
+        configs = [planned.config for planned in plan.releases]
+        untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), configs, self.dry_run)
+        told = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
+        answer = Answer(self._build_forms(plan, told), (left,) if left else (), notes=untold)
         if self.dry_run:
-            why = "".join(f"  {reason}\n" for reason in proposal.reasons)
-            parents = "".join(f"{parent}\n" for parent in record.parents)
-            said = f"{proposal.step}: {VersionText(proposal.number)} is next\n{why}{changes}digest {config.digest}\n{parents}"
-            return Answer(f"{tag} at {head[:7]}\n{said}", notes=untold)
-        body = changes or "".join(f"{reason}\n" for reason in proposal.reasons)
-        writing.create_tag(repository, tag, head, f"{name} {number}\n\n{body}\n{record}")
-        notes = []
-        if wanted and proposal.step in ("major", "minor") and wanted.number < proposal.number:
-            notes.append(f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
-        return Answer(f"{tag}\n", (f"share it with git push origin {tag}",), notes=tuple(notes))
+            return answer
+        if not self.yes and not self._ask(answer):
+            why = "it takes a yes" if sys.stdin.isatty() else "nobody is there to ask, and --yes was not said"
+            shown = None if sys.stdin.isatty() and self.output is None else answer.forms
+            return Answer(shown, (*answer.remarks, f"nothing was tagged: {why}"), 1)
+        messages = {planned.tag: planning.format_tag_message(planned) for planned in plan.releases}
+        if plan.store:
+            messages[plan.store.tag] = planning.format_store_message(plan)
+        writing.create_tags(repository, head, messages)
+        return self._answer_tagged(repository, plan, told, answer.notes)
+
+    def _parse_store_number(self) -> VersionText | None:
+        """Return the number that was given for the whole store. Raises NpuprofError where a word has no place."""
+        if self.spec is None:
+            return None
+        if self.changed or self.version is not None:
+            given = " ".join(word for word in (self.spec, self.version) if word)
+            hint = "--all takes a number for the whole store" if self.everything else "leave it out, or name one preset without --changed"
+            raise NpuprofError([Finding("NP902", f"{given!r} has no place beside --{'all' if self.everything else 'changed'}", "", hint)])
+        return _parse_number(self.spec)
+
+    def _ask(self, answer: Answer) -> bool:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        sys.stdout.write(str(answer.write_form("text")))
+        sys.stdout.flush()
+        for remark in answer.remarks:
+            output.tell_remark(remark)
+        sys.stderr.write("npuprof: make these tags? [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    def _answer_tagged(self, repository: Repository, plan: ReleasePlan, told: str, notes: tuple[str, ...]) -> Answer:
+        """Return that tags are made, and push them where that was asked for."""
+        from npuprof.history import writing
+
+        forms = self._build_forms(plan, told)
+        if not self.push:
+            return Answer(
+                forms, (f"share {'it' if len(plan.tags) == 1 else 'them'} with {_write_push(repository, plan.tags)}",), notes=notes
+            )
+        try:
+            remote = writing.find_remote(repository)
+            fault = writing.push_tags(repository, remote, plan.tags)
+        except NpuprofError as error:
+            fault, remote = error.findings[0], ""
+        if fault:
+            return Answer(forms, code=2, notes=notes, problems=(fault,))
+        return Answer(forms, (f"pushed {format_count(len(plan.tags), 'tag')} to {remote}",), notes=notes)
+
+    def _build_forms(self, plan: ReleasePlan, told: str) -> Forms:
+        from npuprof.history.notes import format_release_notes
+
+        return {
+            "text": lambda: told,
+            "markdown": lambda: format_release_notes(plan),
+            "json": lambda: {"schema": "npuprof.release/1", "dry_run": self.dry_run, **_build_plan_fields(plan)},
+        }
+
+
+def _write_push(repository: Repository, tags: list[str]) -> str:
+    from npuprof.history import writing
+
+    try:
+        remote = writing.find_remote(repository)
+    except NpuprofError:
+        remote = "origin"
+    return writing.format_push_command(remote, tags)
+
+
+def _format_dry_run(planned: PlannedRelease, head: str) -> str:
+    from npuprof.compare import plain
+
+    why = "".join(f"  {reason}\n" for reason in planned.proposal.reasons)
+    parents = "".join(f"{parent}\n" for parent in planned.record.parents)
+    changes = plain.format_pair_text(planned.pair) if planned.pair else ""
+    proposal = planned.proposal
+    said = f"{proposal.step}: {VersionText(proposal.number)} is next\n{why}{changes}digest {planned.config.digest}\n{parents}"
+    return f"{planned.tag} at {head[:7]}\n{said}"
+
+
+def _describe_unreleased(names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    first = f"{', '.join(names[:_SHOWN])}{f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''}"
+    return f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} left out: {first}"
+
+
+def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
+    store = plan.store
+    return {
+        "commit": plan.commit,
+        "releases": [
+            {
+                "name": planned.name, "version": str(planned.number), "was": planned.was or None, "tag": planned.tag,
+                "step": planned.proposal.step, "reasons": list(planned.proposal.reasons), "follows": list(planned.follows),
+                "digest": planned.record.digest, "preset_digest": planned.record.preset_digest,
+            }
+            for planned in plan.releases
+        ],
+        "store": store and {
+            "version": str(store.number), "was": store.was or None, "tag": store.tag, "step": store.proposal.step,
+            "reasons": list(store.proposal.reasons), "removed": list(store.removed),
+        },
+        "unreleased": list(plan.unreleased),
+    }  # fmt: skip
 
 
 def _parse_number(version: str) -> VersionText:
@@ -92,7 +249,7 @@ def _parse_number(version: str) -> VersionText:
     return found
 
 
-def _refuse_changed_last(workspace: spec.Workspace, last: Version) -> None:
+def _refuse_changed_last(workspace: Workspace, last: Version) -> None:
     """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
     from npuprof.store import parents, revisions
 
@@ -104,7 +261,6 @@ def _refuse_changed_last(workspace: spec.Workspace, last: Version) -> None:
 def _refuse_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
     """Raise NpuprofError where a number is taken anywhere, or does not rise on this line of releases."""
     from npuprof.history.releasing import find_last_release
-    from npuprof.store.versions import VersionText
 
     last = find_last_release(earlier)
     same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
@@ -127,7 +283,7 @@ def _refuse_errors(config: Config) -> None:
         raise NpuprofError([*errors, refused])
 
 
-def _resolve_committed(workspace: spec.Workspace, name: str, head: str) -> Config:
+def _resolve_committed(workspace: Workspace, name: str, head: str) -> Config:
     """Return the preset as the last commit holds it. Raises NpuprofError."""
     from npuprof.store import revisions
 
@@ -138,7 +294,7 @@ def _resolve_committed(workspace: spec.Workspace, name: str, head: str) -> Confi
     return workspace.resolver.resolve_profile(committed.profile(name), name)
 
 
-def _refuse_uncommitted(committed: Revision, config: Config, dry_run: bool) -> tuple[str, ...]:
+def _refuse_uncommitted(committed: Revision, configs: list[Config], dry_run: bool) -> tuple[str, ...]:
     """Raise NpuprofError where a file that takes part is not in the work tree as it is in the last commit.
 
     A dry run starts no filter: return what it therefore cannot tell.
@@ -146,13 +302,14 @@ def _refuse_uncommitted(committed: Revision, config: Config, dry_run: bool) -> t
     from npuprof.store.worktree import list_changed_paths
 
     repository = committed.repository
-    members = [profile.name for profile in config.lineage if profile.document.revision == committed.commit]
+    revised = [profile.name for config in configs for profile in config.lineage if profile.document.revision == committed.commit]
+    members = dict.fromkeys(revised)
     names = {committed.source_path(name): name for member in members for name in committed.trace_links(member)}
     changed = list_changed_paths(repository, committed.layout, runs_filters=not dry_run).changed
     dirty = [path for path in names if path in changed]
     untold = {path: asked for path in dirty if dry_run and (asked := repository.find_filter(path))}
     if known := [names[path] for path in dirty if path not in untold]:
-        raise NpuprofError([_build_uncommitted_finding(config.name, known)])
+        raise NpuprofError([_build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", known)])
     return tuple(
         f"{path} has the filter {asked!r}, a program, which is not run here: cannot tell whether it is committed as it is"
         for path, asked in untold.items()

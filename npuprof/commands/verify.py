@@ -67,8 +67,12 @@ class Verify(Verb):
     def _build_table(self, found: list[VerifiedVersion]) -> Table:
         findings = [finding for one in found for finding in one.findings]
         told = format_findings(findings, self.coloured) if findings else ""
-        rows = [(one.name, one.version, one.commit[:7] or "-", _SAID[one.status]) for one in found]
-        return Table(rows, after=told, header=("preset", "version", "commit", "its tag"))
+        rows = [(one.name, one.version, one.commit[:7] or "-", _SAID[one.status], _tell_yank(one)) for one in found]
+        return Table(rows, after=told, header=("preset", "version", "commit", "its tag", "yanked"))
+
+
+def _tell_yank(one: VerifiedVersion) -> str:
+    return f"yanked: {one.yanked}" if one.yanked else ""
 
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
@@ -97,6 +101,7 @@ def _count_states(states: list[str]) -> str:
 def _build_fields(one: VerifiedVersion) -> dict[str, Any]:
     return {
         "name": one.name, "version": one.version, "tag": one.tag, "commit": one.commit or None, "status": one.status,
+        "yanked": one.yanked or None,
         "findings": [build_finding_dict(finding) for finding in one.findings],
     }  # fmt: skip
 

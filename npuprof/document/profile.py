@@ -74,10 +74,11 @@ class Profile:
     """What one document says, before anyone knows whether its keys are real.
 
     ``key`` identifies the profile in an inheritance (its name, and the store and revision it was pinned to),
-    ``problems`` are the faults of its form: a profile that has any cannot be resolved.
+    ``problems`` are the faults of its form: a profile that has any cannot be resolved. ``yanked`` says of versions that it
+    extends, by the references to them, why nobody should use them any more; it is known once its parents were looked up.
     """
 
-    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table")
+    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table", "yanked")
 
     def __init__(self, document: Document, key: str | None = None, home: ProfileSource | None = None) -> None:
         self.document = document
@@ -85,6 +86,7 @@ class Profile:
         self.key = key or document.name
         self.home = home
         self.stacked = False  # put together on a command line: what is named last wins, whatever extends it
+        self.yanked: dict[str, str] = {}
         self.problems: list[Finding] = []
         renew_hints()
         reader = _Reader(document, self.problems)

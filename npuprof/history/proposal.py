@@ -18,7 +18,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
 from npuprof.store.versions import Version, VersionNumber
 
-_STEPS = ("major", "minor", "patch", "none")
+_STEPS = ("first", "major", "minor", "patch", "none")
 
 
 class Proposal(Record):
@@ -48,14 +48,30 @@ def propose_version(
         reason = f"{last.number_text} cannot be resolved: {error.findings[0].message}"
         return None, _build_proposal("major", last.number, [reason], taken)
     pair = survey.build_preset_pair(before, config)
-    reasons = list(_explain_changes(before, config))
-    if not reasons and (last.name != config.name or _collect_texts(before.lineage) != _collect_texts(config.lineage)):
-        what = f"only the name changed, from {last.name}" if last.name != config.name else "only the text changed, no resolved value"
-        reasons = [Reason("patch", what)]
+    reasons = explain_changes(before, config)
+    if not reasons and last.name != config.name:
+        reasons = [Reason("patch", f"only the name changed, from {last.name}")]
     reasons = reasons or [Reason("none", f"nothing has changed since {last.number_text}")]
+    return pair, _choose_step(reasons, last.number, taken)
+
+
+def build_store_proposal(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:
+    """Return the number of the next version of a whole store, from why each of its presets is another."""
+    return _choose_step(reasons or [Reason("none", "nothing has changed")], last, taken)
+
+
+def explain_changes(before: Config, after: Config) -> list[Reason]:
+    """Return what asks for a step from one state of a preset to another, text too; nothing where there is no difference."""
+    same = _collect_texts(before.lineage) == _collect_texts(after.lineage)
+    reasons = [] if same else list(_explain_changes(before, after))
+    return reasons or ([] if same else [Reason("patch", "only the text changed, no resolved value")])
+
+
+def _choose_step(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:
+    """Return the biggest step that is asked for, and who asks for it."""
     step = min((reason.step for reason in reasons), key=_STEPS.index)
     texts = list(dict.fromkeys(reason.text for reason in reasons if reason.step == step))
-    return pair, _build_proposal(step, last.number, texts, taken)
+    return _build_proposal(step, last, texts, taken)
 
 
 def _build_proposal(step: str, last: VersionNumber, reasons: list[str], taken: frozenset[VersionNumber]) -> Proposal:

@@ -19,11 +19,19 @@ def list_earlier_versions(repository: Repository, name: str, head: str) -> list[
 
     Raises NpuprofError.
     """
-    found = list(repository.load_reachable_versions(name, head))
+    return list_earlier_versions_of(repository, {name}, head)[name]
+
+
+def list_earlier_versions_of(repository: Repository, names: set[str], head: str) -> dict[str, list[Version]]:
+    """Return the same for many presets: their history is read once. Raises NpuprofError."""
+    found = {name: list(repository.load_reachable_versions(name, head)) for name in names}
     if repository.list_tag_refs():
-        for former in find_former_names(repository.git, head, repository.find_layout(head), {name}).get(name, ()):
-            found += repository.load_reachable_versions(former.name, former.commit)
-    return sorted(found, key=lambda version: (version.text.order, version.name == name))
+        for name, formers in find_former_names(repository.git, head, repository.find_layout(head), names).items():
+            for former in formers:
+                found[name] += repository.load_reachable_versions(former.name, former.commit)
+    for name, versions in found.items():
+        versions.sort(key=lambda version: (version.text.order, version.name == name))
+    return found
 
 
 def find_last_release(versions: list[Version]) -> Version | None:

@@ -19,13 +19,17 @@ _ADVICE = "compare with another clone; git fetch --force origin tag {} takes the
 
 
 class VerifiedVersion(Record):
-    """A version, and what speaks against it; ``status`` is ``holds``, ``fails``, or ``unknown`` where that cannot be told."""
+    """A version, and what speaks against it; ``status`` is ``holds``, ``fails``, or ``unknown`` where that cannot be told.
+
+    ``yanked`` says why nobody should use it any more, if somebody said so: it is what was released all the same.
+    """
 
     name: str
     version: str
     tag: str
     commit: str
     findings: tuple[Finding, ...] = ()
+    yanked: str = ""
 
     @property
     def status(self) -> str:
@@ -61,7 +65,8 @@ class Verifier:
                 version = parse_tag_object(ref, found.content)
                 if wanted or version.record.digest or version.faults or self._concerns_store(ref, version.commit):
                     findings = [*self._verify_version(version), *doubles.get(ref, ())]
-                    yield VerifiedVersion(ref.name, number, tag, version.commit, tuple(dict.fromkeys(findings)))
+                    yanked = self._repository.find_yank(tag)
+                    yield VerifiedVersion(ref.name, number, tag, version.commit, tuple(dict.fromkeys(findings)), yanked)
 
     def _concerns_store(self, ref: TagRef, commit: str) -> bool:
         """Return whether a tag is about a preset, now or where it was made: other things have versions too."""

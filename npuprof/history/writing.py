@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import build_git_environment, build_refusal_finding, list_settings
+from npuprof.store.git import Git, build_git_environment, build_refusal_finding, list_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,6 +118,86 @@ def create_tag(repository: Repository, name: str, target: str, message: str) -> 
             repository, _open_git_commands(repository).tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target
         )
     repository.clear_versions()
+
+
+def create_tags(repository: Repository, target: str, messages: Mapping[str, str]) -> None:
+    """Make annotated tags of a commit, all or none, by their names and messages. Raises NpuprofError where git refuses any.
+
+    git writes and signs them as it would any other, but below a folder of their own beside the repository, whose objects
+    alone are shared; then one transaction gives all of them their names.
+    """
+    import tempfile
+
+    for name in messages:
+        if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
+            what = f"the tag {name} exists already"
+            raise NpuprofError([Finding("NP026", what, "A released version never changes.", "release the next number")])
+    with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
+        commands = _open_git_beside(repository, folder, len(target))
+        for name, message in messages.items():
+            with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said:
+                _run_git_command(repository, commands.tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target)
+        made = Git(repository.git.folder, {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository)})
+        listed = made.run_command("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/")
+    # What begins with start and ends before commit changes nothing: being killed leaves none of the tags.
+    repository.git.run_command("update-ref", "--stdin", stdin=b"start\n" + listed + b"prepare\ncommit\n")
+    repository.clear_versions()
+
+
+def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Git:
+    """Return git in a new, empty repository that has the objects of another, and who writes and signs there."""
+    kind = ["--object-format=sha256"] if length == 64 else []
+    repository.git.run_command("init", "--quiet", "--bare", "--template=", *kind, folder)
+    person = repository.git.run_command("var", "GIT_COMMITTER_IDENT").decode(errors="surrogateescape")
+    named = re.match(r"(.*) <(.*)> (.*)", person)
+    assert named is not None, "git writes it so"
+    listed = repository.git.try_command("config", "-z", "--get-regexp", r"^(tag|gpg|user)\.").output.decode(errors="surrogateescape")
+    known = [entry.partition("\n")[::2] for entry in listed.split("\0") if entry]
+    given = {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository), "GIT_CONFIG_COUNT": str(len(known))}
+    for place, (key, value) in enumerate(known):
+        given |= {f"GIT_CONFIG_KEY_{place}": key, f"GIT_CONFIG_VALUE_{place}": value}
+    given |= {"GIT_COMMITTER_NAME": named[1], "GIT_COMMITTER_EMAIL": named[2], "GIT_COMMITTER_DATE": f"@{named[3]}"}
+    commands = _open_git_commands(repository)
+    commands.update_environment(**given)
+    return commands
+
+
+def _find_objects(repository: Repository) -> str:
+    found = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", "objects").rstrip(b"\n"))
+    return os.path.join(repository.top, found)
+
+
+def find_remote(repository: Repository) -> str:
+    """Return where a push goes: what the branch, or the repository, says; else origin. Raises NpuprofError where there is no remote."""
+    said = repository.git.try_command("config", "-z", "--get-regexp", r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$").output
+    known = dict(entry.partition("\n")[::2] for entry in os.fsdecode(said).split("\0") if entry)
+    branch = os.fsdecode(repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD").output).strip()
+    remotes = os.fsdecode(repository.git.run_command("remote")).splitlines()
+    for key in (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote"):
+        if known.get(key):
+            return known[key]
+    if not remotes:
+        hint = "name one: git remote add origin URL"
+        raise NpuprofError([Finding("NP026", "there is no remote to push to", "", hint)])
+    return "origin" if "origin" in remotes else remotes[0]
+
+
+def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Finding | None:
+    """Push these tags and nothing else, all or none; return why that failed, None where it did not. The tags stay here anyway."""
+    refs = [f"refs/tags/{tag}:refs/tags/{tag}" for tag in tags]
+    try:
+        _run_git_command(repository, _open_git_commands(repository).push, "--atomic", "--no-follow-tags", "--", remote, *refs)
+    except NpuprofError as error:
+        told = error.findings[0]
+        why = told.why or told.message.removeprefix("git could not answer: ")
+        what = f"the tags are made, and {remote} did not take them"
+        return Finding("NP026", what, why, f"push them again: {format_push_command(remote, tags)}")
+    return None
+
+
+def format_push_command(remote: str, tags: Sequence[str]) -> str:
+    """Return what pushes tags, to type."""
+    return f"git push --atomic {remote} {' '.join(tags)}" if len(tags) > 1 else f"git push {remote} {tags[0]}"
 
 
 def _open_git_commands(repository: Repository) -> git.Git:

@@ -8,11 +8,12 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import FORM, compute_preset_digest
+from npuprof.store.versions import parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
-    from npuprof.store.revision import Revision
+    from npuprof.store.revision import Pin, Revision
     from npuprof.store.versions import Version
 
 #: What may stand in the name of a source besides letters and digits; ``/`` stands before a source of a source.
@@ -20,10 +21,11 @@ _JOINTS = {ord(char): None for char in "-_/"}
 
 
 class PinnedProfile(NamedTuple):
-    """A profile at a revision, and the name to show: ``bert@1.2.0``, ``bert@abc1234``."""
+    """A profile at a revision, the name to show, ``bert@1.2.0`` or ``bert@abc1234``, and why the version was yanked, if it was."""
 
     profile: Profile
     label: str
+    yanked: str = ""
 
 
 class ComposedParts:
@@ -49,7 +51,10 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
 
         if isinstance(home, SourceStore):
             return home.find_version(reference, asked).profile(reference.partition("@")[0], asked)
-        return load_profile_at_revision(home, reference, asked).profile
+        pin = load_profile_at_revision(home, reference, asked)
+        if pin.yanked and referrer is not None:
+            referrer.yanked[reference] = pin.yanked
+        return pin.profile
     return home.profile(reference, asked)
 
 
@@ -81,7 +86,14 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
     found = pin.home.profile(pin.name, asked)
     if pin.released and is_changed_release(pin.home, pin.released):
         raise NpuprofError([build_changed_finding(pin.released, asked)])
-    return PinnedProfile(found, pin.label)
+    return PinnedProfile(found, pin.label, _find_yank(pin, reference.partition("@")[2].strip("\"'")))
+
+
+def _find_yank(pin: Pin, revision: str) -> str:
+    """Return why the version that a reference names was yanked, of the preset or of the whole store; an empty text where it was not."""
+    if pin.version:
+        return pin.home.repository.find_yank(f"{pin.name}/v{pin.version}")
+    return pin.home.repository.find_yank(revision) if revision.startswith("v") and parse_version_text(revision) else ""
 
 
 def is_changed_release(home: Revision, version: Version) -> bool:

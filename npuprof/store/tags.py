@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from npuprof.model import NpuprofError
 from npuprof.store.git import Git
 from npuprof.store.reachability import Reachability, list_tag_refs
-from npuprof.store.versions import TagRef, Version, VersionRequest, parse_tag_object, parse_version_text, select_newest
+from npuprof.store.versions import YANKED, TagRef, Version, VersionRequest, VersionText, parse_tag_object, parse_version_text, select_newest
 
 
 class ReleaseTags:
@@ -17,13 +17,16 @@ class ReleaseTags:
         self.git = git
         self._tags: dict[str, list[TagRef]] = {}
         self._versions: dict[str, Version | None] = {}
+        self._yanks: dict[str, str] = {}
+        self._proposed: list[TagRef] = []
         self._reachability = Reachability(git)
 
     def list_tag_refs(self, name: str = "") -> list[TagRef]:
         """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
         if name not in self._tags:
             found = list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/")
-            self._tags[name] = [ref for ref in found if name in ("", ref.name)]
+            found += [ref for ref in self._proposed if name in ("", ref.name)]
+            self._tags[name] = sorted((ref for ref in found if name in ("", ref.name)), key=lambda ref: ref.sort_key)
         return self._tags[name]
 
     def load_versions(self, name: str = "") -> tuple[Version, ...]:
@@ -32,7 +35,19 @@ class ReleaseTags:
 
     def load_reachable_versions(self, name: str, commit: str) -> tuple[Version, ...]:
         """Return the released versions of a preset that are reachable from a commit, oldest number first. Raises NpuprofError."""
-        return tuple(self.read_versions(self._reachability.list_reachable_refs(name, commit)))
+        return tuple(self.read_versions(self._list_reachable_refs(name, commit)))
+
+    def _list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
+        found = self._reachability.list_reachable_refs(name, commit)
+        new = [ref for ref in self._proposed if ref.name == name and (one := self._versions[ref.tag]) and one.commit == commit]
+        return sorted([*found, *new], key=lambda ref: ref.sort_key) if new else found
+
+    def propose_version(self, name: str, text: VersionText, commit: str, message: str) -> None:
+        """Let a version count as released at a commit, and only for who asks about that, though it has no tag yet."""
+        ref = TagRef(name, text, f"proposed {name} {text}")
+        self._proposed.append(ref)
+        self._versions[ref.tag] = Version(name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre)
+        self._tags.clear()
 
     def list_annotated_refs(self, revision: str) -> list[TagRef]:
         """Return the annotated tags of versions that are reachable from a revision, oldest number first; none has been read."""
@@ -43,11 +58,26 @@ class ReleaseTags:
         return self._reachability.sees_same_tags(one, other)
 
     def find_newest_version(self, name: str, request: VersionRequest, commit: str) -> Version | None:
-        """Return the newest version that a range takes at a commit, None where none is reachable from there. Raises NpuprofError."""
-        for ref in select_newest(self._reachability.list_reachable_refs(name, commit), request):
+        """Return the newest version that a range takes at a commit, None where none is reachable from there. Raises NpuprofError.
+
+        A yanked version is taken only where all that the range means are.
+        """
+        yanked: Version | None = None
+        for ref in select_newest(self._list_reachable_refs(name, commit), request):
             if found := self.read_versions([ref]):
-                return found[0]
-        return None
+                if not self.find_yank(ref.tag):
+                    return found[0]
+                yanked = yanked or found[0]
+        return yanked
+
+    def find_yank(self, tag: str) -> str:
+        """Return why a version was yanked, by the name of its tag; an empty text where it was not: a tag beside its own says so."""
+        if tag not in self._yanks:
+            found = self.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0]
+            message = found.content.partition(b"\n\n")[2].decode(errors="replace") if found and found.type == "tag" else ""
+            said = " ".join(message.partition("\n\n")[0].partition("\n-----BEGIN ")[0].split())
+            self._yanks[tag] = said or "no reason is given" if found else ""
+        return self._yanks[tag]
 
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
         """Return the versions of tags, those that are annotated. Raises NpuprofError where the repository lacks one."""
@@ -59,10 +89,27 @@ class ReleaseTags:
             self._versions[ref.tag] = parse_tag_object(ref, found.content) if found.type == "tag" else None
         return [version for ref in refs if (version := self._versions[ref.tag])]
 
+    def load_store_versions(self, commit: str = "") -> list[Version]:
+        """Return the versions of the whole store, the annotated tags ``vX.Y.Z``, oldest number first; their name is empty.
+
+        Of a ``commit`` only those that are reachable from it.
+        """
+        seen = [f"--merged={commit}"] if commit else []
+        listed = self.git.run_command("for-each-ref", *seen, "--format=%(objecttype) %(objectname) %(refname:strip=2)", "refs/tags/v*")
+        found: list[Version] = []
+        for line in listed.decode(errors="replace").splitlines():
+            kind, oid, tag = line.split(" ", 2)
+            text = parse_version_text(tag) if kind == "tag" and not tag.endswith(YANKED) else None
+            if text is not None and (read := self.git.read_objects([oid])[0]):
+                found.append(parse_tag_object(TagRef("", text, oid), read.content))
+        return sorted(found, key=lambda version: version.text.order)
+
     def clear_versions(self) -> None:
         """Read the released versions anew when they are asked for next."""
         self._tags.clear()
         self._versions.clear()
+        self._yanks.clear()
+        self._proposed.clear()
         self._reachability = Reachability(self.git)
 
     def find_version(self, name: str, request: VersionRequest, at: str) -> Version | None:

@@ -33,6 +33,9 @@ _LINE = re.compile(r"(Digest|Preset-Digest|Digest-Form|Parent):[ \t]*(.*?)[ \t]*
 _HEX = re.compile(r"[0-9a-f]{64}")
 _PARENT = re.compile(r"(\S+[@:]\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: by (\S+@\S+))?")
 
+#: What the name of a tag ends in that says that nobody should use the version before it any more: ``base/v1.2.0.yanked``.
+YANKED = ".yanked"
+
 #: The number of a released version without what makes it a pre-release: 1.2.0.
 VersionNumber = tuple[int, int, int]
 #: What versions are sorted by, as semantic versioning wants it: a pre-release stands before its release.
@@ -163,6 +166,11 @@ class Version(Record):
         return str(self.text)
 
     @property
+    def tag_name(self) -> str:
+        """``base/training/v1.2.0``; of the whole store ``v1.2.0``."""
+        return f"{self.name}/v{self.text}" if self.name else f"v{self.text}"
+
+    @property
     def record(self) -> ReleaseRecord:
         """What the tag records."""
         return parse_release_record(self.message)
@@ -194,7 +202,7 @@ def parse_version_request(text: str) -> VersionRequest | None:
 
 def parse_tag_ref(ref: str, oid: str) -> TagRef | None:
     """Return a tag whose name is that of a version; None for all others."""
-    match = _TAG.fullmatch(ref)
+    match = None if ref.endswith(YANKED) else _TAG.fullmatch(ref)
     return TagRef(match[1], VersionText((int(match[2]), int(match[3]), int(match[4])), match[5] or ""), oid) if match else None
 
 

@@ -14,12 +14,10 @@ from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import build_later_finding, open_mirror
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.ranges import parse_version_range
-from npuprof.store.versions import VersionText, parse_version_text
+from npuprof.store.versions import YANKED, VersionText, parse_version_text
 
 #: How many versions a message lists.
 _SHOWN = 8
-#: What the name of a tag ends in that says that the version before it should not be used any more.
-YANKED = ".yanked"
 
 
 def lock_source(
@@ -31,7 +29,7 @@ def lock_source(
     """
     repository = open_mirror(source.name, source.url, source.path)
     tag, commit = _choose_commit(source, fetched, repository, origin)
-    yanked = read_yank(repository, tag) if tag else ""
+    yanked = repository.find_yank(tag) if tag else ""
     digest = compute_store_digest(repository, commit)
     if not digest:
         where = f"at {tag or commit[:7]}"
@@ -87,7 +85,8 @@ def _try_commit(repository: Repository, revision: str) -> str:
 
 def list_store_versions(fetched: Fetched) -> dict[VersionText, str]:
     """Return the versions of a whole store and the tags ``vX.Y.Z`` that are they."""
-    return {version: tag for tag in fetched.tags if tag.startswith("v") and (version := parse_version_text(tag))}
+    named = [tag for tag in fetched.tags if tag.startswith("v") and not tag.endswith(YANKED)]
+    return {version: tag for tag in named if (version := parse_version_text(tag))}
 
 
 def suggest_range(fetched: Fetched) -> str:
@@ -104,17 +103,8 @@ def _pin_version(source: Source, repository: Repository, commit: str, reference:
     found = repository.resolve_revision(name, wanted, at=commit)
     if found.version and not repository.is_ancestor(found.commit, commit):
         raise NpuprofError([build_later_finding(source.name, reference, found.label)])
-    yanked = bool(found.version and read_yank(repository, f"{name}/v{found.version.number_text}"))
+    yanked = bool(found.version and repository.find_yank(f"{name}/v{found.version.number_text}"))
     return LockedVersion(found.version.number_text if found.version else "-", found.commit, yanked)
-
-
-def read_yank(repository: Repository, tag: str) -> str:
-    """Return why a version was yanked, an empty text where it was not: the tag beside its own says so."""
-    found = repository.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0]
-    if found is None:
-        return ""
-    message = found.content.partition(b"\n\n")[2].decode(errors="replace") if found.type == "tag" else ""
-    return " ".join(message.partition("\n\n")[0].split()) or "no reason is given"
 
 
 def compute_store_digest(repository: Repository, commit: str) -> str:

@@ -1,0 +1,101 @@
+"""``yank``: a tag beside that of a released version, which says that nobody should use it any more."""
+
+from __future__ import annotations
+
+from npuprof.commands.parameters import DRY_RUN, STORE
+from npuprof.commands.verb import Verb, argument, flag, required_option
+from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.report.answer import Answer
+from npuprof.report.text import format_count
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.repository import Repository
+    from npuprof.store.versions import Version
+
+
+class Yank(Verb):
+    """Say that a released version is not to be used any more.
+
+    That is a tag beside its own, NAME/vX.Y.Z.yanked. Nothing is deleted: who names the version has it as before, and is
+    warned. Ranges (@1) take another.
+    """
+
+    group = "versions"
+
+    spec: str = argument("NAME@VERSION", "A released version, @VERSION for one of the whole store.")
+    why: str = required_option("--why", metavar="TEXT", text="The reason, which everybody is told who uses it.")
+    push: bool = flag("--push", text="Push the new tag, and nothing else, to where the branch is pushed.")
+    dry_run: bool = DRY_RUN
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Tag a version as yanked. Raises NpuprofError: there is no such version, it is yanked already, no reason is given."""
+        from npuprof.history import writing
+        from npuprof.store import revisions
+        from npuprof.store.versions import YANKED
+
+        why = " ".join(self.why.split())
+        if not why:
+            raise NpuprofError([Finding("NP902", "--why gives no reason", "", "say what is wrong, and what to use in its place")])
+        workspace = spec.Workspace(self.store)
+        repository = revisions.find_repository(workspace.store)
+        version = _find_version(workspace, repository, self.spec)
+        tag = f"{version.tag_name}{YANKED}"
+        if said := repository.find_yank(version.tag_name):
+            what = f"{version.tag_name} is yanked already: {said}"
+            raise NpuprofError([Finding("NP026", what, "What was said of a version stays.", "use another version")])
+        reach = _describe_heirs(workspace, version)
+        if self.dry_run:
+            return Answer(f"{tag} at {version.commit[:7]}\n{why}\n", reach)
+        # (at what the version names, so that whoever can see the one can see the other)
+        writing.create_tag(repository, tag, version.commit, f"{why}\n")
+        if self.push:
+            remote = writing.find_remote(repository)
+            fault = writing.push_tags(repository, remote, [tag])
+            return Answer(f"{tag}\n", reach, 2, problems=(fault,)) if fault else Answer(f"{tag}\n", (*reach, f"pushed 1 tag to {remote}"))
+        return Answer(f"{tag}\n", (*reach, f"share it with git push origin {tag}"))
+
+
+def _find_version(workspace: spec.Workspace, repository: Repository, asked: str) -> Version:
+    """Return the version of a preset, or of the whole store, that was asked for by its whole number. Raises NpuprofError."""
+    from npuprof.store.versions import parse_version_text
+
+    name, at, wanted = asked.partition("@")
+    if not at and name.startswith("v") and parse_version_text(name):
+        name, wanted = "", name
+    if name:
+        name, wanted = workspace.split_single_spec(asked, "yank")
+    known = list(repository.load_versions(name)) if name else repository.load_store_versions()
+    text = parse_version_text(wanted)
+    found = next((version for version in known if version.text == text), None)
+    if found is not None:
+        return found
+    shown = [version.number_text for version in known]
+    called = name or "the store"
+    what = f"{called} has no released version {wanted}" if wanted else f"{asked!r} names no version"
+    if not known:
+        names = {ref.name for ref in repository.list_tag_refs()} | set(workspace.store.names())
+        hint = did_you_mean(name, names - {name}, "npuprof list --versions") if name else "npuprof release --all makes the first"
+        raise NpuprofError([Finding("NP011", what, f"Nothing of {called} is released.", hint)])
+    hint = f"released are {', '.join(shown)}; write {name}@{shown[-1]}"
+    raise NpuprofError([Finding("NP011", what, "A version is yanked by its whole number.", hint)])
+
+
+def _describe_heirs(workspace: spec.Workspace, version: Version) -> tuple[str, ...]:
+    """Return how many presets of the store refer to a version by its number: check warns of each."""
+    found = []
+    for name in workspace.store.names():
+        try:
+            parents = workspace.store.profile(name).extends
+        except NpuprofError:
+            continue  # told by check
+        if any(parent in (f"{version.name}@{version.text}", f"{version.name}@v{version.text}") for parent in parents):
+            found.append(name)
+    if not found or not version.name:
+        return ()
+    return (f"{format_count(len(found), 'preset')} extend{'s' if len(found) == 1 else ''} it (NP704): {', '.join(found)}",)
+
+
+VERB = Yank

@@ -1,0 +1,75 @@
+"""Release notes and changelogs in markdown: for what is to be released, and for all that was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from npuprof.compare.markdown import format_change_table, format_code_span
+from npuprof.history.planning import PlannedRelease, ReleasePlan
+from npuprof.store.versions import Version
+
+#: Where what a tag records begins: it is for programs.
+_RECORD = re.compile(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTILINE)
+
+
+def format_release_notes(plan: ReleasePlan) -> str:
+    """Return what a plan releases, for people: each preset that changes by itself with its changes, then who follows it."""
+    alone = plan.releases[0] if len(plan.releases) == 1 and not plan.store else None
+    title = plan.store.tag if plan.store else f"{alone.name} {alone.number}" if alone else "Released presets"
+    out = [f"# {title}\n"]
+    if plan.store:
+        out.append(_format_reasons(plan.store.was, plan.store.proposal.step, plan.store.proposal.reasons))
+        if plan.store.removed:
+            out.append(f"\nRemoved: {_format_names(plan.store.removed)}\n")
+    followers = plan.list_followers()
+    out += [_format_release(planned, bool(alone)) for planned in plan.releases if not planned.follows]
+    for labels, found in followers.items():
+        out.append(f"\n## {len(found)} {'preset follows' if len(found) == 1 else 'presets follow'} {_format_names(labels, ' and ')}\n\n")
+        out += [f"- {_span(one.name)} {one.was} → {one.number} ({one.proposal.step})\n" for one in found]
+    return "".join(out)
+
+
+def _format_release(planned: PlannedRelease, alone: bool) -> str:
+    head = "" if alone else f"\n## {_span(planned.name)} {planned.number}\n"
+    changes = planned.pair.changes if planned.pair else ()
+    table = f"\n{format_change_table(changes)}" if changes else ""
+    return head + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons) + table
+
+
+def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:
+    if step == "first":
+        return "\nThe first release.\n"
+    return f"\nA {step} step after {was}:\n\n" + "".join(f"- {_span(reason)}\n" for reason in reasons)
+
+
+def format_changelog(versions: Iterable[Version], yanks: dict[str, str]) -> str:
+    """Return what the tags of versions say of them, by preset, the newest first; the whole store comes first."""
+    named: dict[str, list[Version]] = {}
+    for version in sorted(versions, key=lambda version: (version.name, version.text.order)):
+        named.setdefault(version.name, []).insert(0, version)
+    out = ["# Changelog\n"]
+    for name, found in named.items():
+        out.append(f"\n## {_span(name) if name else 'The whole store'}\n")
+        for version in found:
+            out.append(f"\n### {version.number_text} ({version.date[:10]})\n")
+            if said := yanks.get(version.tag_name):
+                out.append(f"\n**Yanked**: {_span(said)}\n")
+            if body := _read_body(version):
+                out.append("\n" + "".join(f"    {line}\n" if line else "\n" for line in body.split("\n")))
+    return "".join(out)
+
+
+def _read_body(version: Version) -> str:
+    """Return what a tag says for people, without its first line, the record and a signature."""
+    body = version.message.partition("\n")[2].partition("\n-----BEGIN ")[0]
+    found = _RECORD.search(body)
+    return (body[: found.start()] if found else body).strip("\n").expandtabs()
+
+
+def _format_names(names: Iterable[str], joint: str = ", ") -> str:
+    return joint.join(map(_span, names))
+
+
+def _span(text: str) -> str:
+    return format_code_span(text, in_table=False)

@@ -1,0 +1,276 @@
+"""The plan of a release of many presets: which, in which order, under which numbers, before anything is tagged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from npuprof.checks import check_config
+from npuprof.compare.survey import Pair
+from npuprof.history.proposal import Proposal, Reason, build_store_proposal, explain_changes, propose_version
+from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions_of
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.resolve.config import Config
+from npuprof.store import parents, revisions, spec
+from npuprof.store.repository import Repository
+from npuprof.store.revision import Revision
+from npuprof.store.versions import ReleaseRecord, Version, VersionText
+
+
+class PlannedRelease(Record):
+    """A version to make of a preset. ``follows`` are the planned ones through which it changes, where its own text did not."""
+
+    name: str
+    number: VersionText
+    was: str
+    config: Config
+    proposal: Proposal
+    pair: Pair | None
+    record: ReleaseRecord
+    follows: tuple[str, ...] = ()
+
+    @property
+    def tag(self) -> str:
+        """The name of its tag."""
+        return f"{self.name}/v{self.number}"
+
+    @property
+    def label(self) -> str:
+        """``base/cluster@2.0.0``."""
+        return f"{self.name}@{self.number}"
+
+
+class StoreRelease(Record):
+    """A version to make of the whole store; ``removed`` are presets that its last version had."""
+
+    number: VersionText
+    was: str
+    proposal: Proposal
+    removed: tuple[str, ...] = ()
+
+    @property
+    def tag(self) -> str:
+        """The name of its tag."""
+        return f"v{self.number}"
+
+
+class ReleasePlan(Record):
+    """What is to be tagged at a commit, parents first; ``unreleased`` are presets that were left out as they never were released."""
+
+    commit: str
+    releases: tuple[PlannedRelease, ...]
+    store: StoreRelease | None = None
+    unreleased: tuple[str, ...] = ()
+
+    @property
+    def tags(self) -> list[str]:
+        """The names of all tags to make, in their order."""
+        return [planned.tag for planned in self.releases] + ([self.store.tag] if self.store else [])
+
+    def list_followers(self) -> dict[tuple[str, ...], list[PlannedRelease]]:
+        """Return those that follow others, by the labels of what they follow."""
+        labels = {planned.name: planned.label for planned in self.releases}
+        found: dict[tuple[str, ...], list[PlannedRelease]] = {}
+        for planned in self.releases:
+            if planned.follows:
+                found.setdefault(tuple(labels[name] for name in planned.follows), []).append(planned)
+        return found
+
+
+def plan_releases(workspace: spec.Workspace, head: str, everything: bool, number: VersionText | None = None) -> ReleasePlan:
+    """Return what to release at a commit: presets that changed since they were released, parents first.
+
+    With ``everything`` those that never were too, and the whole store, under a ``number`` if one is given. A version that
+    is planned counts for all that come after it: a range in them takes it. Raises NpuprofError with all that speaks against it.
+    """
+    planner = _Planner(workspace, head, everything)
+    releases, unreleased = planner.plan_presets()
+    store = planner.plan_store(releases, number) if everything else None
+    if planner.problems:
+        what = "nothing is released: what is above stands against it"
+        raise NpuprofError([*dict.fromkeys(planner.problems), Finding("NP026", what, "", "mend it and commit")])
+    return ReleasePlan(head, tuple(releases), store, tuple(unreleased))
+
+
+def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
+    """Return names in groups, each after the groups of its parents; where versions refer to each other in a circle, by name."""
+    left = {name: {parent for parent in parents if parent in extends and parent != name} for name, parents in extends.items()}
+    found: list[list[str]] = []
+    while left:
+        ready = sorted(name for name, parents in left.items() if not parents) or [min(left)]
+        found.append(ready)
+        for name in ready:
+            del left[name]
+        for waiting in left.values():
+            waiting.difference_update(ready)
+    return found
+
+
+class _Planner:
+    """Goes through the presets of a commit, parents first. What is in the way is kept in ``problems``, so that all is told at once."""
+
+    def __init__(self, workspace: spec.Workspace, head: str, everything: bool) -> None:
+        self.problems: list[Finding] = []
+        self._everything = everything
+        self._head = head
+        self._workspace = workspace
+        self._repository: Repository = revisions.find_repository(workspace.store)
+        self._committed: Revision = revisions.load_revision(workspace.store, head)
+        self._configs: dict[str, Config] = {}
+
+    def plan_presets(self) -> tuple[list[PlannedRelease], list[str]]:
+        names = self._committed.names()
+        self._committed.load_texts(names)
+        extends = {name: self._read_parents(name) for name in names}
+        ranged = {reference.partition("@")[0] for parents in extends.values() for reference in parents if "@" in reference}
+        order = sort_parents_first({name: [reference.partition("@")[0] for reference in extends[name]] for name in names})
+        earlier = list_earlier_versions_of(self._repository, set(names), self._head)
+        planned: dict[str, PlannedRelease] = {}
+        unreleased = []
+        for group in order:
+            for name in group:
+                last = find_last_release(earlier[name])
+                if last is None and not self._everything:
+                    unreleased.append(name)
+                    continue
+                found = self._plan_preset(name, last, planned)
+                if found is not None:
+                    planned[name] = found
+            if new := [planned[name] for name in group if name in planned and name in ranged]:
+                self._count_as_released(new)
+        return list(planned.values()), sorted(unreleased)
+
+    def _read_parents(self, name: str) -> list[str]:
+        try:
+            return [reference for reference in self._committed.profile(name).extends if not parents.is_source_reference(reference)]
+        except NpuprofError:
+            return []  # told where it is resolved
+
+    def _plan_preset(self, name: str, last: Version | None, planned: dict[str, PlannedRelease]) -> PlannedRelease | None:
+        try:
+            config = self._configs[name] = self._workspace.resolver.resolve_profile(self._committed.profile(name), name)
+            if last and parents.is_changed_release(revisions.load_release(self._workspace.store, last), last):
+                self.problems.append(parents.build_changed_finding(last))
+                return None
+            taken = frozenset(version.number for version in self._repository.load_versions(name) if not version.pre)
+            pair, proposal = propose_version(self._workspace, config, last, taken)
+            if proposal.step == "none":
+                return None
+            if errors := [finding for finding in check_config(config, notes=False) if finding.severity == "error"]:
+                self.problems += errors
+                return None
+            record = build_release_record(config)
+        except NpuprofError as error:
+            self.problems += error.findings
+            return None
+        follows = _find_causes(pair, planned) if pair else ()
+        was = last.number_text if last else ""
+        return PlannedRelease(name, VersionText(proposal.number), was, config, proposal, pair, record, follows)
+
+    def _count_as_released(self, planned: Sequence[PlannedRelease]) -> None:
+        """Let ranges take versions that are planned, as they will once those are tagged; who was read before them is read anew."""
+        for one in planned:
+            self._repository.propose_version(one.name, one.number, self._head, format_tag_message(one))
+        self._repository.revisions.clear()
+        fresh = spec.Workspace(None, self._workspace.resolver.context)
+        fresh.use_store(self._workspace.store)
+        self._workspace = fresh
+        self._committed = revisions.load_revision(fresh.store, self._head)
+
+    def plan_store(self, planned: Sequence[PlannedRelease], number: VersionText | None) -> StoreRelease | None:
+        """Return the next version of the whole store, None where nothing is new in it."""
+        reached = [version for version in self._repository.load_store_versions(self._head) if not version.pre]
+        last = reached[-1] if reached else None
+        known = self._repository.load_store_versions()
+        taken = frozenset(version.number for version in known if not version.pre)
+        reasons, removed = self._explain_store(last, planned) if last else ([Reason("first", "the first release of the whole store")], ())
+        if not reasons and number is None:
+            return None
+        proposal = build_store_proposal(reasons, last.number if last else (0, 0, 0), taken)
+        wanted = number or VersionText(proposal.number)
+        if any(version.text == wanted for version in known):
+            self.problems.append(
+                Finding("NP026", f"v{wanted} is released already", "A released version never changes.", f"the next is {_show(proposal)}")
+            )
+        elif last and wanted.order <= last.text.order:
+            what = f"{wanted} would go back: the store is at {last.number_text}"
+            self.problems.append(Finding("NP026", what, "Version numbers only rise.", f"the next is {_show(proposal)}"))
+        return StoreRelease(wanted, last.number_text if last else "", proposal, tuple(removed))
+
+    def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> tuple[list[Reason], list[str]]:
+        before = revisions.load_revision(self._workspace.store, self._repository.resolve_commit(last.commit))
+        then, now = set(before.names()), set(self._committed.names())
+        removed = sorted(then - now)
+        found = [Reason("major", f"removed: {name}") for name in removed]
+        for name in sorted(now):
+            if name not in then:
+                found.append(Reason("minor", f"new: {name}"))
+                continue
+            if name not in self._configs:
+                continue  # it cannot be resolved, which is told
+            try:
+                was = self._workspace.resolver.resolve_profile(before.profile(name), name)
+            except NpuprofError as error:
+                found.append(Reason("major", f"{name} could not be resolved then: {error.findings[0].message}"))
+                continue
+            found += [Reason(reason.step, f"{name}: {reason.text}") for reason in explain_changes(was, self._configs[name])]
+        if not found and planned:
+            found.append(Reason("patch", "only versions of presets are new"))
+        return found, removed
+
+
+def _show(proposal: Proposal) -> str:
+    return str(VersionText(proposal.number))
+
+
+def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, ...]:
+    """Return which planned presets brought a change about, where the preset's own text is as it was; none where it is not."""
+    if pair.before is None or pair.after is None:
+        return ()
+    texts = {member.name: member.document.text for member in pair.before.lineage}
+    *ancestors, own = pair.after.lineage
+    if texts.get(own.name) != own.document.text:
+        return ()
+    return tuple(member.name for member in ancestors if member.name in planned and texts.get(member.name) != member.document.text)
+
+
+def format_tag_message(planned: PlannedRelease) -> str:
+    """Return the message of the tag of a version: what changed, and the record."""
+    from npuprof.compare import plain
+
+    changes = plain.format_pair_text(planned.pair) if planned.pair else ""
+    body = changes or "".join(f"{reason}\n" for reason in planned.proposal.reasons)
+    return f"{planned.name} {planned.number}\n\n{body}\n{planned.record}"
+
+
+def format_plan(plan: ReleasePlan) -> str:
+    """Return a plan as text: what changes by itself, who follows, the whole store."""
+    labels: Iterable[str]
+    own = [planned for planned in plan.releases if not planned.follows]
+    lines = [f"{planned.label}  {_describe_step(planned.was, planned.proposal)}" for planned in own]
+    for labels, followers in plan.list_followers().items():
+        lines.append(f"{_count_presets(len(followers))} {' and '.join(labels)}")
+        lines += [f"  {planned.label}  {_describe_step(planned.was, planned.proposal, why=False)}" for planned in followers]
+    if plan.store:
+        lines.append(f"{plan.store.tag}  the whole store, {_describe_step(plan.store.was, plan.store.proposal)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def format_store_message(plan: ReleasePlan) -> str:
+    """Return the message of the tag of the whole store: why its number, and all that is released with it."""
+    assert plan.store is not None, "there is a version to describe"
+    reasons = "".join(f"{reason}\n" for reason in plan.store.proposal.reasons)
+    told = format_plan(plan._replace(store=None)) or "no preset has a new version\n"
+    return f"{plan.store.tag}\n\n{reasons}\n{told}"
+
+
+def _count_presets(count: int) -> str:
+    return "1 preset follows" if count == 1 else f"{count} presets follow"
+
+
+def _describe_step(was: str, proposal: Proposal, why: bool = True) -> str:
+    step = f"{proposal.step} after {was}" if was else proposal.step
+    return f"{step}: {proposal.reasons[0]}{_count_more(proposal.reasons)}" if why else step
+
+
+def _count_more(reasons: Sequence[str]) -> str:
+    return f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""

@@ -1,0 +1,329 @@
+"""Releases of many presets: what is planned and in which order, all tags or none, notes, and what is pushed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repositories import ENVIRONMENT, Repo
+
+import npuprof
+from npuprof.history.planning import sort_parents_first
+
+pytestmark = pytest.mark.slow
+
+BASE = '[profile]\nabstract = true\nscenario = "training"\n[options]\nhccl_timeout = {}\n'
+HEIR = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
+
+
+@pytest.fixture
+def repo(repo: Repo) -> Repo:
+    """A base, two plain heirs, one that takes a range of the base, and one of its own."""
+    repo.commit(
+        {
+            "base": BASE.format(1836),
+            "a/one": HEIR.format("base", 1),
+            "a/two": HEIR.format("base", 2),
+            "ranged": HEIR.format("base@1", 3),
+            "alone": '[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n',
+        }
+    )
+    return repo
+
+
+def plan(run, *words: str) -> dict[str, list[str]]:
+    """Return what is planned: step, version and causes of each tag's name."""
+    done = run("release", *words, "--dry-run", "--format", "json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    rows = {one["name"]: [one["step"], one["version"], *one["follows"]] for one in found["releases"]}
+    return {**rows, **({"@": [found["store"]["step"], found["store"]["version"]]} if found["store"] else {})}
+
+
+@pytest.mark.parametrize(
+    ("extends", "order"),
+    [
+        ({}, []),
+        ({"b": ["a"], "a": []}, [["a"], ["b"]]),
+        ({"c": ["b"], "b": ["a"], "a": [], "z": []}, [["a", "z"], ["b"], ["c"]]),
+        ({"a": ["gone"], "b": ["b"]}, [["a", "b"]]),
+        ({"a": ["b"], "b": ["a"], "c": ["b"]}, [["a"], ["b"], ["c"]]),
+    ],
+)
+def test_parents_come_first_and_circles_end(extends: dict[str, list[str]], order: list[list[str]]) -> None:
+    assert sort_parents_first(extends) == order
+
+
+def test_all_presets_and_the_store_are_released_together(repo: Repo, run) -> None:
+    assert plan(run, "--all") == {name: ["first", "1.0.0"] for name in ("alone", "base", "a/one", "a/two", "ranged", "@")}
+    assert repo.git("tag") == ""
+    done = run("release", "--all", "--yes")
+    assert done.code == 0, done.err
+    assert repo.git("tag").split() == sorted([f"{name}/v1.0.0" for name in ("alone", "base", "a/one", "a/two", "ranged")] + ["v1.0.0"])
+    assert set(repo.git("for-each-ref", "--format=%(objecttype)", "refs/tags").split()) == {"tag"}
+    assert run("verify", "--tags").code == 0
+    assert "nothing has changed" in run("release", "--all", "--yes").err
+    commit = repo.head
+    assert f"Parent: base@1 1.0.0 {commit}" in repo.git("tag", "-l", "--format=%(contents)", "ranged/v1.0.0"), "a version of the same plan"
+
+
+def test_heirs_follow_what_changes_a_range_too(repo: Repo, run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904)})
+    assert plan(run, "--changed") == {
+        "base": ["minor", "1.1.0"],
+        "a/one": ["minor", "1.1.0", "base"],
+        "a/two": ["minor", "1.1.0", "base"],
+        "ranged": ["minor", "1.1.0", "base"],
+    }
+    done = run("release", "--all", "--dry-run")
+    assert "3 presets follow base@1.1.0\n  a/one@1.1.0  minor after 1.0.0\n" in done.out
+    assert done.out.endswith(
+        f"\nv1.1.0  the whole store, minor after 1.0.0: a/one: changed: hccl_timeout 1836 → 1904 s, and 3 more\n5 tags at {repo.head[:7]}\n"
+    )
+    assert run("release", "--all", "--yes").code == 0
+    assert npuprof.open_store().resolve("ranged").options["hccl_timeout"] == 1904
+    assert run("verify", "--tags").code == 0
+    assert plan(run, "--all", "9.0.0")["@"] == ["none", "9.0.0"]
+
+
+def test_who_has_a_change_of_its_own_follows_nobody(repo: Repo, run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904), "a/one": HEIR.format("base", 9), "a/two": HEIR.format("base", 2) + "# more\n"})
+    found = plan(run, "--changed")
+    assert (found["a/one"], found["a/two"], found["ranged"]) == (["major", "2.0.0"], ["minor", "1.1.0"], ["minor", "1.1.0", "base"])
+
+
+@pytest.mark.parametrize(
+    ("change", "step"),
+    [
+        ({"alone": None}, ["major", "2.0.0"]),
+        ({"new": HEIR.format("base", 1)}, ["minor", "1.1.0"]),
+        ({"alone": '# said\n[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n'}, ["patch", "1.0.1"]),
+        ({"base": BASE.format(1904)}, ["minor", "1.1.0"]),
+        ({"base": BASE.format(1836) + 'precision_mode_v2 = "fp16"\n'}, ["major", "2.0.0"]),
+    ],
+)
+def test_the_biggest_step_makes_the_number_of_the_store(change: dict[str, str | None], step: list[str], repo: Repo, run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit(change)
+    assert plan(run, "--all")["@"] == step
+
+
+def test_changed_leaves_out_what_never_was_released_and_says_so(repo: Repo, run) -> None:
+    assert run("release", "base").code == 0
+    repo.commit({"base": BASE.format(1904)})
+    done = run("release", "--changed", "--dry-run")
+    assert done.out == f"base@1.1.0  minor after 1.0.0: changed: hccl_timeout 1836 → 1904 s\n1 tag at {repo.head[:7]}\n"
+    assert "4 presets never released are left out: a/one, a/two, alone, ranged" in done.err
+
+
+@pytest.mark.parametrize("words", [["--changed"], ["--all"]])
+def test_an_error_in_one_preset_stops_all(words: list[str], repo: Repo, run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    before = repo.git("for-each-ref", "refs/tags")
+    repo.commit({"base": BASE.format(1904), "a/one": HEIR.format("base", '"x"'), "a/two": HEIR.format("gone", 1)})
+    done = run("release", *words, "--yes")
+    assert done.code == 2
+    assert "NP101" in done.err
+    assert "iterations_per_loop" in done.err
+    assert "nothing is released" in done.err
+    assert repo.git("for-each-ref", "refs/tags") == before
+
+
+def test_what_is_not_committed_is_not_released(repo: Repo, run) -> None:
+    repo.write({"base": BASE.format(1904)})
+    done = run("release", "--all", "--yes")
+    assert done.code == 2
+    assert "the store is not released: base is not committed as it is" in done.err
+    assert repo.git("tag") == ""
+
+
+def test_nothing_is_tagged_without_a_yes(repo: Repo, run) -> None:
+    done = run("release", "--all")
+    assert (done.code, repo.git("tag")) == (1, "")
+    assert "the whole store" in done.out
+    assert "--yes was not said" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "release names no preset"),
+        (["--changed", "--all"], "two ways"),
+        (["--changed", "base"], "'base' has no place beside --changed"),
+        (["--all", "base"], "'base' is not a version"),
+        (["--all", "1.0.0", "x"], "'1.0.0 x' has no place beside --all"),
+        (["base", "--yes"], "--yes belongs to --changed and --all"),
+    ],
+)
+def test_words_without_a_place_are_refused(words: list[str], said: str, repo: Repo, run) -> None:
+    done = run("release", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert repo.git("tag") == ""
+
+
+def test_the_number_of_the_store_can_be_given_and_only_rises(repo: Repo, run) -> None:
+    assert run("release", "--all", "3.0.0", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904)})
+    assert "3.0.0 is released already" in run("release", "--all", "3.0.0", "--yes").err
+    assert "2.0.0 would go back: the store is at 3.0.0" in run("release", "--all", "2.0.0", "--yes").err
+    assert plan(run, "--all", "4.0.0-rc.1")["@"] == ["minor", "4.0.0-rc.1"]
+
+
+def test_a_name_that_is_taken_leaves_none_of_the_tags(repo: Repo, run) -> None:
+    repo.git("tag", "v1.0.0")  # no version, as it is lightweight
+    done = run("release", "--all", "--yes")
+    assert done.code == 2
+    assert repo.git("tag").split() == ["v1.0.0"]
+    repo.git("tag", "-d", "v1.0.0")
+    repo.git("tag", "ranged/v1.0.0/below")  # a folder where a tag would have to be
+    done = run("release", "--all", "--yes")
+    assert done.code == 2
+    assert repo.git("tag").split() == ["ranged/v1.0.0/below"]
+
+
+def test_a_hook_that_says_no_leaves_none_of_the_tags(repo: Repo, run) -> None:
+    hook = repo.folder / ".git/hooks/reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\n[ "$1" != prepared ] || ! grep -q ranged\n')
+    hook.chmod(0o755)
+    assert run("release", "--all", "--yes").code == 2
+    assert repo.git("tag") == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "made"),
+    [("prepared", 0), ("committed", 6)],
+)
+def test_being_killed_leaves_all_of_the_tags_or_none(state: str, made: int, repo: Repo, run) -> None:
+    hook = repo.folder / ".git/hooks/reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f'#!/bin/sh\n[ "$1" != {state} ] || kill -9 0\n')
+    hook.chmod(0o755)
+    words = [sys.executable, "-m", "npuprof", "release", "--all", "--yes"]
+    done = subprocess.run(
+        words, cwd=repo.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, start_new_session=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert len(repo.git("tag").split()) == made
+    hook.unlink()
+    locks = list((repo.folder / ".git/refs/tags").rglob("*.lock"))
+    if locks:
+        assert ".lock is there" in run("release", "--all", "--yes").err
+    for lock in locks:
+        lock.unlink()
+    if not made:
+        assert run("release", "--all", "--yes").code == 0
+
+
+def test_tags_are_signed_by_git_where_it_is_set_so(repo: Repo, run, tmp_path: Path) -> None:
+    program = tmp_path / "signer"
+    program.write_text('#!/bin/sh\ncat > /dev/null\necho "[GNUPG:] SIG_CREATED " >&2\necho "-----BEGIN PGP SIGNATURE-----"\necho made\n')
+    program.chmod(0o755)
+    for key, value in (("tag.gpgSign", "true"), ("gpg.program", str(program))):
+        repo.git("config", key, value)
+    assert run("release", "--all", "--yes").code == 0
+    for tag in repo.git("tag").split():
+        assert repo.git("cat-file", "tag", tag).endswith("-----BEGIN PGP SIGNATURE-----\nmade"), tag
+
+
+# -- notes ---------------------------------------------------------------------------------------------------------
+
+
+def test_notes_tell_changes_once_and_who_follows(repo: Repo, run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904), "alone": None, "a/one": HEIR.format("base", 9)})
+    text = run("release", "--all", "--dry-run", "--format", "markdown").out
+    assert text.startswith(
+        "# v2.0.0\n\nA major step after 1.0.0:\n\n- `removed: alone`\n- `a/one: may change numerics: iterations_per_loop 1 → 9"
+    )
+    assert "\n\nRemoved: `alone`\n" in text
+    assert (
+        "\n## `base` 1.1.0\n\nA minor step after 1.0.0:\n\n- `changed: hccl_timeout 1836 → 1904 s`\n\n| | change | risk | cause |\n" in text
+    )
+    assert text.endswith("\n## 2 presets follow `base@1.1.0`\n\n- `a/two` 1.0.0 → 1.1.0 (minor)\n- `ranged` 1.0.0 → 1.1.0 (minor)\n")
+    assert run("release", "--all", "--yes", "--format", "markdown", "-o", "notes.md").code == 0
+    assert Path("notes.md").read_text() == text
+    assert run("release", "alone", "--dry-run", "--format", "markdown").code == 2
+
+
+def test_a_changelog_is_what_the_tags_say(repo: Repo, run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    repo.commit({"base": BASE.format(1904)})
+    assert run("release", "--all", "--yes").code == 0
+    assert run("yank", "base@1.0.0", "--why", "slow").code == 0
+    text = run("list", "--versions", "--format", "markdown").out
+    assert text.startswith("# Changelog\n\n## The whole store\n\n### 1.1.0 (")
+    assert "## `base`\n\n### 1.1.0 (" in text
+    assert "    ~ hccl_timeout 1836 → 1904 s" in text
+    assert "\n\n**Yanked**: `slow`\n\n    the first release\n" in text
+    assert "Digest" not in text
+
+
+# -- pushing -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def remote(repo: Repo, tmp_path: Path) -> Repo:
+    """A bare repository that the branch is pushed to, under a name that is not origin."""
+    made = Repo(tmp_path / "remote.git", init=False)
+    made.folder.mkdir()
+    made.git("init", "-q", "--bare")
+    repo.git("remote", "add", "team", str(made.folder))
+    return made
+
+
+@pytest.mark.parametrize("words", [["--all", "--yes"], ["base"]])
+def test_a_push_takes_the_new_tags_and_nothing_else(words: list[str], repo: Repo, remote: Repo, run) -> None:
+    repo.git("tag", "-a", "other", "-m", "x")
+    repo.git("config", "push.followTags", "true")
+    done = run("release", *words, "--push")
+    assert done.code == 0, done.err
+    assert sorted(remote.git("tag").split()) == sorted(set(repo.git("tag").split()) - {"other"})
+    assert remote.git("for-each-ref", "refs/heads") == ""
+    assert "to team" in done.err
+    done = run("yank", "base@1.0.0", "--why", "slow", "--push")
+    assert "base/v1.0.0.yanked" in remote.git("tag").split(), done.err
+
+
+def test_a_push_that_fails_is_told_and_the_tags_stay(repo: Repo, remote: Repo, run) -> None:
+    hook = remote.folder / "hooks/update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\necho "no tags on Fridays" >&2\n[ "$1" != refs/tags/v1.0.0 ]\n')
+    hook.chmod(0o755)
+    done = run("release", "--all", "--yes", "--push")
+    assert done.code == 2
+    assert "the tags are made, and team did not take them" in done.err
+    assert "no tags on Fridays" in done.err
+    assert "git push --atomic team" in done.err
+    assert len(repo.git("tag").split()) == 6
+    assert remote.git("tag") == "", "all or none there, too"
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, "team"),
+        ({"branch.main.remote": "one"}, "one"),
+        ({"branch.main.remote": "one", "remote.pushDefault": "two"}, "two"),
+        ({"branch.main.pushRemote": "three", "remote.pushDefault": "two"}, "three"),
+    ],
+)
+def test_the_command_to_type_names_the_remote_of_the_branch(settings: dict[str, str], name: str, repo: Repo, remote: Repo, run) -> None:
+    for key, value in settings.items():
+        repo.git("config", key, value)
+    assert f"share it with git push {name} base/v1.0.0" in run("release", "base").err
+
+
+def test_without_a_remote_the_tags_are_made_and_that_is_told(repo: Repo, run) -> None:
+    done = run("release", "base", "--push")
+    assert done.code == 2
+    assert "there is no remote to push to" in done.err
+    assert repo.git("tag") == "base/v1.0.0"
