@@ -35,6 +35,7 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
     return [
         *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
         *rules.check_rules(view, about),
+        *_check_team_rules(view, about),
         *((view.build_finding(fault, key), ()) for fault, key in scoped if not scope.is_fault_excused(view.settings, key, fault)),
         *((finding, rules.describe_place(view)) for finding in surfaces.check_unasked_surfaces(view, unwritable)),
         *((finding, rules.describe_place(view)) for finding in _check_flags(view, about)),
@@ -42,6 +43,15 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
         *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
         *((finding, rules.describe_place(view)) for finding in sharing.check_locked_keys(view, about)),
     ]
+
+
+def _check_team_rules(view: View, about: About | None) -> Iterable[Told]:
+    """Return the rules of the team that the settings break; a profile that is only there to be extended breaks none."""
+    if (policy := view.config.policy) is None or not policy.rules or view.config.abstract:
+        return ()
+    from npuprof.checks.team import check_team_rules  # few stores have rules of their own
+
+    return check_team_rules(view, policy.rules, about)
 
 
 def _check_flags(view: View, about: About | None) -> Iterable[Finding]:

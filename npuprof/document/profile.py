@@ -12,12 +12,16 @@ from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Record, St
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import Policy
 
     class ProfileSource(Protocol):
         """What finds profiles by name: a folder, a git revision, profiles put together in memory."""
 
         def profile(self, name: str, asked: Origin | None = None) -> Profile:
             """Return one profile; ``asked`` is the reference that named it. Raises NpuprofError."""
+
+        def find_policy(self, name: str) -> Policy | None:
+            """Return what holds for the findings of one of its profiles, None where nothing is said. Raises NpuprofError."""
 
 
 class ProfileKey(Record):
