@@ -9,6 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import condition, values
 from npuprof.document import keys
+from npuprof.document.policy import TeamRule
 from npuprof.model import SCENARIOS, SECTIONS
 
 #: The types of a setting's values by its kind, and their name; all else is text.
@@ -180,3 +181,14 @@ def _read_variable(key: str, value: Any) -> Any:
         return value if not isinstance(value, str) else float(value) if float in kind[0] else int(value)
     except ValueError:
         return value
+
+
+def list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
+    """Return what a rule of a team names, what it requires first."""
+    asked = [rule.require, *([rule.when] if rule.when else [])]
+    return [path for _, tree in asked for path in condition.collect_condition_paths(tree)]
+
+
+def list_team_reads(rule: TeamRule) -> tuple[str, ...]:
+    """Return the settings that a rule of a team looks at."""
+    return tuple(dict.fromkeys(find_key(path)[0] for path in list_paths(rule) if path not in (("scenario",), ("product",))))

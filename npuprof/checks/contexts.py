@@ -14,7 +14,7 @@ from npuprof.resolve.points import ContextMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.rules import Told
+    from npuprof.checks.view import Told
 
 
 def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
@@ -37,7 +37,7 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
 
         for region in here.find_regions(next(iter(parts))):
             if everywhere or region.plain:
-                told += judge_view(View(region.config, region), notes, is_about)
+                told += judge_view(view.view_region(region), notes, is_about)
     found = [*_merge_places(told), *here.problems]
     return [*found, *_check_idle_overrides(view, here.find_idle_overrides(), notes)] if everywhere else found
 
@@ -59,7 +59,7 @@ def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:
     """Return the settings that each rule of the team looks at."""
     if (policy := view.config.policy) is None or not policy.rules:
         return ()
-    from npuprof.checks.team import list_team_reads
+    from npuprof.catalog.written_condition import list_team_reads
 
     return tuple(list_team_reads(rule) for rule in policy.rules)
 

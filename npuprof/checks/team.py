@@ -15,35 +15,24 @@ from npuprof.document.policy import Condition, TeamRule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.rules import About, Told
+    from npuprof.checks.rules import About
+    from npuprof.checks.view import Told
 
 
 def check_team_rules(view: View, rules: Sequence[TeamRule], about: About | None = None) -> Iterator[Told]:
     """Yield every rule of a team that the settings break, with words for where; only those ``about`` what is asked for."""
     for rule in rules:
-        if about is None or about(list_team_reads(rule)):
+        if about is None or about(written_condition.list_team_reads(rule)):
             families = _list_families(view, rule)
             guilty = tuple(family for family in families if _is_broken(view, rule, family))
             if guilty:
                 yield _build_finding(view, rule, guilty, len(guilty) < len(families))
 
 
-def list_team_reads(rule: TeamRule) -> tuple[str, ...]:
-    """Return the settings that a rule looks at."""
-    paths = [path for path in _list_paths(rule) if path not in (("scenario",), ("product",))]
-    return tuple(dict.fromkeys(written_condition.find_key(path)[0] for path in paths))
-
-
-def _list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
-    """Return what a rule names, what it requires first."""
-    asked = [rule.require, *([rule.when] if rule.when else [])]
-    return [path for _, tree in asked for path in condition.collect_condition_paths(tree)]
-
-
 def _list_families(view: View, rule: TeamRule) -> tuple[str | None, ...]:
     """Return the product families a rule has to be asked for: one, where it does not name the product."""
     families = view.families or (None,)
-    return families if ("product",) in _list_paths(rule) else families[:1]
+    return families if ("product",) in written_condition.list_paths(rule) else families[:1]
 
 
 def _is_broken(view: View, rule: TeamRule, family: str | None) -> bool:
@@ -66,7 +55,7 @@ def _build_finding(view: View, rule: TeamRule, guilty: tuple[str | None, ...], i
     tree = rule.require[1]
     untold = [reason for path in condition.collect_condition_paths(tree) if (reason := _explain_unknown(view, path, guilty[0]))]
     what = f"{rule.title}: {', '.join(untold)}" if untold else rule.title
-    reads = [key for key in list_team_reads(rule) if key in view.settings]
+    reads = [key for key in written_condition.list_team_reads(rule) if key in view.settings]
     wanted = [key for path in condition.collect_condition_paths(tree) if (key := written_condition.find_key(path)[0]) in view.settings]
     key = next(iter((*wanted, *reads)), "")
     fault = Fault(rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity)
@@ -75,7 +64,9 @@ def _build_finding(view: View, rule: TeamRule, guilty: tuple[str | None, ...], i
         return view.build_finding(fault, key), words
     own = view.config.lineage[-1]
     section = next((name for name in ("profile", *own.document.data) if name in own.document.data), None)
-    return view.build_finding(fault, next(iter(list_team_reads(rule)), ""), own.origin(*((section,) if section else ()))), words
+    return view.build_finding(
+        fault, next(iter(written_condition.list_team_reads(rule)), ""), own.origin(*((section,) if section else ()))
+    ), words
 
 
 def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from npuprof.commands.findings import FORMATS, JudgingVerb
@@ -16,6 +16,10 @@ from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import ReadOnceStore, build_bad_name_finding, spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.ignoring import Accepted
 
 
 class Check(JudgingVerb):
@@ -62,11 +66,19 @@ class Check(JudgingVerb):
                 with suppress(NpuprofError):  # a file that cannot be read at all
                     config = judged.resolve_as_far_as_can_be(name)
                     found += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
+        accepted: list[Accepted] = []
         for config in track_items(configs, "presets"):
-            found += checks.check_config(config, notes)
+            verdict = checks.judge_config(config, notes)
+            found += verdict.findings
+            accepted += verdict.accepted
+        if notes and not (self.specs or self.canns or self.products or unresolved):
+            from npuprof.checks.ignoring import find_idle_ignores
+
+            found += find_idle_ignores(configs, accepted)
         findings = checks.fold_findings(found)
         more = "" if notes else " (--severity info shows notes as well)"
-        remark = f"{format_count(len(names), 'preset')} checked: {format_severity_counts(findings) or 'nothing found'}{more}"
+        found_now = format_severity_counts(findings) or "nothing found"
+        remark = f"{format_count(len(names), 'preset')} checked: {found_now}{count_accepted(accepted)}{more}"
         return self.answer_findings(self.select_told(findings), self.decide_code(findings, unresolved), remark)
 
     def _open_store(self, context: Context) -> JudgedStore:
@@ -85,6 +97,14 @@ class Check(JudgingVerb):
         where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
         remark = f"{where}: {format_severity_counts(matrix.findings) or 'nothing found'}{hint}"
         return Answer(matrix.build_table(listed), (remark,), code)
+
+
+def count_accepted(accepted: Sequence[Accepted]) -> str:
+    """Return how many findings somebody has accepted, as the end of a sentence: nothing where there are none."""
+    from npuprof import checks
+
+    number = len(checks.fold_findings(finding for finding, _ in accepted))
+    return f", {number} accepted" if number else ""
 
 
 def _build_empty_finding(home: ReadOnceStore) -> Finding:

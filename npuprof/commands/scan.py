@@ -38,6 +38,7 @@ class Scan(JudgingVerb):
     def run(self) -> Answer:
         """Return what is wrong. Exit 2 where a file named could not be read, 1 where there are errors, 0 otherwise."""
         from npuprof.scripts.blocks import build_block_checker
+        from npuprof.scripts.ignoring import sift_script_findings
         from npuprof.scripts.lint import check_script
         from npuprof.scripts.reading import import_script, may_hold_settings
         from npuprof.scripts.reading.files import find_file_faults
@@ -49,7 +50,7 @@ class Scan(JudgingVerb):
         folders = [path for path in self.paths or ["."] if os.path.isdir(path)]
         findings: list[Finding] = []
         judged: set[tuple[Place | None, str]] = set()
-        unread = count = 0
+        unread = count = accepted = 0
         for file, data in _read_scripts(self.paths or ["."], findings):
             count += 1
             if isinstance(data, Finding):
@@ -62,7 +63,9 @@ class Scan(JudgingVerb):
                 found = [*check_script(imported, context), *check_blocks(file, data)]
                 beside = [one for one in check_sidecars(sidecars, context) if (one.where, one.message) not in judged]
                 judged |= {(one.where, one.message) for one in beside}
-                findings += [*found, *beside]
+                sifted = sift_script_findings(file, data, [*found, *beside])
+                findings += sifted.told
+                accepted += len(sifted.accepted)
                 unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
             elif file in named:
                 faults = find_file_faults(file, data)
@@ -72,7 +75,8 @@ class Scan(JudgingVerb):
         told = self.select_told(findings)
         hidden = len(findings) - len(told)
         more = f" ({hidden} more with --severity info)" if hidden else ""
-        remark = f"{format_count(count, 'file')} scanned: {format_severity_counts(told) or 'nothing found'}{more}"
+        taken = f", {accepted} accepted" if accepted else ""
+        remark = f"{format_count(count, 'file')} scanned: {format_severity_counts(told) or 'nothing found'}{taken}{more}"
         return self.answer_findings(told, self.decide_code(findings, unread), remark)
 
 

@@ -1,4 +1,4 @@
-"""What a team says beside its presets of the findings in them: rules of its own."""
+"""What a team says of the findings in its presets: rules of its own, and what it accepts."""
 
 from __future__ import annotations
 
@@ -35,18 +35,34 @@ class TeamRule(Record):
         return f"{self.code}{place} requires {self.require[0]}{f' where {self.when[0]}' if self.when else ''}"
 
 
+class Ignore(Record):
+    """A finding that is accepted, and why; in npuprof.toml ``presets`` are globs of the names it holds for."""
+
+    code: str
+    reason: str
+    origin: Origin
+    presets: tuple[str, ...] = ()
+
+
 class Policy(Record):
     """What holds for the findings of presets: those of a store, or those of one preset of it."""
 
     rules: tuple[TeamRule, ...] = ()
+    ignores: tuple[Ignore, ...] = ()
 
     def select(self, name: str) -> Policy:
         """Return what holds for the preset of a name."""
-        return Policy(tuple(rule for rule in self.rules if is_name_meant(rule.presets, name)))
+        return Policy(
+            tuple(rule for rule in self.rules if is_name_meant(rule.presets, name)),
+            tuple(one for one in self.ignores if is_name_meant(one.presets, name)),
+        )
 
     def join(self, other: Policy) -> Policy:
         """Return both, what stands in both once."""
-        return Policy((*self.rules, *(rule for rule in other.rules if rule not in self.rules)))
+        return Policy(
+            (*self.rules, *(rule for rule in other.rules if rule not in self.rules)),
+            (*self.ignores, *(one for one in other.ignores if one not in self.ignores)),
+        )
 
 
 def is_name_meant(globs: tuple[str, ...], name: str) -> bool:

@@ -62,7 +62,7 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
 
 def _list_team_reads(folder: Folder, name: str, code: str) -> tuple[str, ...]:
     """Return the settings that a rule of the team looks at; none where there is no such rule."""
-    from npuprof.checks.team import list_team_reads
+    from npuprof.catalog.written_condition import list_team_reads
 
     policy = folder.find_policy(name)
     return next((list_team_reads(rule) for rule in (policy.rules if policy else ()) if rule.code == code), ())

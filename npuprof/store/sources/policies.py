@@ -23,7 +23,7 @@ def read_policy(home: ProfileSource) -> Policy | None:
         if source.rules:
             policy = find_sources(home).open_source(name).load_policy()
             rules += tuple(rule for rule in policy.rules if rule.code not in own and rule not in rules) if policy else ()
-    return Policy(rules) if rules else None
+    return Policy(rules, project.ignores) if rules or project.ignores else None
 
 
 def _find_project(home: ProfileSource) -> Project:

@@ -14,15 +14,15 @@ from npuprof.store.sources.ranges import parse_version_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.policy import TeamRule
+    from npuprof.document.policy import Ignore, TeamRule
 
 FILE = layout.FILE
-_KEYS = {"requires": "a text", "presets": "a list of texts", "sources": "a table", "rule": "a list of tables"}
+_KEYS = {"requires": "a text", "presets": "a list of texts", "sources": "a table", "rule": "a list of tables", "ignore": "a list of tables"}
 _SOURCE_KEYS = {"url": "a text", "path": "a text", "rev": "a text", "rules": "true or false", "vendor": "a text"}
 _EXAMPLES = {
     "requires": 'requires = ">=0.3"', "presets": 'presets = ["jobs/*/preset.toml"]', "sources": "[sources.team]",
     "url": 'url = "ssh://git@host/presets.git"', "path": 'path = "profiles"', "rev": 'rev = "^2.1"', "rules": "rules = true",
-    "vendor": 'vendor = "vendor/team"', "rule": "[[rule]]",
+    "vendor": 'vendor = "vendor/team"', "rule": "[[rule]]", "ignore": "[[ignore]]",
 }  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Names that stand before a colon and mean something else.
@@ -51,6 +51,7 @@ class Project(Record):
     presets: tuple[str, ...] = ()
     sources: dict[str, Source] = {}
     rules: tuple[TeamRule, ...] = ()
+    ignores: tuple[Ignore, ...] = ()
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
         """Return where a source, or one of its keys, is written."""
@@ -90,7 +91,21 @@ class _Reader:
         sources = {name: found for name, said in good.get("sources", {}).items() if (found := self._read_source(name, said))}
         self._refuse_alike(sources)
         rules = self._read_rules(good.get("rule", ()))
-        return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources, rules)
+        ignores = self._read_ignores(good.get("ignore", ()))
+        return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources, rules, ignores)
+
+    def _read_ignores(self, tables: Sequence[dict[str, Any]]) -> tuple[Ignore, ...]:
+        if not tables:
+            return ()
+        from npuprof.store.sources import teamrules
+
+        found: list[Ignore] = []
+        for index, table in enumerate(tables):
+            path = ("ignore", index)
+            good = dict(self._read_table(table, path, teamrules.IGNORE_KEYS, teamrules.IGNORE_EXAMPLES))
+            accepted = teamrules.read_ignore(self._document, path, table, good, self._add)
+            found += [accepted] if accepted is not None else []
+        return tuple(found)
 
     def _read_rules(self, tables: Sequence[dict[str, Any]]) -> tuple[TeamRule, ...]:
         if not tables:

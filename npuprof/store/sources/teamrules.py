@@ -1,4 +1,4 @@
-"""The ``[[rule]]`` tables of npuprof.toml: what a team requires of its presets, read with all that is wrong with it."""
+"""The ``[[rule]]`` and ``[[ignore]]`` tables of npuprof.toml, read with all that is wrong with them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import written_condition
 from npuprof.document import Document
-from npuprof.document.policy import Condition, TeamRule
+from npuprof.document.policy import Condition, Ignore, TeamRule
 from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, did_you_mean
 from npuprof.store.layout import find_glob_fault
 
@@ -26,6 +26,8 @@ EXAMPLES = {
     "code": 'code = "TEAM-1"', "when": "when = \"scenario == 'training'\"", "require": 'require = "deterministic == 1"',
     "message": 'message = "training is repeatable"', "severity": 'severity = "warning"', "presets": 'presets = ["production/*"]',
 }  # fmt: skip
+IGNORE_KEYS = {"code": "a text", "reason": "a text", "presets": "a list of texts"}
+IGNORE_EXAMPLES = {**EXAMPLES, "code": 'code = "NP378"', "reason": 'reason = "one device only"'}
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
@@ -62,6 +64,32 @@ def read_rule(document: Document, path: Path, said: dict[str, Any], good: dict[s
         good["code"], require, conditions.get("when"), good.get("message", ""), good.get("severity", "error"),
         tuple(good.get("presets", ())), Origin(document, path),
     )  # fmt: skip
+
+
+def read_ignore(document: Document, path: Path, said: dict[str, Any], good: dict[str, Any], add: Add) -> Ignore | None:
+    """Return what a table accepts, None where something is wrong with it, which ``add`` takes; as ``read_rule`` does."""
+    from npuprof.catalog.acceptance import find_acceptance_fault
+
+    missing = [name for name in IGNORE_KEYS if name not in said]
+    faults: list[tuple[str, Path, str, str]] = [
+        (f"an ignore has no {name}", path, f"write {IGNORE_EXAMPLES[name]}", "") for name in missing
+    ]
+    if "code" in good and (fault := find_acceptance_fault(good["code"])):
+        faults.append((f"code = {good['code']!r}: {fault}", (*path, "code"), f"write {IGNORE_EXAMPLES['code']}", ""))
+    if "reason" in good and not good["reason"].strip():
+        faults.append(
+            ("the reason is empty", (*path, "reason"), f"write {IGNORE_EXAMPLES['reason']}", "Who reads it later has to know why.")
+        )
+    for index, pattern in enumerate(good.get("presets", ())):
+        if fault := find_name_glob_fault(pattern):
+            faults.append((f"presets: {pattern!r} {fault}", (*path, "presets", index), f"write {EXAMPLES['presets']}", ""))
+    if "presets" in good and not good["presets"]:
+        faults.append(("presets is empty, so nothing is accepted", (*path, "presets"), f"write {EXAMPLES['presets']}", ""))
+    for one in faults:
+        add(*one)
+    if faults or len(good) < len(said):
+        return None
+    return Ignore(good["code"], good["reason"], Origin(document, path), tuple(good["presets"]))
 
 
 def _read_condition(text: str, where: Path, tell: Callable[[str, Path, str, str], None]) -> Condition | None:
