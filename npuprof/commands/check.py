@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from npuprof.commands.findings import FORMATS, JudgingVerb
 from npuprof.commands.judged import JudgedStore
-from npuprof.commands.parameters import COLOR, OUTPUT, SEVERITY, SPECS, STORE, STRICT, formats
+from npuprof.commands.parameters import BASELINE, COLOR, IGNORE, OUTPUT, SELECT, SEVERITY, SPECS, STORE, STRICT, WRITE_BASELINE, formats
 from npuprof.commands.support import build_support_matrix
 from npuprof.commands.verb import many, option
 from npuprof.model import Context, Finding, NpuprofError, Place
@@ -35,6 +35,10 @@ class Check(JudgingVerb):
     format: str = formats(*FORMATS)
     severity: str | None = SEVERITY
     strict: bool = STRICT
+    select: list[str] = SELECT
+    ignore: list[str] = IGNORE
+    baseline: str | None = BASELINE
+    write_baseline: bool = WRITE_BASELINE
     store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
@@ -44,6 +48,7 @@ class Check(JudgingVerb):
         from npuprof import checks
         from npuprof.report.terminal import track_items
 
+        self.refuse_odd_choice()
         if len(self.canns) > 1 or len(self.products) > 1:
             return self._answer_matrix()
         judged = self._open_store(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
@@ -75,16 +80,20 @@ class Check(JudgingVerb):
             from npuprof.checks.ignoring import find_idle_ignores
 
             found += find_idle_ignores(configs, accepted)
-        findings = checks.fold_findings(found)
+        whole = not (self.specs or self.canns or self.products)
+        findings, of_baseline = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
         more = "" if notes else " (--severity info shows notes as well)"
         found_now = format_severity_counts(findings) or "nothing found"
-        remark = f"{format_count(len(names), 'preset')} checked: {found_now}{count_accepted(accepted)}{more}"
+        remark = f"{format_count(len(names), 'preset')} checked: {found_now}{count_accepted(accepted)}{of_baseline}{more}"
         return self.answer_findings(self.select_told(findings), self.decide_code(findings, unresolved), remark)
 
     def _open_store(self, context: Context) -> JudgedStore:
         return JudgedStore(self.store, self.rev, context, self.format in ("github", "sarif"))
 
     def _answer_matrix(self) -> Answer:
+        if self.select or self.ignore or self.baseline:
+            what = "a support matrix counts all findings: --select, --ignore and --baseline are for one platform"
+            raise NpuprofError([Finding("NP902", what, "", "ask for one release and one product at a time")])
         matrix = build_support_matrix(self.specs, self._open_store, self.canns, self.products)
         told = self.select_told(matrix.findings)
         code = self.decide_code(matrix.findings, matrix.unresolved)
