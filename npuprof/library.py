@@ -231,6 +231,7 @@ def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
     if asked is None:
         resolver = config.resolver.for_context(config.context._replace(target=target))
         there = resolver.resolve_members(config.lineage, config.name, config.claims, config.changes)
+        there.memo["policy"] = config.policy
     if checked:
         findings = checks.check_before_export(there)
         if any(finding.severity == "error" for finding in findings):

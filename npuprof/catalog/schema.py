@@ -11,7 +11,7 @@ from npuprof.catalog import products, releases
 from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.catalog.values import load_form
-from npuprof.document.profile import MATCH_KEYS, NAMES, PROFILE_KEYS, SWITCH, TEXT
+from npuprof.document.profile import ACCEPTED, MATCH_KEYS, NAMES, PROFILE_KEYS, SWITCH, TEXT
 from npuprof.model import SCENARIOS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -58,7 +58,11 @@ def _build_common_schemas() -> Schema:
 
 
 def _build_profile_table_schema() -> Schema:
-    kinds: dict[str, Schema] = {TEXT: {"type": "string"}, NAMES: {"$ref": "#/$defs/names"}, SWITCH: {"type": "boolean"}}
+    some: Schema = {"type": "string", "pattern": "\\S"}
+    kinds: dict[str, Schema] = {
+        TEXT: {"type": "string"}, NAMES: {"$ref": "#/$defs/names"}, SWITCH: {"type": "boolean"},
+        ACCEPTED: list_schema(table_schema({"code": some, "reason": some}, ["code", "reason"])),
+    }  # fmt: skip
     found = {name: {**kinds[key.kind], "description": key.help} for name, key in PROFILE_KEYS.items()}
     found["scenario"] = {"enum": list(SCENARIOS), "description": found["scenario"]["description"]}
     found["cann"]["description"] += f"; known up to {releases.load_releases()[-1]}."

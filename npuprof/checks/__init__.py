@@ -7,21 +7,39 @@ Rules between options are data (``catalog/rules.toml``), the pages of all other 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from npuprof.checks import judgement, scope, sharing
 from npuprof.checks.view import View
 from npuprof.model import Finding, renew_hints
 from npuprof.resolve.config import Config
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.view import Told
+    from npuprof.document.policy import Ignore
+
 _PROFILE_CHECKS = (scope.check_profile_claims, sharing.check_dead_steps, sharing.check_deprecated_parents, sharing.check_yanked_parents)
 
 
+class Verdict(NamedTuple):
+    """What is wrong with a config, and what would be, had nobody accepted it."""
+
+    findings: list[Finding]
+    accepted: list[tuple[Finding, Ignore]]
+
+
 def check_config(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:
-    """Return every finding of one config, family by family; without ``notes`` only errors and warnings.
+    """Return every finding of one config, family by family, that nobody has accepted; without ``notes`` only errors and warnings.
 
     Values and overrides are judged together: with ``everywhere`` in every context that the preset is meant for, else
     where nothing more need be asked for.
     """
+    return judge_config(config, notes, everywhere).findings
+
+
+def judge_config(config: Config, notes: bool = True, everywhere: bool = True) -> Verdict:
+    """Return every finding of one config, as ``check_config`` does, and those that somebody has accepted."""
     renew_hints()
     view = View(config)
     if any(profile.overrides for profile in config.lineage):
@@ -30,8 +48,13 @@ def check_config(config: Config, notes: bool = True, everywhere: bool = True) ->
         found = contexts.check_contexts(view, notes, everywhere)
     else:
         found = [judgement.say_where(finding, [words]) for finding, words in judgement.judge_view(view, notes)]
-    found += [finding for check in _PROFILE_CHECKS for finding in check(view)]
-    return found if notes else [finding for finding in found if finding.severity != "info"]
+    others: list[Told] = [(finding, ()) for check in _PROFILE_CHECKS for finding in check(view)]
+    found += [finding for finding, _ in view.sift_findings(others)]
+    if any("ignore" in member.table for member in config.lineage):
+        from npuprof.checks.ignoring import check_ignores
+
+        found += check_ignores(view)
+    return Verdict(found if notes else [finding for finding in found if finding.severity != "info"], view.accepted)
 
 
 def check_before_export(config: Config) -> list[Finding]:

@@ -14,7 +14,7 @@ from npuprof.resolve.points import ContextMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.rules import Told
+    from npuprof.checks.view import Told
 
 
 def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
@@ -27,7 +27,8 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     touched = here.touched
     told = judge_view(view, notes, touched.isdisjoint)
     alike: dict[tuple[int, ...], set[frozenset[str]]] = {}  # what is looked at together, by the kinds of contexts it sees
-    for part in _list_parts(touched, tuple(sharing.list_locked_keys(view.config))):
+    asked = *((key,) for key in sharing.list_locked_keys(view.config)), *_list_team_reads(view)
+    for part in _list_parts(touched, asked):
         alike.setdefault(here.find_kinds(part), set()).add(part)
     for parts in alike.values():
 
@@ -36,22 +37,31 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
 
         for region in here.find_regions(next(iter(parts))):
             if everywhere or region.plain:
-                told += judge_view(View(region.config, region), notes, is_about)
+                told += judge_view(view.view_region(region), notes, is_about)
     found = [*_merge_places(told), *here.problems]
     return [*found, *_check_idle_overrides(view, here.find_idle_overrides(), notes)] if everywhere else found
 
 
 @lru_cache(256)  # presets of one kind override the same keys
-def _list_parts(touched: frozenset[str], locked: tuple[str, ...]) -> tuple[frozenset[str], ...]:
-    """Return the settings among those that overrides touch that some check looks at together."""
+def _list_parts(touched: frozenset[str], asked: tuple[tuple[str, ...], ...]) -> tuple[frozenset[str], ...]:
+    """Return the settings among those that overrides touch that some check looks at together; ``asked`` are those this preset brings."""
     looked_at = (
         *((key,) for key in touched),
         *map(list_value_reads, sorted(touched)),
         *rules.list_rule_reads(),
         *list_flag_reads(),
-        *((key,) for key in locked),
+        *asked,
     )
     return tuple(dict.fromkeys(part for reads in looked_at if (part := touched.intersection(reads))))
+
+
+def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:
+    """Return the settings that each rule of the team looks at."""
+    if (policy := view.config.policy) is None or not policy.rules:
+        return ()
+    from npuprof.catalog.written_condition import list_team_reads
+
+    return tuple(list_team_reads(rule) for rule in policy.rules)
 
 
 def _merge_places(told: Iterable[Told]) -> list[Finding]:

@@ -14,7 +14,8 @@ from npuprof.model import Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.rules import About, Told
+    from npuprof.checks.rules import About
+    from npuprof.checks.view import Told
 
     #: Faults of one value: those it has alone, those where it is meant to count, those of standing in a preset at all; and those for
     #: targets that nobody asked for.
@@ -32,16 +33,32 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
     Only what looks at settings that are asked for, where it is told ``about`` which.
     """
     alone, scoped, frozen, unwritable = collect_faults(view, notes, about)
-    return [
+    refused = [(fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")]  # by the target asked for
+    found = [
         *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
         *rules.check_rules(view, about),
-        *((view.build_finding(fault, key), ()) for fault, key in scoped if not scope.is_fault_excused(view.settings, key, fault)),
+        *_check_team_rules(view, about),
+        *(
+            (view.build_finding(fault, key), ())
+            for fault, key in scoped
+            if (fault, key) not in refused and not scope.is_fault_excused(view.settings, key, fault)
+        ),
         *((finding, rules.describe_place(view)) for finding in surfaces.check_unasked_surfaces(view, unwritable)),
         *((finding, rules.describe_place(view)) for finding in _check_flags(view, about)),
         *((finding, ()) for finding in (scope.check_late_options(view) if notes and view.region is None else ())),
         *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
         *((finding, rules.describe_place(view)) for finding in sharing.check_locked_keys(view, about)),
     ]
+    return [*view.sift_findings(found), *((view.build_finding(fault, key), ()) for fault, key in refused)]
+
+
+def _check_team_rules(view: View, about: About | None) -> Iterable[Told]:
+    """Return the rules of the team that the settings break; a profile that is only there to be extended breaks none."""
+    if (policy := view.config.policy) is None or not policy.rules or view.config.abstract:
+        return ()
+    from npuprof.checks.team import check_team_rules  # few stores have rules of their own
+
+    return check_team_rules(view, policy.rules, about)
 
 
 def _check_flags(view: View, about: About | None) -> Iterable[Finding]:

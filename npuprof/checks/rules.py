@@ -15,10 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from npuprof.checks.view import Told
+
     #: Whether what looks at some settings is asked for.
     About = Callable[[Iterable[str]], bool]
-    #: A finding, and words for where it holds, piece by piece: none where that is everywhere.
-    Told = tuple[Finding, tuple[str, ...]]
 
 
 def check_rules(view: View, about: About | None = None) -> Iterator[Told]:

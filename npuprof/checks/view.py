@@ -8,12 +8,17 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases, values
 from npuprof.document import keys
-from npuprof.model import Context, Finding, Origin, Path, Record, severity_of_page
+from npuprof.model import Context, Finding, NpuprofError, Origin, Path, Record, severity_of_page
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import Ignore
+    from npuprof.document.profile import Profile
     from npuprof.resolve.points import Region
+
+    #: A finding, and words for where it holds, piece by piece: none where that is everywhere.
+    Told = tuple[Finding, tuple[str, ...]]
 
 
 class Fault(Record):
@@ -79,6 +84,7 @@ class View:
     """
 
     region: Region | None = None
+    ignores: list[tuple[Profile, Ignore]] | None = None
 
     def __init__(self, config: Config, region: Region | None = None) -> None:
         self.config = config
@@ -93,7 +99,39 @@ class View:
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families
+        self.accepted: list[tuple[Finding, Ignore]] = []  #: what would be told, had nobody accepted it
         self.memory = config.resolver.judged.setdefault(self.scope, {})
+
+    def list_ignores(self) -> list[tuple[Profile, Ignore]]:
+        """Return what is accepted in the preset, with the profiles that say so."""
+        if self.ignores is None:
+            self.ignores = []
+            if any("ignore" in member.table for member in self.config.lineage) or any(map(_may_have_policy, self.config.lineage)):
+                from npuprof.checks.accepted import collect_ignores
+
+                self.ignores = collect_ignores(self.config)
+        return self.ignores
+
+    def view_region(self, region: Region) -> View:
+        """Return the same preset in some of its contexts."""
+        found = View(region.config, region)
+        found.ignores, found.accepted = self.list_ignores(), self.accepted
+        return found
+
+    def sift_findings(self, told: list[Told]) -> list[Told]:
+        """Return findings, with words for where, without those that somebody has accepted, which are kept in ``accepted``."""
+        if not told or not self.list_ignores():
+            return told
+        from npuprof.checks.accepted import find_ignore
+
+        left: list[Told] = []
+        for finding, words in told:
+            by = find_ignore(self.config, self.list_ignores(), finding)
+            if by is None:
+                left.append((finding, words))
+            else:
+                self.accepted.append((finding, by))
+        return left
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place of its setting."""
@@ -150,6 +188,14 @@ def _is_no_flag(key: str) -> bool:
     """Return whether a setting is an option that ATC has no flag for: to it the option is not set."""
     option = catalog.find_option(key) if "." not in key else None
     return option is not None and "atc" not in option.spelling
+
+
+def _may_have_policy(member: Profile) -> bool:
+    """Return whether the store of a profile says anything of findings; what cannot be understood is told where it is judged."""
+    try:
+        return member.home is not None and member.home.find_policy(member.name) is not None
+    except NpuprofError:
+        return False
 
 
 def _parse_variable_number(name: str, value: Any) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from npuprof.commands.findings import FORMATS, JudgingVerb
 from npuprof.commands.judged import JudgedStore
-from npuprof.commands.parameters import COLOR, OUTPUT, SEVERITY, SPECS, STORE, STRICT, formats
+from npuprof.commands.parameters import BASELINE, COLOR, IGNORE, OUTPUT, SELECT, SEVERITY, SPECS, STORE, STRICT, WRITE_BASELINE, formats
 from npuprof.commands.support import build_support_matrix
 from npuprof.commands.verb import many, option
 from npuprof.model import Context, Finding, NpuprofError, Place
@@ -17,6 +17,10 @@ from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, build_bad_name_finding, find_project_folder, spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.ignoring import Accepted
 
 
 class Check(JudgingVerb):
@@ -32,6 +36,10 @@ class Check(JudgingVerb):
     format: str = formats(*FORMATS)
     severity: str | None = SEVERITY
     strict: bool = STRICT
+    select: list[str] = SELECT
+    ignore: list[str] = IGNORE
+    baseline: str | None = BASELINE
+    write_baseline: bool = WRITE_BASELINE
     store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
@@ -41,6 +49,7 @@ class Check(JudgingVerb):
         from npuprof import checks
         from npuprof.report.terminal import track_items
 
+        self.refuse_odd_choice()
         if len(self.canns) > 1 or len(self.products) > 1:
             return self._answer_matrix()
         judged = self._open_store(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
@@ -63,17 +72,29 @@ class Check(JudgingVerb):
                 with suppress(NpuprofError):  # a file that cannot be read at all
                     config = judged.resolve_as_far_as_can_be(name)
                     found += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
+        accepted: list[Accepted] = []
         for config in track_items(configs, "presets"):
-            found += checks.check_config(config, notes)
-        findings = checks.fold_findings(found)
+            verdict = checks.judge_config(config, notes)
+            found += verdict.findings
+            accepted += verdict.accepted
+        if notes and not (self.specs or self.canns or self.products or unresolved):
+            from npuprof.checks.ignoring import find_idle_ignores
+
+            found += find_idle_ignores(configs, accepted)
+        whole = not (self.specs or self.canns or self.products)
+        findings, of_baseline = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
         more = "" if notes else " (--severity info shows notes as well)"
-        remark = f"{format_count(len(names), 'preset')} checked: {format_severity_counts(findings) or 'nothing found'}{more}"
+        found_now = format_severity_counts(findings) or "nothing found"
+        remark = f"{format_count(len(names), 'preset')} checked: {found_now}{count_accepted(accepted)}{of_baseline}{more}"
         return self.answer_findings(self.select_told(findings), self.decide_code(findings, unresolved), remark)
 
     def _open_store(self, context: Context) -> JudgedStore:
         return JudgedStore(self.store, self.rev, context, self.format in ("github", "sarif"))
 
     def _answer_matrix(self) -> Answer:
+        if self.select or self.ignore or self.baseline:
+            what = "a support matrix counts all findings: --select, --ignore and --baseline are for one platform"
+            raise NpuprofError([Finding("NP902", what, "", "ask for one release and one product at a time")])
         matrix = build_support_matrix(self.specs, self._open_store, self.canns, self.products)
         told = self.select_told(matrix.findings)
         code = self.decide_code(matrix.findings, matrix.unresolved)
@@ -86,6 +107,14 @@ class Check(JudgingVerb):
         where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
         remark = f"{where}: {format_severity_counts(matrix.findings) or 'nothing found'}{hint}"
         return Answer(matrix.build_table(listed), (remark,), code)
+
+
+def count_accepted(accepted: Sequence[Accepted]) -> str:
+    """Return how many findings somebody has accepted, as the end of a sentence: nothing where there are none."""
+    from npuprof import checks
+
+    number = len(checks.fold_findings(finding for finding, _ in accepted))
+    return f", {number} accepted" if number else ""
 
 
 def _build_empty_finding(home: ReadOnceStore) -> Finding:

@@ -189,6 +189,9 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         from npuprof.catalog.pages import load_pages
 
         yield from ((code, page.title) for code, page in load_pages().items())
+        from npuprof.commands.rule import load_team_pages
+
+        yield from ((page.code, page.title) for page in load_team_pages())
     elif kind in ("REV", "REVS", "REVISION"):
         yield from ((name, "") for name in ("HEAD", *_list_refs(_read_store(words))))
 

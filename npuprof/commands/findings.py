@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from npuprof.commands.verb import Verb
-from npuprof.model import SEVERITIES, Finding
+from npuprof.model import SEVERITIES, Finding, NpuprofError
 from npuprof.report import findings as written
 from npuprof.report.answer import Answer
 
@@ -13,11 +14,79 @@ from npuprof.report.answer import Answer
 FORMATS = ("text", *written.FORMATS)
 
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.commands.selection import Mark
+
+
+class Settled(NamedTuple):
+    """The findings that count, once codes and a baseline have been asked; ``remark`` tells of the baseline."""
+
+    findings: list[Finding]
+    remark: str = ""
+
+
 class JudgingVerb(Verb):
     """A verb whose answer is findings."""
 
     severity: str | None = None
     strict: bool = False
+    select: list[str] = []
+    ignore: list[str] = []
+    baseline: str | None = None
+    write_baseline: bool = False
+
+    def refuse_odd_choice(self) -> None:
+        """Raise NpuprofError for codes that there are not, and for a baseline to be written that is not named: before the work."""
+        if self.select or self.ignore:
+            from npuprof.commands.selection import read_codes
+
+            read_codes(self.select, "--select")
+            read_codes(self.ignore, "--ignore")
+        if self.write_baseline and not self.baseline:
+            raise NpuprofError(
+                [Finding("NP902", "--write-baseline needs to know where", "", "name the file: --baseline npuprof-baseline.json")]
+            )
+
+    def settle_findings(self, findings: Sequence[Finding], unread: int, is_judged: Callable[[Mark], bool]) -> Settled:
+        """Return the findings of the codes asked for that the baseline has not; write the baseline where that is asked for.
+
+        ``is_judged`` tells of what stands in the baseline whether it would have been found. Raises NpuprofError where the baseline
+        cannot be used.
+        """
+        if not (self.select or self.ignore or self.baseline):
+            return Settled(list(findings))
+        from npuprof.commands import selection
+
+        wanted, unwanted = selection.read_codes(self.select, "--select"), selection.read_codes(self.ignore, "--ignore")
+        left = [one for one in findings if (not self.select or wanted.name(one.code)) and not unwanted.name(one.code)]
+        if not self.baseline:
+            return Settled(left)
+        known = selection.read_baseline(self.baseline)
+        told = [one for one in left if one.severity != "info"]
+
+        def is_asked(mark: Mark) -> bool:
+            return is_judged(mark) and (not self.select or wanted.name(mark.code)) and not unwanted.name(mark.code)
+
+        if self.write_baseline and unread:
+            what = f"{self.baseline} was not written: not everything could be read"
+            raise NpuprofError([*(one for one in told if one.severity == "error"), Finding("NP015", what, "", "mend what is listed above")])
+        if self.write_baseline and known.raw is None:
+            marks = selection.count_marks(told, self.baseline)
+            selection.write_baseline(known, marks)
+            return Settled([one for one in left if one.severity == "info"], f", wrote {self.baseline} with {marks.total()}")
+        if known.raw is None:
+            what = f"there is no baseline {self.baseline}"
+            raise NpuprofError([Finding("NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline")])
+        compared = selection.compare_with_baseline(told, known, is_asked)
+        if self.write_baseline:
+            selection.write_baseline(known, compared.known)
+        new = {id(one) for one in compared.new}
+        counted = compared.known.total()
+        gone = f", {compared.gone.total()} {'taken out of' if self.write_baseline else 'gone from'} it" if compared.gone else ""
+        notes = [] if self.write_baseline else selection.build_gone_findings(compared.gone, self.baseline)
+        shown = [one for one in left if one.severity == "info" or id(one) in new]
+        return Settled([*shown, *notes], f", {counted} in the baseline{gone}")
 
     @property
     def least_severity(self) -> str:

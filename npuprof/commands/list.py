@@ -6,7 +6,8 @@ from collections import deque
 from typing import Any
 
 from npuprof import catalog
-from npuprof.commands.conditions import find_refused_values, find_unknown_options, meets_condition, parse_condition
+from npuprof.catalog.written_condition import find_unknown_names
+from npuprof.commands.conditions import find_refused_values, meets_condition, parse_condition
 from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb, flag, option
 from npuprof.document import keys
@@ -54,7 +55,7 @@ class List(Verb):
         workspace = spec.Workspace(self.store)
         found: list[tuple[Profile, Config]] = []
         problems: dict[tuple[str, ...], Finding] = {}
-        unknown = find_unknown_options(wanted) if wanted else []
+        unknown = find_unknown_names(wanted) if wanted else []
         for name in workspace.listed_store.names():
             try:
                 profile = workspace.profile(name)

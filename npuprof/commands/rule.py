@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 from npuprof.catalog import pages
 from npuprof.commands.parameters import OUTPUT, formats
 from npuprof.commands.verb import Verb, argument
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table, wrap_paragraph
+from npuprof.store import find_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.policy import TeamRule
 
 
 class Rule(Verb):
@@ -23,16 +30,33 @@ class Rule(Verb):
 
     def run(self) -> Answer:
         """Return the page of a code, or the list of all codes. Raises NpuprofError for a code that is not there."""
-        known = pages.load_pages()
+        known = {**pages.load_pages(), **{page.code: page for page in load_team_pages()}}
         if self.code is None:
             rows = [{"code": page.code, "severity": page.severity, "title": page.title} for page in known.values()]
             table = Table([tuple(row.values()) for row in rows], header=("code", "severity", "what it is about"))
             return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.rules/1", "rules": rows}})
-        page = known.get(self.code.upper())
+        page = known.get(self.code) or next((known[code] for code in known if code.upper() == self.code.upper()), None)
         if page is None:
             hint = did_you_mean(self.code, known, "npuprof rule lists all codes")
             raise NpuprofError([Finding("NP902", f"there is no code {self.code!r}", "", hint)])
         return Answer({"text": lambda: _format_page(page), "json": lambda: {"schema": "npuprof.rule/1", **page._asdict()}})
+
+
+def load_team_pages() -> list[pages.Page]:
+    """Return the pages of the team's rules here; none where there is no store, or its npuprof.toml cannot be understood."""
+    try:
+        policy = find_store(None, os.environ).load_policy()
+    except NpuprofError:
+        return []
+    return [_build_team_page(rule) for rule in (policy.rules if policy else ())]
+
+
+def _build_team_page(rule: TeamRule) -> pages.Page:
+    where = f"{rule.origin} says so" if rule.origin else "The team says so"
+    bound = f", for {', '.join(rule.presets)}" if rule.presets else ""
+    told = f"{f'where {rule.when[0]}, ' if rule.when else ''}{rule.require[0]} has to be true"
+    why = f"{where}{bound}: {told}. What is unset or unknown is not."
+    return pages.Page(rule.code, rule.title, rule.severity, why, f"Make it true: {rule.require[0]}", {}, {}, {}, {})
 
 
 def _format_page(page: pages.Page) -> str:

@@ -6,7 +6,20 @@ import os
 from collections.abc import Iterator
 
 from npuprof.commands.findings import FORMATS, JudgingVerb
-from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, SEVERITY, STORE, STRICT, formats
+from npuprof.commands.parameters import (
+    BASELINE,
+    CANN,
+    COLOR,
+    IGNORE,
+    OUTPUT,
+    PRODUCT,
+    SELECT,
+    SEVERITY,
+    STORE,
+    STRICT,
+    WRITE_BASELINE,
+    formats,
+)
 from npuprof.commands.verb import arguments
 from npuprof.model import Finding, Place
 from npuprof.report import output
@@ -14,6 +27,10 @@ from npuprof.report.answer import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.commands.selection import Mark
 
 
 class Scan(JudgingVerb):
@@ -31,6 +48,10 @@ class Scan(JudgingVerb):
     format: str = formats(*FORMATS)
     severity: str | None = SEVERITY
     strict: bool = STRICT
+    select: list[str] = SELECT
+    ignore: list[str] = IGNORE
+    baseline: str | None = BASELINE
+    write_baseline: bool = WRITE_BASELINE
     store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
@@ -38,20 +59,24 @@ class Scan(JudgingVerb):
     def run(self) -> Answer:
         """Return what is wrong. Exit 2 where a file named could not be read, 1 where there are errors, 0 otherwise."""
         from npuprof.scripts.blocks import build_block_checker
+        from npuprof.scripts.ignoring import sift_script_findings
         from npuprof.scripts.lint import check_script
         from npuprof.scripts.reading import import_script, may_hold_settings
         from npuprof.scripts.reading.files import find_file_faults
         from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
+        self.refuse_odd_choice()
         context = spec.build_context(self.cann, self.product)
         check_blocks = build_block_checker(self.store)
         named = set(self.paths)
         folders = [path for path in self.paths or ["."] if os.path.isdir(path)]
         findings: list[Finding] = []
+        seen: set[str] = set()
         judged: set[tuple[Place | None, str]] = set()
-        unread = count = 0
+        unread = count = accepted = 0
         for file, data in _read_scripts(self.paths or ["."], findings):
             count += 1
+            seen.add(os.path.abspath(file))
             if isinstance(data, Finding):
                 findings.append(data)
                 unread += file in named
@@ -62,17 +87,26 @@ class Scan(JudgingVerb):
                 found = [*check_script(imported, context), *check_blocks(file, data)]
                 beside = [one for one in check_sidecars(sidecars, context) if (one.where, one.message) not in judged]
                 judged |= {(one.where, one.message) for one in beside}
-                findings += [*found, *beside]
+                sifted = sift_script_findings(file, data, [*found, *beside])
+                findings += sifted.told
+                accepted += len(sifted.accepted)
                 unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
             elif file in named:
                 faults = find_file_faults(file, data)
                 findings += faults
                 unread += any(one.severity == "warning" for one in faults)
         findings += [_build_preset_finding(path) for path in self.paths if path.endswith(".toml") and os.path.isfile(path)]
+
+        def is_judged(mark: Mark) -> bool:
+            path = os.path.join(os.path.dirname(self.baseline or ""), mark.path)
+            return os.path.abspath(path) in seen or not os.path.lexists(path)
+
+        findings, of_baseline = self.settle_findings(findings, unread, is_judged)
         told = self.select_told(findings)
         hidden = len(findings) - len(told)
         more = f" ({hidden} more with --severity info)" if hidden else ""
-        remark = f"{format_count(count, 'file')} scanned: {format_severity_counts(told) or 'nothing found'}{more}"
+        taken = f", {accepted} accepted" if accepted else ""
+        remark = f"{format_count(count, 'file')} scanned: {format_severity_counts(told) or 'nothing found'}{taken}{of_baseline}{more}"
         return self.answer_findings(told, self.decide_code(findings, unread), remark)
 
 

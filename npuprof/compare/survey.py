@@ -24,6 +24,10 @@ from npuprof.store.repository import TreeFile
 from npuprof.store.revision import Revision
 from npuprof.store.worktree import find_converted_files, find_work_tree_layout, list_absent_files
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.policy import TeamRule
+
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
 _NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
 _NAME = re.compile(rb"""("[^"\n]*"|'[^'\n]*')""")
@@ -269,6 +273,8 @@ def _find_reached_presets(old: _StoreSide, new: _StoreSide, changed: set[str]) -
     """Return the changed names and all that may extend them; their texts have been read, each once."""
     moved = _have_moved_ranges(old.store, new.store)
     sources = _find_moved_sources(old.store, new.store)
+    if _have_other_rules(old.store, new.store):
+        return {*old.names, *new.names}
     if not changed and not moved and not sources:
         return set()
     new.texts.load_texts(new.names)
@@ -320,6 +326,18 @@ def _find_moved_sources(before: Revision | Folder, after: Revision | Folder) -> 
         for name in names
         if (old.project.sources.get(name), old.lock.sources.get(name)) != (new.project.sources.get(name), new.lock.sources.get(name))
     }
+
+
+def _have_other_rules(before: Revision | Folder, after: Revision | Folder) -> bool:
+    """Return whether two states have other rules of the team; what cannot be understood is another rule."""
+    said: list[list[TeamRule] | None] = []
+    for home in (before, after):
+        try:
+            policy = home.load_policy()
+            said.append([rule._replace(origin=None) for rule in policy.rules] if policy else [])
+        except NpuprofError:
+            said.append(None)
+    return said[0] is None or said[0] != said[1]
 
 
 class _AnyName(set[str]):
@@ -467,7 +485,10 @@ class _Verdict(NamedTuple):
 def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
     if isinstance(side, NpuprofError):
         return _Verdict(True, tuple(side.findings), label)
-    return _Verdict(side is not None, tuple(checks.check_config(side, notes=False)) if side is not None else (), label)
+    try:
+        return _Verdict(side is not None, tuple(checks.check_config(side, notes=False)) if side is not None else (), label)
+    except NpuprofError as error:  # what the team says in that tree cannot be understood
+        return _Verdict(True, tuple(error.findings), label)
 
 
 def _add_fault_changes(made: Pair, before: _Verdict, after: _Verdict) -> Pair:

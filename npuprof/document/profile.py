@@ -12,12 +12,16 @@ from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Record, St
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import Ignore, Policy
 
     class ProfileSource(Protocol):
         """What finds profiles by name: a folder, a git revision, profiles put together in memory."""
 
         def profile(self, name: str, asked: Origin | None = None) -> Profile:
             """Return one profile; ``asked`` is the reference that named it. Raises NpuprofError."""
+
+        def find_policy(self, name: str) -> Policy | None:
+            """Return what holds for the findings of one of its profiles, None where nothing is said. Raises NpuprofError."""
 
 
 class ProfileKey(Record):
@@ -35,7 +39,7 @@ class ProfileKey(Record):
     names_settings: bool = False
 
 
-TEXT, NAMES, SWITCH = "text", "a list of names", "true or false"
+TEXT, NAMES, SWITCH, ACCEPTED = "text", "a list of names", "true or false", "a list of tables with code and reason"
 #: The keys of ``[profile]`` in the order in which they are written.
 PROFILE_KEYS = {
     "description": ProfileKey(TEXT, '"when to use this preset"', "When to use the preset."),
@@ -51,6 +55,9 @@ PROFILE_KEYS = {
     ),
     "locked": ProfileKey(
         NAMES, '["hccl_timeout"]', "Keys that whoever extends the preset may not change.", unordered=True, names_settings=True
+    ),
+    "ignore": ProfileKey(
+        ACCEPTED, "[{ code = 'NP378', reason = 'one device only' }]", "Findings of its values that are accepted, each with its reason."
     ),
 }
 #: Those that belong to the result.
@@ -114,6 +121,17 @@ class Profile:
         return tuple(self.table.get("locked", ()))
 
     @property
+    def ignores(self) -> tuple[Ignore, ...]:
+        """The findings that the profile accepts."""
+        said = self.table.get("ignore")
+        if not said:
+            return ()
+        from npuprof.document.policy import Ignore  # few profiles accept any
+
+        places = (("profile", "ignore", index) for index in range(len(said)))
+        return tuple(Ignore(one["code"], one["reason"], self.origin(*path)) for one, path in zip(said, places, strict=True))
+
+    @property
     def abstract(self) -> bool:
         """Whether the profile is only there to be extended."""
         return bool(self.table.get("abstract", False))
@@ -162,12 +180,29 @@ class _Reader:
                 )
             else:
                 good[name] = value
+        if "ignore" in good and not self._read_ignores(good["ignore"]):
+            del good["ignore"]
         for index, name in enumerate(good.get("locked", ())):
             if keys.parse_key(name) is None:
                 self.add_problem(
                     "NP009", f"{name!r} is not a key", ("profile", "locked", index), "write the option's name, or section.name"
                 )
         return good
+
+    def _read_ignores(self, said: list[dict[str, Any]]) -> bool:
+        """Return whether each table of ``ignore`` has a code and a reason, and nothing else; tell what is wrong."""
+        before = len(self.problems)
+        for index, one in enumerate(said):
+            path = ("profile", "ignore", index)
+            for name in one.keys() - {"code", "reason"}:
+                hint = did_you_mean(name, ("code", "reason"), "known are code, reason")
+                self.add_problem("NP006", f"unknown key {name!r} in ignore", (*path, name), hint)
+            for name, example in (("code", "'NP378'"), ("reason", "'one device only'")):
+                value = one.get(name)
+                if not (isinstance(value, str) and value.strip()):
+                    what = f"{name!r} of an ignore must be text" if name in one else f"an ignore needs a {name}"
+                    self.add_problem("NP007", what, (*path, name) if name in one else path, f"write {name} = {example}")
+        return len(self.problems) == before
 
     def steps(self, table: dict[str, Any], base: Path, unset: list[str], unset_path: Path) -> tuple[Step, ...]:
         """Return what a layer does, in order: its ``unset``, its values, its ``append``."""
@@ -249,4 +284,6 @@ def _is_of_kind(kind: str, value: Any) -> bool:
         return isinstance(value, str)
     if kind == SWITCH:
         return isinstance(value, bool)
+    if kind == ACCEPTED:
+        return isinstance(value, list) and all(isinstance(item, dict) for item in value)
     return isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -148,6 +148,9 @@ class SnapshotWalk:
         path = self.layout.path_of(name, file.outside)
         return read_once(self._profiles, (path, name, oid), lambda: self._read_profile(name, path, oid))
 
+    def find_policy(self, name: str) -> None:
+        """Return nothing: what is told of a history is not judged."""
+
     def _read_profile(self, name: str, path: str, oid: str) -> Profile:
         text = self.load_text(oid)
         later, known = self._read.get(path, (b"", None))

@@ -127,8 +127,10 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     codes = sorted({finding.code for finding in findings})
     described = []
     for code in codes:
-        page = pages.find_page(code)
-        described.append({"id": code, "shortDescription": {"text": page.title}, "help": {"text": f"{page.why} {page.fix}".strip()}})
+        page = pages.load_pages().get(code)
+        one = next(finding for finding in findings if finding.code == code)
+        title, text = (page.title, f"{page.why} {page.fix}") if page else (one.why.rstrip("."), f"{one.why} Try: {one.hint}.")
+        described.append({"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}})
     results = []
     for finding in findings:
         result: dict[str, Any] = {

@@ -21,6 +21,7 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
     from npuprof.resolve.config import Lookup
 
@@ -86,7 +87,7 @@ class Resolver:
 
     def reduce_config(self, config: Config) -> tuple[Any, ...]:
         """Return what a pickle of a config holds: a function, and what to call it with."""
-        return rebuild_config, (config.name, config.context, config.lineage, config.claims, config.changes)
+        return rebuild_config, (config.name, config.context, config.lineage, config.claims, config.changes, config.policy)
 
     def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
         """Return a profile resolved with what is wrong with its form left out, and alone where its ancestors cannot be ordered.
@@ -333,9 +334,13 @@ def identify_preset(profile: Profile) -> str:
     return profile.key.rpartition("#")[0]
 
 
-def rebuild_config(name: str, context: Context, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...]) -> Config:
+def rebuild_config(
+    name: str, context: Context, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...], policy: Policy | None = None
+) -> Config:
     """Return a config that was pickled: resolved again from the profiles that took part, with no store behind it."""
-    return Resolver(_find_no_profile, context).resolve_members(lineage, name, claims, changes)
+    found = Resolver(_find_no_profile, context).resolve_members(lineage, name, claims, changes)
+    found.memo["policy"] = policy
+    return found
 
 
 def _find_no_profile(reference: str, *_: object) -> Profile:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     #: Find the profile that a reference names, seen from the profile that holds it (None: from outside).
     Lookup = Callable[[str, "Profile | None", int], Profile]
 
+    from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
 
     class Resolving(Protocol):
@@ -184,6 +185,34 @@ class Config(Mapping[str, Any]):
     def abstract(self) -> bool:
         """Whether the profile is only there to be extended."""
         return bool(self.lineage) and self.lineage[-1].abstract
+
+    def list_ancestors(self, profile: Profile) -> list[Profile]:
+        """Return the members of the lineage that one of them builds on, the nearest first."""
+        by_name: dict[str, list[Profile]] = {}
+        for member in self.lineage[: self.lineage.index(profile)]:
+            by_name.setdefault(member.name, []).append(member)
+        found: list[Profile] = []
+        waiting = [profile]
+        for member in waiting:
+            source = member.name.rpartition(":")[0] if member.key.startswith("source:") else ""
+            for reference in member.extends:
+                name = reference.partition("@")[0]
+                full = f"{source}{'/' if ':' in name else ':'}{name}" if source else name
+                found += [one for one in by_name.pop(full, ()) if one not in found]
+            waiting += found[len(waiting) - 1 :]
+        return found
+
+    @property
+    def policy(self) -> Policy | None:
+        """What the team says of findings in the preset, in the tree that it was read from; None where it says nothing.
+
+        Raises NpuprofError where that cannot be understood.
+        """
+        if "policy" not in self.memo:
+            last = self.lineage[-1]
+            self.memo["policy"] = last.home.find_policy(last.name) if last.home is not None else None
+        found: Policy | None = self.memo["policy"]
+        return found
 
     @property
     def digest(self) -> str:

@@ -206,10 +206,12 @@ class ContextMap:
             claims["scenario"] = Claim(scenario, config.lineage[-1].origin("profile"))
         resolver = config.resolver.for_context(Context(point.cann[-1], point.product[-1], point.target))
         try:
-            return resolver.resolve_members(config.lineage, config.name, claims, config.changes)
+            found = resolver.resolve_members(config.lineage, config.name, claims, config.changes)
         except NpuprofError as error:
             self.problems += [finding for finding in error.findings if finding not in self.problems]
             return None
+        found.memo["policy"] = config.policy
+        return found
 
 
 def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:

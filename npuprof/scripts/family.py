@@ -171,6 +171,9 @@ class _MemoryStore:
             self.read[name] = Profile(parse_document(name, f"{name}.toml", self.files[name]), home=self)
         return self.read[name]
 
+    def find_policy(self, name: str) -> None:
+        """Return nothing: these presets belong to no team yet."""
+
 
 def _compare_leaf_digests(drafts: list[Draft], files: dict[str, str]) -> dict[str, tuple[str, str]]:
     store = _MemoryStore(files)

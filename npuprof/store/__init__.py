@@ -16,6 +16,7 @@ from npuprof.store.layout import FILE, Layout, read_globs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
 
     class Store(ProfileSource, Protocol):
@@ -53,6 +54,8 @@ class ReadOnceStore:
     def __init__(self) -> None:
         self._profiles: dict[str, ProfileOrError] = {}
         self._hints: dict[str, str] = {}
+        self._policy: Policy | None = None
+        self._has_read_policy = False
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted; files whose names cannot be used are in ``stray_files``."""
@@ -72,6 +75,23 @@ class ReadOnceStore:
         Raises NpuprofError: no such profile, not a file, outside the store, not text, not TOML.
         """
         return read_once(self._profiles, name, lambda: self._read_profile(name, asked))
+
+    def find_policy(self, name: str) -> Policy | None:
+        """Return what the tree of the store says of the findings of a preset, None where it says nothing. Raises NpuprofError."""
+        policy = self.load_policy()
+        return policy.select(name) if policy is not None else None
+
+    def load_policy(self) -> Policy | None:
+        """Return what the tree of the store says of findings, read once; None where it says nothing. Raises NpuprofError."""
+        if not self._has_read_policy:
+            self._policy = self._read_policy()
+            self._has_read_policy = True
+        return self._policy
+
+    def _read_policy(self) -> Policy | None:
+        from npuprof.store.sources.policies import read_policy
+
+        return read_policy(self)
 
     def _list_files(self) -> Iterable[str]:
         """Return the paths of the TOML files below the store, without ``.toml``."""
@@ -148,6 +168,9 @@ class Folder(ReadOnceStore):
             inside = bool(self.project_file) and os.path.dirname(self.project_file) == real
             self._layout = Layout("" if inside else f"{os.path.basename(real)}/", globs)
         return self._layout
+
+    def _read_policy(self) -> Policy | None:
+        return super()._read_policy() if self.project_file else None
 
     def _list_files(self) -> Iterable[str]:
         return self._load_listing()

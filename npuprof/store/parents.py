@@ -12,6 +12,7 @@ from npuprof.store.versions import parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
     from npuprof.store.revision import Pin, Revision
     from npuprof.store.versions import Version
@@ -37,6 +38,14 @@ class ComposedParts:
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return one of the parts by its key."""
         return self.parts[name]
+
+    def find_policy(self, name: str) -> Policy | None:
+        """Return what holds for any of the parts. Raises NpuprofError."""
+        found: Policy | None = None
+        for part in self.parts.values():
+            policy = part.home.find_policy(part.name) if part.home is not None else None
+            found = policy if found is None else found.join(policy) if policy is not None else found
+        return found
 
 
 def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:

@@ -19,6 +19,7 @@ from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import Policy
     from npuprof.edit.mergetext import Merged
 
 _DEEDS = {"error": "break", "warning": "bring the warning"}
@@ -52,10 +53,19 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
         remarks.append(f"together, both sides {_DEEDS[finding.severity]} {finding.code}: {finding.message}")
         if finding.severity == "error":
             rule = next((rule for rule in catalog.load_rules() if rule.code == finding.code), None)
-            concerned = {*(rule.reads if rule else ()), finding.key, finding.key.partition(".")[0]}
+            reads = rule.reads if rule else _list_team_reads(folder, name, finding.code)
+            concerned = {*reads, finding.key, finding.key.partition(".")[0]}
             steps = [step.path for step in result.merge.steps]
             forced += [step for step in steps if _concerns_setting(step, concerned)] or steps
     return Unfit(forced, remarks)
+
+
+def _list_team_reads(folder: Folder, name: str, code: str) -> tuple[str, ...]:
+    """Return the settings that a rule of the team looks at; none where there is no such rule."""
+    from npuprof.catalog.written_condition import list_team_reads
+
+    policy = folder.find_policy(name)
+    return next((list_team_reads(rule) for rule in (policy.rules if policy else ()) if rule.code == code), ())
 
 
 def _concerns_setting(path: Path, concerned: set[str]) -> bool:
@@ -122,6 +132,9 @@ class _Overlay:
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         return self._own if name == self._name else self._folder.profile(name, asked)
+
+    def find_policy(self, name: str) -> Policy | None:
+        return self._folder.find_policy(name)
 
 
 def _resolve_text(folder: Folder, name: str, text: str) -> Config:

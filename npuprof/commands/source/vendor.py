@@ -83,8 +83,7 @@ def _collect_texts(locked: LockedSource) -> dict[str, bytes]:
     """Return the files of a copy by their paths in it: the store, and those at the versions referred to. Raises NpuprofError."""
     from npuprof.store.revisions import load_repository_revision
     from npuprof.store.sources.mirror import open_mirror
-    from npuprof.store.sources.reading import list_project_paths
-    from npuprof.store.sources.vendored import MARK, VERSIONS
+    from npuprof.store.sources.vendored import MARK, PROJECT_FILES, VERSIONS
 
     repository = open_mirror(locked.name, locked.url, locked.path)
     found: dict[str, bytes] = {}
@@ -94,22 +93,18 @@ def _collect_texts(locked: LockedSource) -> dict[str, bytes]:
         there.load_texts(names)
         found |= {f"{below}{name}.toml": there.read_profile_text(name) for name in names}
         found[f"{below}{MARK}"] = f"{commit}\n".encode()
-        for path in list_project_paths(repository.prefix):
-            beside = repository.git.read_objects([f"{commit}:{path}"])[0]
-            if beside is not None and beside.type == "blob":
-                found[f"{below}.{posixpath.basename(path)}"] = beside.content
+        beside = posixpath.dirname(locked.path)
+        read = repository.git.read_objects([f"{commit}:{posixpath.join(beside, name)}" for name in PROJECT_FILES])
+        files = zip(PROJECT_FILES, read, strict=True)
+        found |= {f"{below}.{name}": one.content for name, one in files if one is not None and one.type == "blob"}
     return found
 
 
 def _list_files(top: str) -> list[str]:
-    from npuprof.store.sources.vendored import MARK
+    from npuprof.store.sources.vendored import MARK, PROJECT_FILES
 
-    return [
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(top)
-        for name in names
-        if name.endswith((".toml", ".lock")) or name == MARK
-    ]
+    marks = (MARK, *(f".{name}" for name in PROJECT_FILES))
+    return [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(".toml") or name in marks]
 
 
 VERB = Vendor

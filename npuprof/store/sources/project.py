@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npuprof.document import Document, parse_document
@@ -12,13 +12,17 @@ from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, di
 from npuprof.store import layout
 from npuprof.store.sources.ranges import parse_version_range
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.policy import Ignore, TeamRule
+
 FILE = layout.FILE
-_KEYS = {"requires": "a text", "presets": "a list of texts", "sources": "a table"}
+_KEYS = {"requires": "a text", "presets": "a list of texts", "sources": "a table", "rule": "a list of tables", "ignore": "a list of tables"}
 _SOURCE_KEYS = {"url": "a text", "path": "a text", "rev": "a text", "rules": "true or false", "vendor": "a text"}
 _EXAMPLES = {
     "requires": 'requires = ">=0.3"', "presets": 'presets = ["jobs/*/preset.toml"]', "sources": "[sources.team]",
     "url": 'url = "ssh://git@host/presets.git"', "path": 'path = "profiles"', "rev": 'rev = "^2.1"', "rules": "rules = true",
-    "vendor": 'vendor = "vendor/team"',
+    "vendor": 'vendor = "vendor/team"', "rule": "[[rule]]", "ignore": "[[ignore]]",
 }  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Names that stand before a colon and mean something else.
@@ -46,6 +50,8 @@ class Project(Record):
     requires: str = ""
     presets: tuple[str, ...] = ()
     sources: dict[str, Source] = {}
+    rules: tuple[TeamRule, ...] = ()
+    ignores: tuple[Ignore, ...] = ()
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
         """Return where a source, or one of its keys, is written."""
@@ -84,16 +90,54 @@ class _Reader:
                 self._add(f"presets: {pattern!r} {fault}", ("presets", index), 'write presets = ["jobs/*/preset.toml"]')
         sources = {name: found for name, said in good.get("sources", {}).items() if (found := self._read_source(name, said))}
         self._refuse_alike(sources)
-        return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources)
+        rules = self._read_rules(good.get("rule", ()))
+        ignores = self._read_ignores(good.get("ignore", ()))
+        return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources, rules, ignores)
 
-    def _read_table(self, table: dict[str, Any], path: Path, known: dict[str, str]) -> Iterator[tuple[str, Any]]:
+    def _read_ignores(self, tables: Sequence[dict[str, Any]]) -> tuple[Ignore, ...]:
+        if not tables:
+            return ()
+        from npuprof.store.sources import teamrules
+
+        found: list[Ignore] = []
+        for index, table in enumerate(tables):
+            path = ("ignore", index)
+            good = dict(self._read_table(table, path, teamrules.IGNORE_KEYS, teamrules.IGNORE_EXAMPLES))
+            accepted = teamrules.read_ignore(self._document, path, table, good, self._add)
+            found += [accepted] if accepted is not None else []
+        return tuple(found)
+
+    def _read_rules(self, tables: Sequence[dict[str, Any]]) -> tuple[TeamRule, ...]:
+        if not tables:
+            return ()
+        from npuprof.store.sources import teamrules
+
+        found: list[TeamRule] = []
+        first: dict[str, int] = {}
+        for index, table in enumerate(tables):
+            path = ("rule", index)
+            good = dict(self._read_table(table, path, teamrules.KEYS, teamrules.EXAMPLES))
+            rule = teamrules.read_rule(self._document, path, table, good, self._add)
+            if rule is not None:
+                found.append(rule)
+            code = str(good.get("code", "")).upper()
+            if code and first.setdefault(code, index) != index:
+                line = Origin(self._document, ("rule", first[code], "code")).line
+                self._add(f"there is a rule {good['code']} already, in line {line}", (*path, "code"), "give it another code")
+        return tuple(found)
+
+    def _read_table(
+        self, table: dict[str, Any], path: Path, known: dict[str, str], examples: dict[str, str] = _EXAMPLES
+    ) -> Iterator[tuple[str, Any]]:
+        name_of_table = ".".join(str(part) for part in path if isinstance(part, str))
+        brackets = f"[[{name_of_table}]]" if any(isinstance(part, int) for part in path) else f"[{name_of_table}]"
         for name, value in table.items():
-            where = f" in [{'.'.join(map(str, path))}]" if path else ""
+            where = f" in {brackets}" if path else ""
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")
                 self._add(f"unknown key {name!r}{where}", (*path, name), hint, "What is not understood would be ignored in silence.")
             elif not _is_of_kind(known[name], value):
-                self._add(f"{name!r}{where} must be {known[name]}", (*path, name), f"write {_EXAMPLES[name]}")
+                self._add(f"{name!r}{where} must be {known[name]}", (*path, name), f"write {examples[name]}")
             else:
                 yield name, value
 
@@ -150,4 +194,6 @@ def is_store_path(path: str) -> bool:
 def _is_of_kind(kind: str, value: Any) -> bool:
     if kind == "a list of texts":
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if kind == "a list of tables":
+        return isinstance(value, list) and all(isinstance(item, dict) for item in value)
     return isinstance(value, {"a text": str, "true or false": bool, "a table": dict}[kind])

@@ -21,6 +21,7 @@ from npuprof.store.sources.vendored import VERSIONS, VendoredCopy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
     from npuprof.store.repository import Repository
     from npuprof.store.revision import Revision
@@ -183,7 +184,7 @@ class SourceStore(ReadOnceStore):
     def read_file(self, name: str) -> bytes | None:
         """Return a file beside the store, None where there is none: it is one of those that every store reads."""
         if self._copy is not None:
-            return self._copy.read_beside(f".{name}") or None
+            return self._copy.read_file(name)
         kept = self._cache.read_text(f".{name}") if self._cache else None
         if kept is None:
             place = posixpath.join(posixpath.dirname(self.locked.path), name)
@@ -192,6 +193,10 @@ class SourceStore(ReadOnceStore):
             if self._cache:
                 self._cache.keep_text(f".{name}", kept)
         return kept or None
+
+    def find_policy(self, name: str) -> Policy | None:
+        """Return what the repository of the source says of the findings of one of its presets. Raises NpuprofError."""
+        return super().find_policy(name.removeprefix(self.label))
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 VERSIONS = ".versions"
 #: Says which commit a copy is of.
 MARK = ".commit"
+#: What lies beside a store and says where its presets come from, and which rules bind them; a dot stands before the names in a copy.
+PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
 
 
 class VendoredCopy:
@@ -27,18 +29,21 @@ class VendoredCopy:
 
     def read_commit(self) -> str:
         """Return the commit that was copied, an empty text where nobody says so."""
-        return self.read_beside(MARK).decode(errors="replace").strip()
+        return (self._read_beside(MARK) or b"").decode(errors="replace").strip()
 
-    def read_beside(self, name: str) -> bytes:
-        """Return a file of the copy that is no preset, nothing where there is none."""
+    def read_file(self, name: str) -> bytes | None:
+        """Return one of the ``PROJECT_FILES`` that lay beside the store, None where there was none."""
+        return self._read_beside(f".{name}")
+
+    def _read_beside(self, name: str) -> bytes | None:
         if self._revision is not None:
             prefix = self._revision.repository.prefix
             found = self._revision.repository.git.read_objects([f"{self._revision.commit}:{prefix}{name}"])[0]
-            return found.content if found else b""
+            return found.content if found else None
         try:
             return read_plain_file(os.path.join(self._folder, name))
         except OSError:
-            return b""
+            return None
 
     def names(self) -> list[str]:
         """Return the names of the presets. Raises NpuprofError where the folder cannot be read."""

@@ -1,0 +1,194 @@
+"""Conditions as people write them, for ``list --where`` and for the rules of a team: read, refused in words, looked up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import condition, values
+from npuprof.document import keys
+from npuprof.document.policy import TeamRule
+from npuprof.model import SCENARIOS, SECTIONS
+
+#: The types of a setting's values by its kind, and their name; all else is text.
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "b": ((bool,), "true or false"), "bool": ((bool,), "true or false"), "i": ((int,), "a whole number"),
+    "int": ((int,), "a whole number"), "float": ((int, float), "a number"),
+}  # fmt: skip
+_TEXT: tuple[tuple[type, ...], str] = ((str,), "text")
+_ORDER = ("<", "<=", ">", ">=")
+
+#: What a condition may be made of.
+LANGUAGE = "Option names stand for their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    #: Finds what a value of a wrong type was meant to be of a setting, whose values are of the type named; None where that is a guess.
+    Guess = Callable[[str, Any, str], Any]
+
+
+class ConditionError(ValueError):
+    """A text that is no condition, or one that says nothing of a preset: what is wrong, and what to write."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+
+def read_condition(text: str, guess: Guess | None = None) -> Any:
+    """Return a condition as ``catalog.condition`` has it. Raises ConditionError, with what to write, for what is none."""
+    try:
+        tree = condition.parse_condition(text)
+        odd = condition.find_misplaced_operand(tree)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        single = re.fullmatch(r"\s*([\w.]+)\s*=\s*([^=\s]+)\s*", text)
+        hint = f"write '{single[1]} == {single[2]}'" if single else "write 'precision_mode_v2 == \"fp16\"'"
+        raise ConditionError(f"{text!r} is not a condition", hint) from None
+    if odd is not None and odd[0] == "value":
+        key = ".".join(odd[1])
+        hint = f"write '{key} is set', or compare it: '{key} == {_give_example(key)}'"
+        raise ConditionError(f"{key} stands alone in {text!r}, and is neither true nor false", hint)
+    if odd is not None:
+        raise ConditionError(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
+    for comparison in condition.list_comparisons(tree):
+        if not condition.collect_condition_paths(comparison):
+            raise ConditionError(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
+        _refuse_unlike_sides(*comparison, guess)
+    return _read_variables_alike(tree)
+
+
+def _find_example(key: str) -> Any:
+    """Return a number, true or false that a setting takes."""
+    record: Any = catalog.find_record(*keys.split_section_and_name(key))
+    return record.choices[0] if record.choices else True if record.kind == "bool" else record.minimum or 1
+
+
+def _give_example(key: str) -> str:
+    """Return a value that an option takes, as a condition writes it."""
+    option = catalog.find_option(key)
+    if option is None:
+        kind = _find_kind(key)
+        value = SCENARIOS[0] if key == "scenario" else _find_example(key) if kind and kind[0] != (str,) else "..."
+        return keys.format_toml_value(value)
+    value = option.choices[0] if option.choices else {"b": True, "i": option.minimum or 1}.get(option.field or "s", "...")
+    return keys.format_toml_value(value)
+
+
+def find_compared_key(side: Any) -> str:
+    """Return the setting that one side of a comparison names as a whole, ``scenario`` among them; empty where it names none."""
+    path: tuple[str, ...] = side[1] if side[0] == "value" else ()
+    if len(path) == 2 and path[0] in SECTIONS:
+        return keys.format_full_key(*path)
+    return path[0] if len(path) == 1 and (path[0] == "scenario" or catalog.find_option(path[0])) else ""
+
+
+def _find_kind(key: str) -> tuple[tuple[type, ...], str] | None:
+    """Return the types of a setting's values and their name, None where nobody knows them."""
+    if key == "scenario":
+        return _TEXT
+    record = catalog.find_record(*keys.split_section_and_name(key))
+    if record is None:
+        return _TEXT if key.startswith("env.") else None
+    if isinstance(record, catalog.Option):
+        return _KINDS.get(record.field or record.kind, _TEXT) if record.field or record.kind == "bool" else None
+    if isinstance(record, catalog.Variable):
+        return _KINDS[record.kind] if record.kind in ("int", "float") else _TEXT
+    found = tuple({type(choice) for choice in record.choices})
+    return next(((types, name) for types, name in (*_KINDS.values(), _TEXT) if types == found), None) or _KINDS.get(record.kind, _TEXT)
+
+
+def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None) -> None:
+    """Raise ConditionError where a setting is compared with what its values never are: the answer would always be no."""
+    for one, other in ((left, right), (right, left)):
+        key = find_compared_key(one)
+        kind = _find_kind(key) if key else None
+        if not key or kind is None:
+            continue
+        if (
+            other[0] == "value"
+            and len(other[1]) == 1
+            and other[1][0] not in ("scenario", "product")
+            and not catalog.find_option(other[1][0])
+        ):
+            why = f"write '{key} == {keys.format_toml_value(other[1][0])}'"
+            raise ConditionError(f"{other[1][0]} is no setting, and a text stands in quotes", why)
+        if other[0] != "const":
+            continue
+        wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
+        ordered = word in _ORDER and kind[0] in ((bool,), (str,))
+        loose = key.startswith("env.") and kind is _TEXT and not ordered  # an environment holds text, however it is written
+        if not ordered and all(type(value) in kind[0] or (loose and type(value) in (int, float)) for value in wanted):
+            continue
+        said = ", ".join(repr(value) if isinstance(value, str) else str(value).lower() for value in wanted)
+        option = catalog.find_option(key)
+        names = {bool: "bool", int: "int", float: "float", str: "str"}
+        meant = guess(key, wanted[0], names[kind[0][-1]]) if guess is not None and len(wanted) == 1 else None
+        good = meant is not None and not (option is None and kind is _TEXT and key == "scenario")
+        example = keys.format_toml_value(meant) if good and type(meant) in kind[0] else _give_example(key)
+        sign = word if word not in ("in", "not in") and one is left and kind[0] not in ((bool,), (str,)) else "!=" if word == "!=" else "=="
+        raise ConditionError(f"{key} holds {kind[1]}, and is compared with {said}", f"write '{key} {sign} {example}'")
+
+
+def _read_variables_alike(tree: Any) -> Any:
+    """Return a condition in which what a variable of text is compared with is text: an environment holds nothing else."""
+    if tree[0] in ("and", "or", "not"):
+        return (tree[0], *map(_read_variables_alike, tree[1:]))
+    if tree[0] in ("==", "!=", "in", "not in"):
+        key = find_compared_key(tree[1]) if tree[2][0] == "const" else ""
+        if key.startswith("env.") and _find_kind(key) is _TEXT:
+            value = tree[2][1]
+            return (tree[0], tree[1], ("const", tuple(map(str, value)) if isinstance(value, tuple) else str(value)))
+    return tree
+
+
+def find_unknown_names(wanted: Any) -> list[str]:
+    """Return the settings but variables that a condition names and the catalogue does not know: presets may hold some nevertheless."""
+    paths = [path for path in condition.collect_condition_paths(wanted) if path[0] not in ("env", "scenario")]
+    named = [
+        keys.format_full_key(path[0], path[1]) if path[0] in SECTIONS else keys.format_full_key("options", path[0])
+        for path in paths
+        if len(path) > 1 or path[0] not in SECTIONS
+    ]
+    return [key for key in named if catalog.find_record(*keys.split_section_and_name(key)) is None]
+
+
+def find_key(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the setting that a dotted name of a condition stands for, and the path below it."""
+    if path[0] in SECTIONS and len(path) > 1:
+        return keys.format_full_key(path[0], path[1]), path[2:]
+    return path[0], path[1:]
+
+
+def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, ...]) -> tuple[bool | None, Any]:
+    """Return whether what a condition names is set in a preset, and its value; what is not set has none, whatever its default."""
+    if path == ("scenario",):
+        return scenario is not None, scenario
+    key, tail = find_key(path)
+    if key.startswith("env.") and key in settings:
+        return True, _read_variable(key, settings[key])
+    return values.find_value(key, settings[key], tail) if key in settings else (False, None)
+
+
+def _read_variable(key: str, value: Any) -> Any:
+    """Return the value of a variable as its reader sees it: a number where it is one, else text."""
+    kind = _find_kind(key)
+    if not isinstance(value, (str, int, float)) or kind is _TEXT or kind is None:
+        return str(value) if isinstance(value, (int, float)) else value
+    try:
+        return value if not isinstance(value, str) else float(value) if float in kind[0] else int(value)
+    except ValueError:
+        return value
+
+
+def list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
+    """Return what a rule of a team names, what it requires first."""
+    asked = [rule.require, *([rule.when] if rule.when else [])]
+    return [path for _, tree in asked for path in condition.collect_condition_paths(tree)]
+
+
+def list_team_reads(rule: TeamRule) -> tuple[str, ...]:
+    """Return the settings that a rule of a team looks at."""
+    return tuple(dict.fromkeys(find_key(path)[0] for path in list_paths(rule) if path not in (("scenario",), ("product",))))

@@ -1,0 +1,103 @@
+"""Findings that somebody has accepted, with a reason: in a preset, or in npuprof.toml for presets of some names.
+
+What a preset accepts holds for values that it or its ancestors have set, in heirs too; what anybody else sets there, an heir, a mix-in, a
+consumer of a source, the command line, is told as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+
+from npuprof import catalog
+from npuprof.catalog import values
+from npuprof.catalog.acceptance import find_acceptance_fault
+from npuprof.document import keys
+from npuprof.document.policy import Ignore
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError
+from npuprof.resolve.config import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.model import SourceText
+
+
+def collect_ignores(config: Config) -> list[tuple[Profile, Ignore]]:
+    """Return what is accepted in a preset, with the member of its lineage that says so, or that npuprof.toml says it of."""
+    found: list[tuple[Profile, Ignore]] = []
+    own = config.lineage[-1]
+    for member in config.lineage:
+        found += [(member, one) for one in member.ignores]
+        if member is own:
+            policy = config.policy
+        else:
+            policy = None
+            with suppress(NpuprofError):  # told where that store is judged
+                policy = member.home.find_policy(member.name) if member.home is not None else None
+        found += [(member, one) for one in (policy.ignores if policy else ())]
+    return [(member, one) for member, one in found if not find_acceptance_fault(one.code)]
+
+
+def find_ignore(config: Config, ignores: list[tuple[Profile, Ignore]], finding: Finding) -> Ignore | None:
+    """Return who accepts a finding of a config, None where nobody does."""
+    said = [(member, one) for member, one in ignores if one.code == finding.code]
+    if not said:
+        return None
+    documents = list(_list_documents(config, finding))
+    for member, one in said:
+        reached = {member.document, *(profile.document for profile in config.list_ancestors(member))}
+        if reached.issuperset(documents):
+            return one
+    return None
+
+
+def _list_documents(config: Config, finding: Finding) -> Iterator[SourceText]:
+    """Yield the documents that set, or cleared, what a finding is about."""
+    reads = _list_rule_reads(config, finding.code)
+    parsed = keys.parse_key_path(finding.key) if finding.key else None
+    if reads is None and (parsed is None or not config.history(parsed[0])):
+        if finding.origin is not None:
+            yield finding.origin.document
+        return
+    for key, tail in [(key, ()) for key in reads] if reads is not None else [parsed] if parsed else []:
+        events = config.history(key)
+        if key not in config.settings:
+            yield from (event.origin.document for event in events[-1:])
+            continue
+        leaf = values.find_value(key, config.traced_value(key), tail)[1] if tail else config.traced_value(key)
+        leaves = list(_list_leaf_documents(leaf))
+        yield from leaves or (event.origin.document for event in events)
+
+
+def _list_leaf_documents(value: object) -> Iterator[SourceText]:
+    if isinstance(value, values.Leaf):
+        yield value.origin.document
+    elif isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _list_leaf_documents(item)
+
+
+def _list_rule_reads(config: Config, code: str) -> tuple[str, ...] | None:
+    """Return the settings that a rule looks at, None for a code that is of no rule."""
+    known = _list_catalogue_reads().get(code)
+    if known is not None:
+        return known
+    rule = next((rule for rule in (config.policy.rules if config.policy else ()) if rule.code == code), None)
+    if rule is None:
+        return None
+    from npuprof.catalog.written_condition import list_team_reads
+
+    return list_team_reads(rule)
+
+
+@cache
+def _list_catalogue_reads() -> dict[str, tuple[str, ...]]:
+    found = {rule.code: tuple(rule.reads) for rule in catalog.load_rules()}
+    shapes = ("dynamic_dims", "input_shape")
+    return {
+        **found,
+        **dict.fromkeys(("NP381", "NP382", "NP383"), shapes),
+        "NP384": ("iterations_per_loop", "estimator.save_checkpoints_steps"),
+    }

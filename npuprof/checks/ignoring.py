@@ -1,0 +1,44 @@
+"""What is wrong with what presets accept: what cannot be accepted, and what is accepted for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from npuprof.catalog.acceptance import find_acceptance_fault
+from npuprof.checks.view import Fault, View
+from npuprof.document.policy import Ignore
+from npuprof.model import Finding
+from npuprof.resolve.config import Config
+
+#: What was accepted, and who said so.
+Accepted = tuple[Finding, Ignore]
+
+
+def check_ignores(view: View) -> Iterator[Finding]:
+    """Yield what the profile says that it accepts, and cannot be accepted."""
+    own = view.config.lineage[-1]
+    for one in own.ignores:
+        if fault := find_acceptance_fault(one.code):
+            why = "What is accepted is no longer told; this is told all the same."
+            yield view.build_finding(
+                Fault("NP706", f"ignore names {one.code}: {fault}", why, "take it out of ignore"), "profile.ignore", one.origin
+            )
+
+
+def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -> list[Finding]:
+    """Return a note for everything that is accepted and occurs nowhere among some configs, which are all that there are of a store."""
+    used = {_mark(one) for _, one in accepted}
+    found: dict[tuple[str, object], Finding] = {}
+    for config in configs:
+        own = config.lineage[-1]
+        for one in (*own.ignores, *(config.policy.ignores if config.policy else ())):
+            if _mark(one) not in used and not find_acceptance_fault(one.code):
+                what = f"{one.code} is accepted here ({one.reason}), and does not occur"
+                why = "What is accepted for nothing hides the next one of its kind."
+                hint, key = "take it out", ".".join(str(part) for part in one.origin.path if isinstance(part, str))
+                found[_mark(one)] = Finding("NP705", what, why, hint, one.origin, key, (own.name,) if not one.presets else ())
+    return list(found.values())
+
+
+def _mark(one: Ignore) -> tuple[str, object]:
+    return one.origin.document.source, one.origin.path

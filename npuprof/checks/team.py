@@ -1,0 +1,94 @@
+"""Rules of a team: what its npuprof.toml requires of its presets, in the language of ``list --where``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import condition, written_condition
+from npuprof.checks.rules import describe_place
+from npuprof.checks.settings import find_value_faults
+from npuprof.checks.view import Fault, Scope, View
+from npuprof.document import keys
+from npuprof.document.policy import Condition, TeamRule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.rules import About
+    from npuprof.checks.view import Told
+
+
+def check_team_rules(view: View, rules: Sequence[TeamRule], about: About | None = None) -> Iterator[Told]:
+    """Yield every rule of a team that the settings break, with words for where; only those ``about`` what is asked for."""
+    for rule in rules:
+        if about is None or about(written_condition.list_team_reads(rule)):
+            families = _list_families(view, rule)
+            guilty = tuple(family for family in families if _is_broken(view, rule, family))
+            if guilty:
+                yield _build_finding(view, rule, guilty, len(guilty) < len(families))
+
+
+def _list_families(view: View, rule: TeamRule) -> tuple[str | None, ...]:
+    """Return the product families a rule has to be asked for: one, where it does not name the product."""
+    families = view.families or (None,)
+    return families if ("product",) in written_condition.list_paths(rule) else families[:1]
+
+
+def _is_broken(view: View, rule: TeamRule, family: str | None) -> bool:
+    if rule.when is not None and _evaluate(view, rule.when, family) is not True:
+        return False
+    return _evaluate(view, rule.require, family) is not True
+
+
+def _evaluate(view: View, asked: Condition, family: str | None) -> bool | None:
+    return condition.evaluate_condition(asked[1], lambda path: _look_up(view, path, family))
+
+
+def _look_up(view: View, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
+    if path == ("product",):
+        return (True, family) if family else (None, None)
+    return written_condition.look_up(view.scenario, view.settings, path)
+
+
+def _build_finding(view: View, rule: TeamRule, guilty: tuple[str | None, ...], is_partial: bool) -> Told:
+    tree = rule.require[1]
+    untold = [reason for path in condition.collect_condition_paths(tree) if (reason := _explain_unknown(view, path, guilty[0]))]
+    what = f"{rule.title}: {', '.join(untold)}" if untold else rule.title
+    reads = [key for key in written_condition.list_team_reads(rule) if key in view.settings]
+    wanted = [key for path in condition.collect_condition_paths(tree) if (key := written_condition.find_key(path)[0]) in view.settings]
+    key = next(iter((*wanted, *reads)), "")
+    fault = Fault(rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity)
+    words = describe_place(view, tuple(str(family) for family in guilty) if is_partial else ())
+    if key:
+        return view.build_finding(fault, key), words
+    own = view.config.lineage[-1]
+    section = next((name for name in ("profile", *own.document.data) if name in own.document.data), None)
+    return view.build_finding(
+        fault, next(iter(written_condition.list_team_reads(rule)), ""), own.origin(*((section,) if section else ()))
+    ), words
+
+
+def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> str:
+    """Return in words that what a rule requires something of has no value, an empty text where it has one."""
+    is_set, value = _look_up(view, path, family)
+    name = ".".join(path)
+    if is_set is False:
+        return f"{name} is not set"
+    return "" if is_set and value is not None else f"{name} cannot be told"
+
+
+def _advise(tree: Any, rule: TeamRule) -> str:
+    """Return what to write where that is one value, which the checks accept; else which values decide."""
+    if tree[0] == "==" and tree[1][0] == "value" and tree[2][0] == "const" and _can_be_written(tree[1][1], tree[2][1]):
+        return f"write {written_condition.find_key(tree[1][1])[0]} = {keys.format_toml_value(tree[2][1])}"
+    named = dict.fromkeys(".".join(path) for path in condition.collect_condition_paths(tree))
+    return f"change {' or '.join(named)} so that it holds; npuprof rule {rule.code} shows the rule"
+
+
+def _can_be_written(path: tuple[str, ...], value: Any) -> bool:
+    """Return whether a value is one that the checks accept of the setting that a condition names."""
+    full, tail = written_condition.find_key(path)
+    if tail or catalog.find_record(*keys.split_section_and_name(full)) is None:
+        return False
+    return not any(fault.severity == "error" for fault in find_value_faults(Scope(None, (), ()), full, value))

@@ -1,0 +1,155 @@
+"""check and scan of what is old: findings chosen by their codes, and those of a baseline left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import build_store
+
+Run = Callable[..., Any]
+#: NP201, an error; NP603, a warning.
+OLD = '[options]\nhccl_timeot = 3\n[env]\nJOB_ID = "1"\n'
+FILE = "old.json"
+
+
+def told(result: Any) -> list[str]:
+    return sorted(one["code"] for one in json.loads(result.out)["findings"] if one["severity"] != "info")
+
+
+@pytest.fixture
+def old() -> Path:
+    return build_store(Path("profiles"), {"a": OLD})
+
+
+@pytest.mark.parametrize(
+    ("words", "codes", "exit_code"),
+    [
+        ((), ["NP201", "NP603"], 1),
+        (("--select", "NP603"), ["NP603"], 0),
+        (("--select", "NP6"), ["NP603"], 0),
+        (("--select", "NP6,NP2"), ["NP201", "NP603"], 1),
+        (("--select", "NP6", "--select", "NP2", "--ignore", "NP201"), ["NP603"], 0),
+        (("--ignore", "NP2"), ["NP603"], 0),
+        (("--ignore", "NP2", "--strict"), ["NP603"], 1),
+        (("--ignore", "NP2,NP6", "--strict"), [], 0),
+        (("--select", "NP20"), ["NP201"], 1),
+    ],
+)
+def test_findings_are_chosen_by_their_codes(words: tuple[str, ...], codes: list[str], exit_code: int, old: Path, run: Run) -> None:
+    result = run("check", *words, "--format", "json")
+    assert (told(result), result.code) == (codes, exit_code)
+
+
+@pytest.mark.parametrize("flag", ["--select", "--ignore"])
+@pytest.mark.parametrize("verb", ["check", "scan"])
+def test_a_code_that_there_is_not_is_told(verb: str, flag: str, old: Path, run: Run) -> None:
+    for codes in ("NP2O1", "NP201,X", ","):
+        result = run(verb, flag, codes)
+        assert (result.code, "there is no code" in result.err) == (2, True)
+
+
+def test_a_whole_code_is_no_beginning_of_another(old: Path, run: Run) -> None:
+    Path("npuprof.toml").write_text("".join(f"[[rule]]\ncode = 'T-{n}'\nrequire = 'deterministic == 1'\n" for n in (1, 10)))
+    assert told(run("check", "--select", "T-1", "--format", "json")) == ["T-1"]
+    assert told(run("check", "--select", "T-", "--format", "json")) == ["T-1", "T-10"]
+
+
+def test_a_support_matrix_is_of_all_findings(old: Path, run: Run) -> None:
+    result = run("check", "--cann", "8.0.0", "--cann", "9.0.0", "--ignore", "NP201")
+    assert (result.code, "for one platform" in result.err) == (2, True)
+
+
+def test_a_baseline_hides_what_it_has_and_only_shrinks(old: Path, run: Run) -> None:
+    missing = run("check", "--baseline", FILE)
+    assert (missing.code, "there is no baseline old.json" in missing.err) == (2, True)
+    made = run("check", "--baseline", FILE, "--write-baseline", "--strict")
+    assert (made.code, "wrote old.json with 2" in made.err) == (0, True)
+    written = Path(FILE).read_text()
+    rows = json.loads(written)["findings"]
+    assert [(row["path"], row["code"], row["key"]) for row in rows] == [
+        ("profiles/a.toml", "NP201", "hccl_timeot"),
+        ("profiles/a.toml", "NP603", "env.JOB_ID"),
+    ]
+    same = run("check", "--baseline", FILE, "--strict")
+    assert (same.code, same.out, ", 2 in the baseline" in same.err) == (0, "", True)
+
+    build_store(Path("profiles"), {"a": "# moved by a line\n" + OLD, "b": OLD})
+    more = run("check", "--baseline", FILE)
+    assert (more.code, "profiles/b.toml" in more.out, "profiles/a.toml" in more.out) == (1, True, False)
+    again = run("check", "--baseline", FILE, "--write-baseline")
+    assert (again.code, Path(FILE).read_text()) == (1, written), "what is new is never added"
+
+    build_store(Path("profiles"), {"a": '[env]\nJOB_ID = "1"\n', "b": ""})
+    gone = run("check", "--baseline", FILE)
+    assert (gone.code, ", 1 in the baseline, 1 gone from it" in gone.err) == (0, True)
+    assert "NP707" in run("check", "--baseline", FILE, "--severity", "info").out
+    assert "1 taken out of it" in run("check", "--baseline", FILE, "--write-baseline").err
+    assert [row["code"] for row in json.loads(Path(FILE).read_text())["findings"]] == ["NP603"]
+    build_store(Path("profiles"), {"a": OLD})
+    assert run("check", "--baseline", FILE).code == 1, "what was taken out is told when it comes back"
+
+
+def test_what_was_not_judged_stays_in_a_baseline(old: Path, run: Run) -> None:
+    build_store(Path("profiles"), {"b": OLD})
+    run("check", "--baseline", FILE, "--write-baseline")
+    written = Path(FILE).read_text()
+    build_store(Path("profiles"), {"b": ""})
+    for words in (("a",), ("--select", "NP1"), ("--product", "atlas-a2")):
+        result = run("check", *words, "--baseline", FILE, "--write-baseline")
+        assert ("gone" in result.err, Path(FILE).read_text()) == (False, written), words
+
+
+def test_a_baseline_counts_equal_findings(run: Run) -> None:
+    line = "export HCCL_EXEC_TIMEOUT=nonsense\n"
+    Path("job.sh").write_text(line)
+    assert run("scan", "job.sh").code == 1
+    run("scan", "--baseline", FILE, "--write-baseline")
+    assert run("scan", "--baseline", FILE).code == 0
+    Path("job.sh").write_text(f"{line}run\n{line}")
+    assert run("scan", "--baseline", FILE).code == 1
+
+
+def test_a_baseline_is_the_same_from_any_folder(old: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("check", "--baseline", FILE, "--write-baseline")
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert run("check", "--baseline", f"../{FILE}", "--strict").code == 0
+
+
+def test_a_store_that_cannot_be_read_makes_no_baseline(old: Path, run: Run) -> None:
+    build_store(Path("profiles"), {"b": 'profile.extends = ["gone"]\n'})
+    result = run("check", "--baseline", FILE, "--write-baseline")
+    assert (result.code, "NP101" in result.err, os.path.exists(FILE)) == (2, True, False)
+
+
+def test_scan_forgets_what_is_gone_with_its_file(run: Run) -> None:
+    for name in ("one.sh", "two.sh"):
+        Path(name).write_text("export HCCL_EXEC_TIMEOUT=nonsense\n")
+    run("scan", "--baseline", FILE, "--write-baseline")
+    Path("two.sh").unlink()
+    assert "1 gone from it" in run("scan", "one.sh", "--baseline", FILE).err
+    Path("two.sh").write_text("true\n")
+    assert "gone" not in run("scan", "one.sh", "--baseline", FILE).err
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"schema": "x", "findings": []}', '{"schema": "npuprof.baseline/1"}',
+     '{"schema": "npuprof.baseline/1", "findings": [1]}', '{"schema": "npuprof.baseline/1", "findings": [{"code": 1}]}',
+     '{"schema": "npuprof.baseline/1", "findings": [{"path": "", "code": "", "key": "", "message": "", "count": 0}]}'],
+)  # fmt: skip
+def test_a_file_that_is_no_baseline_is_told(text: str, old: Path, run: Run) -> None:
+    Path(FILE).write_text(text)
+    for words in ((), ("--write-baseline",)):
+        result = run("check", "--baseline", FILE, *words)
+        assert (result.code, "NP015" in result.err) == (2, True), result.err
+        assert Path(FILE).read_text() == text
+
+
+def test_a_baseline_that_nobody_named_is_not_written(old: Path, run: Run) -> None:
+    assert run("check", "--write-baseline").code == 2
