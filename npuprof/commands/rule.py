@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 from npuprof.catalog import pages
 from npuprof.commands.parameters import OUTPUT, formats
 from npuprof.commands.verb import Verb, argument
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table, wrap_paragraph
-from npuprof.store import find_store
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ class Rule(Verb):
 def load_team_pages() -> list[pages.Page]:
     """Return the pages of the team's rules here; none where there is no store, or its npuprof.toml cannot be understood."""
     try:
-        policy = find_store(None, os.environ).load_policy()
+        policy = spec.Workspace().store.load_policy()
     except NpuprofError:
         return []
     return [_build_team_page(rule) for rule in (policy.rules if policy else ())]

@@ -19,11 +19,12 @@ _LINE = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 def find_owners(survey: Survey, repository: Repository, commit: str) -> dict[str, tuple[str, ...]]:
     """Return the owners of the presets that differ, by name, CODEOWNERS as it is at a commit. Raises NpuprofError."""
     rules = _read_rules(repository, commit)
+    layout = repository.find_layout(commit)
     found = {}
     for pair in survey.different_pairs:
         config = pair.after or pair.before
         said = config.lineage[-1].table.get("owner") if config else None
-        listed = match_owners(rules, repository.source_path(pair.name))
+        listed = match_owners(rules, layout.path_of(pair.name))
         if owners := tuple(dict.fromkeys([*([said] if said else []), *listed])):
             found[pair.name] = owners
     return found

@@ -42,6 +42,16 @@ def is_profile_name(name: str) -> bool:
     return all(part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in parts) and not name.endswith(".toml")
 
 
+#: Reads what a store's tree says of findings; what knows npuprof.toml puts itself here.
+_read_policy: Callable[[ReadOnceStore], Policy | None] = lambda home: None  # noqa: E731
+
+
+def use_policies(read: Callable[[ReadOnceStore], Policy | None]) -> None:
+    """Let stores have what ``read`` knows of the findings of their presets."""
+    global _read_policy
+    _read_policy = read
+
+
 class ReadOnceStore:
     """What stores have in common: names are what profiles can be called, every profile is read once.
 
@@ -84,14 +94,13 @@ class ReadOnceStore:
     def load_policy(self) -> Policy | None:
         """Return what the tree of the store says of findings, read once; None where it says nothing. Raises NpuprofError."""
         if not self._has_read_policy:
-            self._policy = self._read_policy()
+            self._policy = _read_policy(self) if self._may_have_policy() else None
             self._has_read_policy = True
         return self._policy
 
-    def _read_policy(self) -> Policy | None:
-        from npuprof.store.sources.policies import read_policy
-
-        return read_policy(self)
+    def _may_have_policy(self) -> bool:
+        """Return whether anything may be said of findings in its tree."""
+        return True
 
     def _list_files(self) -> Iterable[str]:
         """Return the paths of the TOML files below the store, without ``.toml``."""
@@ -169,8 +178,8 @@ class Folder(ReadOnceStore):
             self._layout = Layout("" if inside else f"{os.path.basename(real)}/", globs)
         return self._layout
 
-    def _read_policy(self) -> Policy | None:
-        return super()._read_policy() if self.project_file else None
+    def _may_have_policy(self) -> bool:
+        return bool(self.project_file)
 
     def _list_files(self) -> Iterable[str]:
         return self._load_listing()

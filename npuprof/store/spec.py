@@ -19,6 +19,7 @@ from npuprof.store.parents import ComposedParts, find_extended_profile, find_sou
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
 
 
@@ -237,6 +238,15 @@ def _open_source(name: str) -> ProfileSource:
     from npuprof.store.sources.reading import find_sources
 
     return find_sources(store.find_store(None, {})).open_source(name)
+
+
+def _read_policy(home: ReadOnceStore) -> Policy | None:
+    from npuprof.store.sources.policies import read_policy
+
+    return read_policy(home)
+
+
+store.use_policies(_read_policy)
 
 
 def _refuse_other_npuprof(home: Folder) -> None:

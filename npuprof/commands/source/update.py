@@ -11,7 +11,6 @@ from npuprof.model import Context, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.store.sources.lock import Lock
-from npuprof.store.sources.locking import read_yank
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.reading import Sources, find_source_store_among
@@ -139,7 +138,7 @@ def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str
     """Return what is to be known of what is locked now: versions that were yanked, presets that are deprecated."""
     told = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
     for name, old in place.lock.sources.items():
-        if old.tag and name in new and new[name].tag != old.tag and (why := read_yank(open_mirror(name, old.url, old.path), old.tag)):
+        if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
             told.append(f"{name} {old.shown} was yanked: {why}")
     told += [f"{name}:{pin} is yanked" for name, locked in new.items() for pin, version in locked.versions.items() if version.yanked]
     sources = Sources(place.project, Lock(sources=new))
