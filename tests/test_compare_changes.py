@@ -388,7 +388,7 @@ def test_a_preset_that_cannot_be_resolved_on_one_side_does_not_stop_the_rest(rep
     assert "hccl_timeout 1 → 2 s" in done.out
 
 
-@pytest.mark.parametrize("text", [LEAF.format(7), LEAF.format(8)])
+@pytest.mark.parametrize("text", [LEAF.format(7), LEAF.format(7) + "hcom_parallel = true\n"])
 def test_a_renamed_preset_is_recognised(repo: Repo, run, text: str) -> None:
     repo.commit({"base": BASE.format(1, "fp16"), "old": LEAF.format(7), "heir": '[profile]\nextends = ["old"]\n'})
     repo.commit({"old": None, "team/new": text, "heir": '[profile]\nextends = ["team/new"]\n'})
@@ -461,7 +461,9 @@ def test_markdown_stays_within_what_a_comment_holds(repo: Repo, run) -> None:
         assert "hccl\\_timeout" in text or "hccl_timeout" in text
         texts.append(text)
     assert "p0002" in texts[1]
-    assert f"{400} presets differ" in texts[3]
+    assert "400 presets differ" in texts[3]
+    assert "400 changed; " in texts[3].splitlines()[0]
+    assert "Left out: " in texts[3]
 
 
 HOSTILE = "a|b`c<script>alert(1)</script> @all [x](http://y) \\u001b[31m ```"

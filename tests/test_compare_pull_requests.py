@@ -69,6 +69,8 @@ def github(tmp_path: Path, repo: Repo, step: str, base: str = "main", **more: st
         "STORE": "profiles",
         "BASE": base,
         "NUMBER": "7",
+        "HEAD": "HEAD",
+        "PAGES": "https://github.com/team/presets",
         "GH_TOKEN": "none",
         "GITHUB_REPOSITORY": "team/presets",
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),

@@ -251,6 +251,7 @@ def test_names_that_are_in_neither_state_are_all_refused_with_the_nearest(repo: 
 # -- what is called renamed ----------------------------------------------------------------------------------------
 
 ONE, TWO, SIX = "a = 1\n", "a = 1\nb = 2\n", "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\nf = 6\n"
+COMMON = '[profile]\nextends = ["base"]\nscenario = "training"\ncann = ">=8.0"\nowner = "us"\n\n[options]\n'
 
 
 @pytest.mark.parametrize(
@@ -272,6 +273,9 @@ ONE, TWO, SIX = "a = 1\n", "a = 1\nb = 2\n", "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\
         pytest.param({"a": SIX, "b": SIX + "g = 7\n"}, {"c": SIX + "g = 7\n", "d": SIX}, {"c": "b", "d": "a"}, id="equal text goes first"),
         pytest.param({"x/a": SIX, "b": SIX + "g = 7\n"}, {"y/a": SIX + "g = 7\n"}, {"y/a": "b"}, id="likeness before the name"),
         pytest.param({"a": SIX + ONE, "b": SIX}, {"c": SIX}, {"c": "b"}, id="the nearest"),
+        pytest.param({"a": COMMON + "x = 1\n"}, {"b": COMMON + "y = 2\n"}, {}, id="what all presets have alike says nothing"),
+        pytest.param({"a": COMMON}, {"b": COMMON}, {"b": "a"}, id="equal text of nothing else"),
+        pytest.param({"a": COMMON + "x = 1\n"}, {"b": COMMON + "x = 1\ny = 2\n"}, {"b": "a"}, id="beside it what is its own counts"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("committed", [True, False])
@@ -284,6 +288,13 @@ def test_a_file_is_called_renamed_by_the_lines_in_common(
     found = compare(repo, first, repo.commit() if committed else None)
     assert {pair.name: pair.was for pair in found.pairs if pair.was} == expected
     assert {pair.name for pair in found.pairs} == (before.keys() | after.keys()) - set(expected.values())
+
+
+def test_more_files_than_can_be_compared_are_renamed_only_where_they_are_equal(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "_MOST_COMPARED", 3)
+    first = repo.commit({"a": SIX, "b": SIX + ONE, "c": TWO})
+    repo.commit({"a": None, "b": None, "c": None, "x": SIX, "y": SIX + ONE + "z = 1\n", "z": TWO + "z = 1\n"})
+    assert {pair.name: pair.was for pair in compare(repo, first, repo.head).pairs if pair.was} == {"x": "a"}
 
 
 def test_a_renamed_preset_is_found_by_either_name(repo: Repo, run: Any) -> None:

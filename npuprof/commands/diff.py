@@ -12,6 +12,7 @@ from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.compare.markdown import Page
     from npuprof.compare.survey import Survey
     from npuprof.report.answer import Forms
     from npuprof.store.revisions import Revision
@@ -30,12 +31,15 @@ class Diff(Verb):
     name_only: bool = flag("--name-only", text="Only the names of presets that differ.")
     everything: bool = flag("--all", text="What is the same as well, and every setting of new presets.")
     raw: bool = flag("--raw", text="Compare the files as they are written, inheritance aside.")
+    link: str | None = option("--link", metavar="URL", text="The repository's pages, for links to lines in markdown.")
     exit_code: bool = flag("--exit-code", text="Exit 1 where anything differs.")
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
     output: str | None = OUTPUT
     color: str = COLOR
+
+    _owned: Revision | None = None
 
     def run(self) -> Answer:
         """Return what differs. Exit 1 with ``exit_code`` where anything does, else 0. Raises NpuprofError.
@@ -44,8 +48,13 @@ class Diff(Verb):
         Without ``rev``: one preset against its last commit, two with each other, more as a matrix, none for the whole
         store against the last commit.
         """
+        from npuprof.compare.markdown import is_address
+
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         if self.rev is not None or not self.specs:
+            if self.link is not None and not is_address(self.link):
+                hint = "write it as a browser shows it: https://github.com/team/presets"
+                raise NpuprofError([Finding("NP902", f"--link {self.link!r} is no address", "", hint)])
             return self._answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
         if len(self.specs) > 2:
             return self._answer_matrix(workspace)
@@ -61,7 +70,7 @@ class Diff(Verb):
             return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code)
         forms: Forms = {
             "text": lambda: self._format_text(found, single),
-            "markdown": lambda: markdown.format_survey_markdown(found),
+            "markdown": lambda: markdown.format_survey_markdown(found, page=self._build_page(found)),
             "html": lambda: html.format_survey_html(found),
             "json": lambda: data.format_survey_json(found, self.everything, single),
         }
@@ -70,6 +79,15 @@ class Diff(Verb):
             for path, name in found.untold.items()
         ]
         return Answer(forms, tuple(untold), code)
+
+    def _build_page(self, found: Survey) -> Page:
+        """Return what a page says beside the changes: links to lines, and the owners of what is reached."""
+        from npuprof.compare.markdown import Page
+        from npuprof.compare.owners import find_owners
+
+        if self._owned is None:
+            return Page()
+        return Page(self.link or "", find_owners(found, self._owned))
 
     def _format_text(self, found: Survey, single: bool) -> str:
         from npuprof.compare import plain
@@ -122,12 +140,14 @@ class Diff(Verb):
             tip = repository.resolve_commit(right or "HEAD")
             if dots == "...":
                 before = repository.find_merge_base(before, tip)
-                first = f"{left or 'HEAD'}...{right or 'HEAD'} ({before[:7]})"
+                first = f"{_shorten(left or 'HEAD')}...{_shorten(right or 'HEAD')} ({before[:7]})"
             after, second = revisions.load_named_revision(store, right or "HEAD"), _label_commit(right or "HEAD", tip)
         start = revisions.load_revision(store, before) if dots == "..." else revisions.load_named_revision(store, left or "HEAD")
         if not start.files and not after.names():
             what = f"there are no profiles in {start.label}, nor in {after.label}"
             raise NpuprofError([Finding("NP023", what, "", "name the store with --store")])
+        here = after if isinstance(after, revisions.Revision) else revisions.load_revision(store, repository.resolve_commit("HEAD"))
+        self._owned = here
         return survey.compare_store_states(start, after, (first, second), workspace.resolver.context, self.specs, self.raw)
 
 
@@ -159,6 +179,11 @@ def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
 
 def _label_commit(text: str, commit: str) -> str:
     return commit[:7] if commit.startswith(text) and len(text) >= 7 else f"{text} ({commit[:7]})"
+
+
+def _shorten(text: str) -> str:
+    """Return a revision as it is shown: of a full id the beginning."""
+    return text[:7] if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) else text
 
 
 def _split_range(rev: str) -> tuple[str, str, str]:

@@ -1,9 +1,11 @@
-"""Changes as markdown for a pull-request comment: full where it fits, then folded, then counts."""
+"""Changes as markdown for a pull-request comment: what is broken first, then by risk; what does not fit is counted."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import NamedTuple
 
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
@@ -15,26 +17,64 @@ from npuprof.compare.folds import (
     format_survey_totals,
     identify_change,
 )
-from npuprof.report.text import escape_controls
+from npuprof.model import Origin
+from npuprof.report.text import escape_controls, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.compare.folds import Fold
     from npuprof.compare.survey import Pair, Survey
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
 COMMENT_LIMIT = 60_000
+#: What a change puts at risk, what matters most first; all else comes after them.
+RISKS = ("numerics", "distributed", "memory", "performance")
 _PIPE = re.compile(r"(?<!\\)(\\*)\|")
 _HEAD = "| | change | risk | cause |\n|---|---|---|---|\n"
+_ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|]+")
+#: How much room is kept for the sentence that counts what is left out.
+_RESERVE = 200
 
 
-def format_survey_markdown(survey: Survey, limit: int = COMMENT_LIMIT) -> str:
-    """Return a survey as markdown of at most ``limit`` characters."""
-    for form in (_format_full_markdown, _format_folded_markdown, _format_key_counts):
-        found = form(survey)
-        if len(found) <= limit:
-            return found
-    counts = format_survey_totals(survey).partition(";")[0]
-    return f"### Presets\n\n{counts}\n\n(more than a comment can hold: run `npuprof diff` to see it)\n"
+class Page(NamedTuple):
+    """What a page can say beside the changes: the address of the repository, and the owners of presets."""
+
+    address: str = ""
+    owners: Mapping[str, Sequence[str]] = {}
+
+
+class _Piece(NamedTuple):
+    """A part of a page, and what of it is counted where it does not fit."""
+
+    text: str
+    presets: int
+    changes: int
+
+
+def format_survey_markdown(survey: Survey, limit: int = COMMENT_LIMIT, page: Page | None = None) -> str:
+    """Return a survey as markdown of at most ``limit`` characters; what is broken or removed is told whatever else is left out."""
+    page = page or Page()
+    out = _format_head(survey, page)
+    if len(out) > limit:
+        out = _format_short_head(survey)[:limit]
+    left = [0, 0]
+    pieces = _list_pieces(survey, page)
+    if len(survey.pairs) == 1:  # whoever asks for one preset wants to see it
+        pieces = [piece._replace(text=piece.text.replace("<details>", "<details open>", 1)) for piece in pieces]
+    for piece in pieces:
+        if not any(left) and len(out) + len(piece.text) + _RESERVE <= limit:
+            out += piece.text
+        else:
+            left = [left[0] + piece.presets, left[1] + piece.changes]
+    if any(left):
+        told = f"\nLeft out: {format_count(left[1], 'change')} in {format_count(left[0], 'part')} (`npuprof diff` shows them).\n"
+        out += told if len(out) + len(told) <= limit else ""
+    return out
+
+
+def format_change_table(changes: Sequence[Change]) -> str:
+    """Return changes as a table: sign, change, risk, cause."""
+    return _HEAD + "".join(_format_markdown_row(change, "") for change in changes)
 
 
 def format_code_span(text: str, in_table: bool = True) -> str:
@@ -46,86 +86,171 @@ def format_code_span(text: str, in_table: bool = True) -> str:
     return _PIPE.sub(_escape_pipe, span) if in_table else span
 
 
+def is_address(text: str) -> bool:
+    """Return whether a text can be the address of a repository's pages."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+def count_survey(survey: Survey) -> str:
+    """Return the first line: ``24 changed, 1 new, 1 removed, 1 renamed, 1 broken; numerics 25, distributed 24``."""
+    touched = survey.touched_pairs
+    numbers = [
+        (sum(pair.status == "changed" and not pair.was for pair in touched), "changed"),
+        (sum(pair.status == "added" for pair in touched), "new"),
+        (sum(pair.status == "removed" for pair in touched), "removed"),
+        (sum(bool(pair.was) for pair in touched), "renamed"),
+        (sum(map(_is_broken, touched)), "broken"),
+        (sum(pair.valid == (False, True) for pair in touched), "valid again"),
+    ]
+    said = ", ".join(f"{number} {word}" for number, word in numbers if number)
+    risks: dict[str, int] = {}
+    for pair in touched:
+        for risk in {risk for change in pair.changes if pair.status == "changed" for risk in change.risk}:
+            risks[risk] = risks.get(risk, 0) + 1
+    risky = ", ".join(f"{risk} {risks[risk]}" for risk in sorted(risks, key=lambda risk: (_rank_risk(risk), risk)))
+    return (said or "no preset differs") + (f"; {risky}" if risky else "")
+
+
 def _escape_pipe(found: re.Match[str]) -> str:
     """Return a pipe that ends no cell, whatever stands before it: backslashes escape each other there, so an odd number."""
     before: str = found[1]
     return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
 
 
-def format_change_table(changes: Sequence[Change]) -> str:
-    """Return changes as a table: sign, change, risk, cause."""
-    return _HEAD + "".join(map(_format_markdown_row, changes))
-
-
 def _format_listed_span(text: str) -> str:
     return format_code_span(text, in_table=False)
 
 
-def _format_markdown_title(survey: Survey) -> str:
+def _is_broken(pair: Pair) -> bool:
+    return pair.unread or any(finding.severity == "error" for finding in pair.broken)
+
+
+def _rank_risk(risk: str) -> int:
+    return RISKS.index(risk) if risk in RISKS else len(RISKS)
+
+
+def _rank_change(change: Change) -> int:
+    return min(map(_rank_risk, change.risk), default=len(RISKS) + 1)
+
+
+def _format_head(survey: Survey, page: Page) -> str:
+    """Return what is always told: the counts, what is broken, what is gone, the owners."""
     sides = f"{_format_listed_span(survey.before)} → {_format_listed_span(survey.after)}"
-    return f"### Presets: {sides}\n\n{format_survey_totals(survey, _format_listed_span)}\n"
+    out = [f"### Presets: {count_survey(survey)}\n\n{sides}; {format_survey_totals(survey, _format_listed_span).partition(';')[0]}\n"]
+    out.append(_format_broken(survey))
+    if gone := [pair.name for pair in survey.touched_pairs if pair.status == "removed"]:
+        out.append(f"\n**Removed**: {_format_code_list(gone)}\n")
+    reached: dict[str, int] = {}
+    for pair in survey.different_pairs:
+        for owner in page.owners.get(pair.name, ()):
+            reached[owner] = reached.get(owner, 0) + 1
+    if reached:
+        named = [
+            f"{_format_listed_span(owner)} ({number})" for owner, number in sorted(reached.items(), key=lambda item: (-item[1], item[0]))
+        ]
+        out.append(f"\nOwners of what is reached: {', '.join(named)}\n")
+    return "".join(out)
 
 
-def _format_markdown_row(change: Change) -> str:
+def _format_short_head(survey: Survey) -> str:
+    """Return the same where there is so much of it that only names have room."""
+    broken = [pair.name for pair in survey.touched_pairs if _is_broken(pair)]
+    gone = [pair.name for pair in survey.touched_pairs if pair.status == "removed"]
+    out = f"### Presets: {count_survey(survey)}\n"
+    for title, names in (("Broken", broken), ("Removed", gone)):
+        out += f"\n**{title}**: {_format_code_list(names)}\n" if names else ""
+    return out
+
+
+def _format_broken(survey: Survey) -> str:
+    """Return the errors that came, each once with all presets that have it."""
+    found: dict[str, list[str]] = {}
+    for pair in survey.touched_pairs:
+        if _is_broken(pair):
+            errors = [line for line in format_pair_verdicts(pair) if line.startswith("breaks ")]
+            for line in errors or ["cannot be read or resolved"]:
+                found.setdefault(line, []).append(pair.name)
+    if not found:
+        return ""
+    lines = [f"- {_format_listed_span(line)}: {_format_code_list(names)}\n" for line, names in found.items()]
+    return "\n**Broken**\n\n" + "".join(lines)
+
+
+def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
+    """Return what follows the head, what is most at risk first: changes that presets share, then each preset's own, folded."""
+    touched = survey.touched_pairs
+    wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
+    groups: dict[tuple[str, ...], list[Fold]] = {}
+    for fold in wide:
+        groups.setdefault(fold.presets, []).append(fold)
+    ranked = [(min(_rank_change(fold.change) for fold in folds), -len(names), names, folds) for names, folds in groups.items()]
+    pieces = [_format_group(names, folds, page) for _, _, names, folds in sorted(ranked, key=lambda row: row[:3])]
+    shared = {identify_change(fold.change) for fold in wide}
+    singles = []
+    for pair in touched:
+        own = [change for change in pair.changes if pair.status != "changed" or identify_change(change) not in shared]
+        own.sort(key=_rank_change)
+        if piece := _format_single(pair, own, page):
+            rank = min(map(_rank_change, own), default=len(RISKS) + 2) if pair.status == "changed" else len(RISKS) + 2
+            singles.append((not _is_broken(pair), rank, pair.name, piece))
+    return pieces + [piece for _, _, _, piece in sorted(singles, key=lambda row: row[:3])]
+
+
+def _format_group(names: tuple[str, ...], folds: list[Fold], page: Page) -> _Piece:
+    """Return changes that the same presets share, with the list of those once."""
+    changes = sorted((fold.change for fold in folds), key=_rank_change)
+    causes = list(dict.fromkeys(_show_place(origin, page) for change in changes if (origin := change.origins[1] or change.origins[0])))
+    shown = ", ".join(causes[:3]) + (f" and {len(causes) - 3} more" if len(causes) > 3 else "")
+    out = f"\n**{shown or 'one cause'} → {len(names)} presets**\n\n{_HEAD}"
+    out += "".join(_format_markdown_row(change, page.address) for change in changes)
+    out += f"\n<details><summary>{len(names)} presets</summary>\n\n{_format_code_list(names)}\n\n</details>\n"
+    return _Piece(out, 1, len(changes))
+
+
+def _format_single(pair: Pair, own: list[Change], page: Page) -> _Piece | None:
+    """Return a preset's own changes and findings, folded under its name; None where there is nothing to say of it alone."""
+    said = format_pair_headline(pair, escape_controls)
+    judged = format_pair_verdicts(pair)
+    if not (own or said or judged):
+        return None
+    if not own and not judged:
+        return _Piece(f"\n{_format_listed_span(pair.name)} ({format_pair_headline(pair, _format_listed_span)})\n", 1, 0)
+    counts = said or format_count(len(own), "change") if own or said else format_count(len(judged), "finding")
+    risks = list(dict.fromkeys(risk for change in own for risk in change.risk)) if pair.status == "changed" else []
+    more = f"; {', '.join(sorted(risks, key=_rank_risk))}" if risks else ""
+    out = f"\n<details><summary><code>{escape(escape_controls(pair.name))}</code> ({escape(counts)}{more})</summary>\n"
+    if own:
+        out += "\n" + _HEAD + "".join(_format_markdown_row(change, page.address) for change in own)
+    if judged:
+        out += "\n" + "".join(f"- {_format_listed_span(line)}\n" for line in judged)
+    return _Piece(f"{out}\n</details>\n", 1, len(own))
+
+
+def _format_markdown_row(change: Change, address: str) -> str:
     said = f"{format_code_span(change.sign)} | {format_code_span(format_change_sentence(change))}"
     cause = format_change_cause(change)
-    return f"| {said} | {', '.join(change.risk)} | {format_code_span(cause) if cause else ''} |\n"
+    shown = format_code_span(cause) if cause else ""
+    origin = change.origins[1] or change.origins[0]
+    link = build_link(origin, address) if origin else ""
+    return f"| {said} | {', '.join(change.risk)} | {f'[{shown}]({link})' if shown and link else shown} |\n"
+
+
+def _show_place(origin: Origin, page: Page) -> str:
+    """Return where a change comes from, with a link to the line where there is an address."""
+    shown = _format_listed_span(f"{origin.file}:{origin.line}" if origin.line else origin.file)
+    link = build_link(origin, page.address)
+    return f"[{shown}]({link})" if link else shown
+
+
+def build_link(origin: Origin, address: str) -> str:
+    """Return the address of the line that set a value, as GitHub and GitLab have it; empty for what is in no commit."""
+    if not address or not origin.revision or not origin.line:
+        return ""
+    from urllib.parse import quote
+
+    between = "/-/blob/" if "gitlab" in address.split("/")[2] or address.endswith("/-") else "/blob/"
+    return f"{address.removesuffix('/-').rstrip('/')}{between}{origin.revision}/{quote(origin.file)}#L{origin.line}"
 
 
 def _format_code_list(names: Sequence[str]) -> str:
     return ", ".join(map(_format_listed_span, names))
-
-
-def _format_verdict_list(pair: Pair) -> str:
-    return "".join(f"- {_format_listed_span(line)}\n" for line in format_pair_verdicts(pair))
-
-
-def _format_full_markdown(survey: Survey) -> str:
-    """Every preset with all it has, folded changes named once with their presets."""
-    return _format_markdown_body(survey, own=True)
-
-
-def _format_folded_markdown(survey: Survey) -> str:
-    """Folded changes with the number of their presets, verdicts, and no preset's new or removed settings."""
-    return _format_markdown_body(survey, own=False)
-
-
-def _format_markdown_body(survey: Survey, own: bool) -> str:
-    touched = survey.touched_pairs
-    every = fold_changes(touched)
-    wide = [fold for fold in every if len(fold.presets) > 1] if own else every
-    out = [_format_markdown_title(survey)]
-    if wide:
-        out.append("\n" + _HEAD)
-        out += [_format_markdown_row(fold.change).replace("| ", f"| **{len(fold.presets)} presets** ", 1) for fold in wide]
-        if own:
-            out.append("\n<details><summary>which presets</summary>\n\n")
-            out += [f"- {_format_listed_span(format_change_sentence(fold.change))}: {_format_code_list(fold.presets)}\n" for fold in wide]
-            out.append("\n</details>\n")
-    shared = {identify_change(fold.change) for fold in wide}
-    for pair in touched:
-        left = [change for change in pair.changes if identify_change(change) not in shared] if own else []
-        said = format_pair_headline(pair, _format_listed_span)
-        judged = _format_verdict_list(pair)
-        if not (left or said or judged):
-            continue
-        out.append(f"\n**{_format_listed_span(pair.name)}**" + (f" ({said})" if said else "") + "\n")
-        if left:
-            out.append("\n" + _HEAD)
-            out += map(_format_markdown_row, left)
-        if judged:
-            out.append("\n" + judged)
-    return "".join(out)
-
-
-def _format_key_counts(survey: Survey) -> str:
-    """Return the number of presets for each key."""
-    by_key: dict[str, set[str]] = {}
-    for pair in survey.touched_pairs:
-        for change in pair.changes if pair.status == "changed" else ():
-            by_key.setdefault(change.setting or change.key, set()).add(pair.name)
-    out = [_format_markdown_title(survey), "\n| key | presets |\n|---|--:|\n"]
-    out += [
-        f"| {format_code_span(key)} | {len(names)} |\n" for key, names in sorted(by_key.items(), key=lambda item: (-len(item[1]), item[0]))
-    ]
-    return "".join(out)

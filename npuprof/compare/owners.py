@@ -1,0 +1,66 @@
+"""Who looks after presets: ``owner`` in ``[profile]``, and the file CODEOWNERS as GitHub and GitLab read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.compare.survey import Survey
+    from npuprof.store.repository import Repository
+    from npuprof.store.revision import Revision
+
+_PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+#: What stands before the owners of a line: a pattern, in which a blank is escaped.
+_LINE = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
+
+
+def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
+    """Return the owners of the presets that differ, by name, CODEOWNERS as it is at a revision. Raises NpuprofError."""
+    rules = _read_rules(at.repository, at.commit)
+    found = {}
+    for pair in survey.different_pairs:
+        config = pair.after or pair.before
+        said = config.lineage[-1].table.get("owner") if config else None
+        listed = match_owners(rules, at.source_path(pair.name))
+        if owners := tuple(dict.fromkeys([*([said] if said else []), *listed])):
+            found[pair.name] = owners
+    return found
+
+
+def _read_rules(repository: Repository, commit: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the patterns of the first file there is, and the owners of each."""
+    for found in repository.git.read_objects([f"{commit}:{place}" for place in _PLACES]):
+        if found is not None and found.type == "blob":
+            return parse_owners(found.content.decode(errors="replace"))
+    return []
+
+
+def parse_owners(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the patterns of a CODEOWNERS file and the owners of each; sections and comments are passed over."""
+    rules = []
+    for line in text.splitlines():
+        match = _LINE.match(line.strip())
+        if match and not line.lstrip().startswith(("#", "[", "^[")):
+            rules.append((match[1].replace("\\ ", " "), tuple(match[2].partition(" #")[0].split())))
+    return rules
+
+
+def match_owners(rules: Sequence[tuple[str, tuple[str, ...]]], path: str) -> tuple[str, ...]:
+    """Return the owners of a path: those of the last pattern that matches it."""
+    return next((owners for pattern, owners in reversed(rules) if _compile_pattern(pattern).fullmatch(path)), ())
+
+
+@cache
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return a pattern, written as in .gitignore, as an expression for whole paths from the top."""
+    anchored = "/" in pattern.rstrip("/")
+    body = pattern.strip("/")
+    parts = re.split(r"(\*\*/|/\*\*|\*|\?)", body)
+    words = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
+    expression = "".join(words.get(part) or re.escape(part) for part in parts)
+    # (a folder owns what is below it; docs/* means the files right in it)
+    below = "/.*" if pattern.endswith("/") else "" if body.endswith("/*") else "(?:/.*)?"
+    return re.compile(f"{'' if anchored else '(?:.*/)?'}{expression}{below}", re.DOTALL)

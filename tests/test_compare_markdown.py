@@ -1,0 +1,137 @@
+"""The page of a pull request: counts first, what is broken before what is risky, equal lists told once, owners, links, room."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from repositories import Repo
+
+from npuprof.compare.owners import match_owners, parse_owners
+
+BASE = '[profile]\nabstract = true\nscenario = "training"\nowner = "cluster-team"\n[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
+HEIR = '[profile]\ndescription = "{0}"\nextends = ["base"]\nscenario = "training"\n[options]\nvariable_memory_max_size = "{0}"\n'
+
+
+@pytest.fixture
+def page(repo: Repo, run) -> str:
+    """A base that 24 heirs take two changes from; of others one is new, one gone, one renamed, one broken."""
+    heirs = {f"job/{number:02}": HEIR.format(number + 1) for number in range(24)}
+    (repo.folder / ".github").mkdir()
+    (repo.folder / ".github/CODEOWNERS").write_text("* @team/all\n/profiles/job/ @team/jobs\n")
+    repo.commit(
+        {"base": BASE.format(1836, "mixed_float16"), **heirs, "gone": HEIR.format(90), "old": HEIR.format(91), "bad": HEIR.format(92)}
+    )
+    repo.commit({
+        "base": BASE.format(1904, "mixed_bfloat16"),
+        "gone": None,
+        "old": None,
+        "renamed": HEIR.format(91),
+        "bad": HEIR.format(92) + 'precision_mode_v2 = "fp61"\n',
+        "new": '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\nhcom_parallel = true\n',
+    })  # fmt: skip
+    done = run("diff", "--rev", "HEAD~1...HEAD", "--format", "markdown", "--link", "https://github.com/team/presets")
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_the_first_line_counts_presets_and_risks(page: str) -> None:
+    first = page.splitlines()[0]
+    assert first.startswith("### Presets: 26 changed, 1 new, 1 removed, 1 renamed, 1 broken; numerics 27, distributed 27, memory 27, ")
+
+
+def test_what_is_broken_comes_first_then_what_is_gone_then_by_risk(page: str) -> None:
+    places = [page.index(text) for text in ("**Broken**", "breaks NP203", "**Removed**: `gone`", "Owners", "→ 26 presets**", "<details>")]
+    assert places == sorted(places)
+    rows = re.findall(r"^\| `~` \| `(\w+)", page, re.MULTILINE)
+    assert rows[:2] == ["precision_mode_v2", "hccl_timeout"]
+
+
+def test_a_list_of_presets_is_told_once(page: str) -> None:
+    assert page.count("`job/07`") == page.count("`job/08`") <= 2
+
+
+def test_a_deleted_preset_is_removed_and_a_moved_one_is_renamed(page: str) -> None:
+    assert "renamed from gone" not in page
+    assert "\n`renamed` (renamed from `old`)\n" in page
+
+
+def test_owners_of_what_is_reached_are_named(page: str) -> None:
+    assert "Owners of what is reached: `@team/jobs` (24), `@team/all` (" in page
+    assert "`cluster-team` (1)" in page
+
+
+def test_causes_link_to_the_lines_of_the_last_commit(page: str, repo: Repo) -> None:
+    head = repo.head
+    assert f"[`profiles/base.toml:6`](https://github.com/team/presets/blob/{head}/profiles/base.toml#L6)" in page
+    assert head not in re.sub(r"\(https://[^)]*\)", "", page), "ids that are shown are short"
+
+
+def test_revisions_are_shown_by_their_short_ids(repo: Repo, run) -> None:
+    first = repo.commit({"base": BASE.format(1, "fp16")})
+    second = repo.commit({"base": BASE.format(2, "fp16")})
+    for dots in ("..", "..."):
+        text = run("diff", "--rev", f"{first}{dots}{second}", "--format", "markdown").out
+        assert not re.search("[0-9a-f]{40}", text)
+        assert first[:7] in text
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "https://x) [y](z", "github.com/a/b", "https://a b"])
+def test_only_an_address_is_linked(address: str, repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16")})
+    done = run("diff", "--rev", "HEAD", "--format", "markdown", "--link", address)
+    assert done.code == 2
+    assert "is no address" in done.err
+
+
+@pytest.mark.parametrize(
+    ("address", "link"),
+    [
+        ("https://github.com/a/b", "https://github.com/a/b/blob/"),
+        ("https://git.example.org/a/b/-", "https://git.example.org/a/b/-/blob/"),
+        ("https://gitlab.com/a/b", "https://gitlab.com/a/b/-/blob/"),
+    ],
+)
+def test_each_service_has_its_own_form_of_links(address: str, link: str, repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(1, "fp16")})
+    repo.commit({"base": BASE.format(2, "fp16")})
+    assert (
+        f"]({link}{repo.head}/profiles/base.toml#L6)" in run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown", "--link", address).out
+    )
+
+
+@pytest.mark.slow
+def test_what_has_no_room_is_counted_and_what_is_broken_or_gone_is_told(repo: Repo, run) -> None:
+    many = {f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"x" * 200}"\n' for number in range(300)}
+    repo.commit({**many, **{f"gone{number:02}": f"[options]\nhccl_timeout = {number + 1}\n" for number in range(40)}})
+    after = {name: text.replace("/x", "/y") for name, text in many.items()}
+    broken = {f"job/{number:03}": f'[options]\nprecision_mode_v2 = "fp6{number}"\n' for number in range(30)}
+    repo.commit({**after, **broken, **{f"gone{number:02}": None for number in range(40)}})
+    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert len(text) <= 60_000
+    assert text.splitlines()[0].startswith("### Presets: 300 changed, 40 removed, 30 broken")
+    assert all(f"`gone{number:02}`" in text for number in range(40))
+    assert all(f"fp6{number}" in text for number in range(30))
+    assert re.search(r"Left out: \d+ changes in \d+ parts", text)
+
+
+@pytest.mark.parametrize(
+    ("path", "owners"),
+    [
+        ("profiles/a.toml", ("@all",)),
+        ("profiles/job/a.toml", ("@jobs", "nlp@example.org")),
+        ("profiles/job/deep/a.toml", ("@jobs", "nlp@example.org")),
+        ("profiles/free/a.toml", ()),
+        ("x/secret.toml", ("@secret",)),
+        ("one/a.toml", ("@one",)),
+        ("one/two/a.toml", ("@all",)),
+        ("a/b/c/deep.toml", ("@deep",)),
+        ("with blank/a.toml", ("@blank",)),
+    ],
+)
+def test_owners_are_those_of_the_last_line_that_matches(path: str, owners: tuple[str, ...]) -> None:
+    text = (
+        "# all\n* @all\n[Section][2] @no\nprofiles/job/ @jobs nlp@example.org # both\n/profiles/free/\n"
+        "secret.toml @secret\none/* @one\na/**/deep.toml @deep\nwith\\ blank/ @blank\n"
+    )
+    assert match_owners(parse_owners(text), path) == owners
