@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from npuprof.compare.markdown import Page
     from npuprof.compare.survey import Survey
     from npuprof.report.answer import Forms
-    from npuprof.store.repository import Repository
     from npuprof.store.revisions import Revision
 
 
@@ -40,7 +39,7 @@ class Diff(Verb):
     output: str | None = OUTPUT
     color: str = COLOR
 
-    _owned: tuple[Repository, str] | None = None
+    _owned: Revision | None = None
 
     def run(self) -> Answer:
         """Return what differs. Exit 1 with ``exit_code`` where anything does, else 0. Raises NpuprofError.
@@ -88,7 +87,7 @@ class Diff(Verb):
 
         if self._owned is None:
             return Page()
-        return Page(self.link or "", find_owners(found, *self._owned))
+        return Page(self.link or "", find_owners(found, self._owned))
 
     def _format_text(self, found: Survey, single: bool) -> str:
         from npuprof.compare import plain
@@ -147,7 +146,8 @@ class Diff(Verb):
         if not start.files and not after.names():
             what = f"there are no profiles in {start.label}, nor in {after.label}"
             raise NpuprofError([Finding("NP023", what, "", "name the store with --store")])
-        self._owned = repository, after.commit if isinstance(after, revisions.Revision) else repository.resolve_commit("HEAD")
+        here = after if isinstance(after, revisions.Revision) else revisions.load_revision(store, repository.resolve_commit("HEAD"))
+        self._owned = here
         return survey.compare_store_states(start, after, (first, second), workspace.resolver.context, self.specs, self.raw)
 
 

@@ -10,21 +10,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
     from npuprof.store.repository import Repository
+    from npuprof.store.revision import Revision
 
 _PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 #: What stands before the owners of a line: a pattern, in which a blank is escaped.
 _LINE = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
-def find_owners(survey: Survey, repository: Repository, commit: str) -> dict[str, tuple[str, ...]]:
-    """Return the owners of the presets that differ, by name, CODEOWNERS as it is at a commit. Raises NpuprofError."""
-    rules = _read_rules(repository, commit)
-    layout = repository.find_layout(commit)
+def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
+    """Return the owners of the presets that differ, by name, CODEOWNERS as it is at a revision. Raises NpuprofError."""
+    rules = _read_rules(at.repository, at.commit)
     found = {}
     for pair in survey.different_pairs:
         config = pair.after or pair.before
         said = config.lineage[-1].table.get("owner") if config else None
-        listed = match_owners(rules, layout.path_of(pair.name))
+        listed = match_owners(rules, at.source_path(pair.name))
         if owners := tuple(dict.fromkeys([*([said] if said else []), *listed])):
             found[pair.name] = owners
     return found
