@@ -197,6 +197,7 @@ def merge_request(tmp_path: Path, repo: Repo, api: str, **more: str) -> subproce
     given = {
         "CI_API_V4_URL": api,
         "CI_PROJECT_ID": "3",
+        "CI_PROJECT_URL": "https://gitlab.example.org/team/presets",
         "CI_MERGE_REQUEST_IID": "5",
         "CI_MERGE_REQUEST_DIFF_BASE_SHA": repo.git("rev-parse", "main"),
         "STORE": job["variables"]["STORE"],
