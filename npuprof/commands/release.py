@@ -31,9 +31,9 @@ _SHOWN = 8
 class Release(Verb):
     """Release presets, or the whole store, by annotated tags.
 
-    They are NAME/vX.Y.Z, and vX.Y.Z of the store. They are put at the last commit, and hold what changed since the last
-    release, both digests, and what every parent with an @ is. Several are tagged together, parents first, all or none; a
-    terminal is asked before.
+    They are NAME/vX.Y.Z, and vX.Y.Z of the store, put at the last commit, and hold what changed since the last release, both
+    digests, and what every parent with an @ is. Several are tagged together, parents first, all or none; a terminal is asked
+    before.
     """
 
     group = "versions"
