@@ -83,7 +83,9 @@ def _find_release(text: str) -> int:
     from npuprof.store.spec import build_context
 
     release = build_context(text, None).cann
-    assert release is not None
+    if release is None:  # an empty text asks for nothing in particular
+        hint = f"the newest is {releases.load_releases()[-1]}"
+        raise NpuprofError([Finding("NP401", f"--since takes a CANN release, not {text!r}", "", hint)])
     return releases.release_index(release)
 
 
