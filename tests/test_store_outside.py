@@ -429,7 +429,7 @@ def test_a_source_shares_its_store_and_nothing_beside_it(team: Repo, run: Callab
     assert run("show", "team:jobs/theirs/preset").code == 2
     done = run("source", "vendor", "team", "--into", "team")
     assert done.code == 0, done.err
-    assert sorted(path.name for path in (team.folder / "team").rglob("*.toml")) == ["base.toml"]
+    assert sorted(path.name for path in (team.folder / "team").rglob("*.toml")) == [".npuprof.toml", "base.toml"]
     assert run("show", "team:jobs/x/preset").code == 2
     assert run("show", "team:base").code == 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
@@ -16,7 +15,7 @@ from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, ReadOnceStore, build_bad_name_finding, find_project_folder, spec
+from npuprof.store import Folder, ReadOnceStore, build_bad_name_finding, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
 
 def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each copy of a source in this repository that is not what the lock says."""
-    if not isinstance(home, Folder) or not os.path.lexists(os.path.join(find_project_folder(home), "npuprof.toml")):
+    if not isinstance(home, Folder) or not home.project_file:
         return
     from npuprof.store.sources.locking import digest_texts
     from npuprof.store.sources.reading import build_edited_finding, find_sources
