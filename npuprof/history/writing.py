@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import Git, build_git_environment, build_refusal_finding, list_settings
+from npuprof.store.git import Git, build_git_environment, build_refusal_finding, list_settings, take_environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,16 +214,6 @@ def _open_git_commands(repository: Repository) -> git.Git:
     return commands
 
 
-@contextmanager
-def _take_environment(wanted: dict[str, str]) -> Iterator[None]:
-    """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
-    kept = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
-
-
 def _run_git_command(repository: Repository, command: Callable[..., object], *words: str) -> None:
     """Run a command; wait for a moment while another git holds a lock. Raises NpuprofError with git's reason."""
     import time
@@ -232,7 +222,7 @@ def _run_git_command(repository: Repository, command: Callable[..., object], *wo
 
     for wait in (*_WAITS, None):
         try:
-            with _take_environment(build_git_environment(repository.git.top)):
+            with take_environment(build_git_environment(repository.git.top)):
                 command(*words)
             return
         except git.GitCommandError as error:

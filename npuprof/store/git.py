@@ -244,6 +244,16 @@ def list_settings() -> list[str]:
     return list(_SETTINGS)
 
 
+@contextlib.contextmanager
+def take_environment(wanted: dict[str, str]) -> Iterator[None]:
+    """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
+    kept = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
 def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
     """Return the environment for a git that is started in the top of a repository, in a bare one, or anywhere where both are empty.
 

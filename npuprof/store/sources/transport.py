@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO, NamedTuple, cast
 
 from npuprof.report.terminal import progress_line
-from npuprof.store.git import Git, build_git_environment, list_settings
+from npuprof.store.git import Git, build_git_environment, list_settings, take_environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Line(NamedTuple):
         handles = () if self.hold is None else (self.hold,)
         shown = progress_line() if self.progress else nullcontext(_say_nothing)
         with shown as tell, _end_together() as started:
-            with _take_environment(environ):
+            with take_environment(environ):
                 wrapped = git.Git(self.mirror).execute(
                     command, listed, as_process=True, env=environ, start_new_session=True, pass_fds=handles
                 )
@@ -143,16 +143,6 @@ def _build_environment(mirror: str, timeout: float) -> dict[str, str]:
             )
             found["GIT_SSH_VARIANT"] = "ssh"
     return found
-
-
-@contextmanager
-def _take_environment(wanted: dict[str, str]) -> Iterator[None]:
-    """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
-    kept = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
 
 
 def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
