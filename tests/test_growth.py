@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from building import build_store
 from growth import measure_growth
+from repositories import Repo
 
 from npuprof.commands.git import configuration
 from npuprof.document import parse_document
 from npuprof.model import NpuprofError, did_you_mean, renew_hints
 from npuprof.store.git import Git
+from npuprof.store.spec import Workspace
 
 HEAD = '[profile]\nscenario = "training"\n'
 BLOCK = (
@@ -51,6 +53,17 @@ def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ca
         return lambda: run(*words, "--store", store)
 
     assert measure_growth(build_command, 200) < 2.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["x", "./f.toml", "x@HEAD", "x@1+.f", "No Name"])
+def test_specs_that_are_joined_cost_what_their_number_costs(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_store(tmp_path / "profiles", {"x": HEAD})
+    monkeypatch.chdir(tmp_path)
+    Path("f.toml").write_text(HEAD)
+    Repo(tmp_path).commit()
+    workspace = Workspace()
+    assert measure_growth(lambda size: lambda: workspace.split_spec("+".join([part] * size)), 200) < 2.5
 
 
 @pytest.mark.parametrize("verb", ["scan", "import"])

@@ -89,21 +89,21 @@ class Repository(ReleaseTags):
 
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
         """Return the full id of the commit a revision names. Raises NpuprofError: unknown, ambiguous, not a commit."""
-        if not revision or revision.startswith("-") or "\n" in revision or "\0" in revision:
+        if not _is_sayable(revision):
             raise NpuprofError([self._build_unknown_finding(revision, asked)])
+        if not (commit := self._find_commit(revision)):
+            raise NpuprofError([self._build_unknown_finding(revision, asked)])
+        return commit
+
+    def _find_commit(self, revision: str) -> str:
         found = self.git.read_objects([revision])[0]
         if found is not None and found.type == "tag":
             found = self.git.read_objects([f"{found.oid}^{{commit}}"])[0]
-        if found is None or found.type != "commit":
-            raise NpuprofError([self._build_unknown_finding(revision, asked)])
-        return found.oid
+        return found.oid if found is not None and found.type == "commit" else ""
 
     def has_commit(self, revision: str) -> bool:
         """Return whether a revision names a commit."""
-        try:
-            return bool(self.resolve_commit(revision))
-        except NpuprofError:
-            return False
+        return _is_sayable(revision) and bool(self._find_commit(revision))
 
     def _build_unknown_finding(self, revision: str, asked: Origin | None) -> Finding:
         why, hint = "", "git log --oneline shows the revisions there are"
@@ -346,3 +346,8 @@ def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
         found.append(TreeEntry(raw[position:blank].decode(), os.fsdecode(raw[blank + 1 : end]), raw[end + 1 : end + 1 + size].hex()))
         position = end + 1 + size
     return found
+
+
+def _is_sayable(revision: str) -> bool:
+    """Return whether git can be asked for a revision: one that reads as a flag, or of several lines, is none."""
+    return bool(revision) and not revision.startswith("-") and "\n" not in revision and "\0" not in revision

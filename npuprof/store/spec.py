@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 #: One of the specs joined by ``+``; a revision in quotes may hold any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
+
+#: The longest name that file systems allow, in characters: what is longer is no file, and not looked for as a revision.
+_LONGEST_NAME = 255
 
 
 class Workspace:
@@ -131,25 +135,36 @@ class Workspace:
         file that is there.
         """
         parts = re.findall(_SPEC_PART, spec)
+        last_file = max((place for place, part in enumerate(parts) if _is_file_spec(part)), default=-1)
+        specs = []
         place = 0
-        while place + 1 < len(parts):
-            for end in range(len(parts), place + 1, -1):
-                if _is_one_file(joined := "+".join(parts[place:end])):
-                    parts[place:end] = [joined]
-            _, at, revision = parts[place].partition("@")
-            if at and parts[place + 1].partition("@")[0] not in self._list_known_names():
-                from npuprof.store import revisions
+        while place < len(parts):
+            end = _find_end_of_file(parts, place, last_file) or self._find_end_of_revision(parts, place) or place + 1
+            specs.append("+".join(parts[place:end]))
+            place = end
+        return specs
 
-                for end in range(len(parts), place + 1, -1):
-                    if revisions.find_repository(self.store).has_commit("+".join([revision, *parts[place + 1 : end]])):
-                        parts[place:end] = ["+".join(parts[place:end])]
-                        break
-            place += 1
-        return parts
+    def _find_end_of_revision(self, parts: Sequence[str], place: int) -> int:
+        """Return where the longest revision that git knows ends, of a spec that starts at a place; 0 where its own part is all of it."""
+        _, at, revision = parts[place].partition("@")
+        if not at or place + 1 == len(parts) or parts[place + 1].partition("@")[0] in self._known_names:
+            return 0
+        from npuprof.store import revisions
 
-    def _list_known_names(self) -> list[str]:
-        """Return the names in the work tree; none where there is no work tree."""
-        return self.store.names() if self.store.in_work_tree else []
+        repository = revisions.find_repository(self.store)
+        found = 0
+        for end in range(place + 1, len(parts)):
+            revision += f"+{parts[end]}"
+            if len(revision) > _LONGEST_NAME:
+                break
+            if repository.has_commit(revision):
+                found = end + 1
+        return found
+
+    @functools.cached_property
+    def _known_names(self) -> frozenset[str]:
+        """The names in the work tree; none where there is no work tree."""
+        return frozenset(self.store.names() if self.store.in_work_tree else ())
 
     def _load_revision_profile(self, spec: str) -> Profile:
         """Return the profile that ``NAME@REV`` names, its parents at that revision too."""
@@ -275,9 +290,30 @@ def _is_file_spec(spec: str) -> bool:
 
 def _is_one_file(spec: str) -> bool:
     """Return whether a spec that may hold a ``+`` is the path of one file: one that is there, or that begins like no preset."""
-    first = spec.partition("+")[0]
-    composed = first == "-" or _is_file_spec(first) or store.is_profile_name(first.partition("@")[0])
-    return _is_file_spec(spec) and (not composed or os.path.isfile(spec))
+    return _is_file_spec(spec) and (not _begins_like_preset(spec.partition("+")[0]) or os.path.isfile(spec))
+
+
+def _begins_like_preset(part: str) -> bool:
+    return part == "-" or _is_file_spec(part) or store.is_profile_name(part.partition("@")[0])
+
+
+def _find_end_of_file(parts: Sequence[str], place: int, last_file: int) -> int:
+    """Return where the longest path of a file that starts at a place ends; 0 where none does that holds a ``+``.
+
+    ``last_file`` is the last of the parts that ends like the path of a file: a path that begins like no preset goes up to there.
+    """
+    if not _begins_like_preset(parts[place]):
+        return last_file + 1 if last_file > place else 0
+    path = parts[place]
+    found = 0
+    for end in range(place + 1, last_file + 1):
+        path += f"+{parts[end]}"
+        folder, _, name = path.rpartition("/")
+        if len(name) > _LONGEST_NAME or ("/" in parts[end] and not os.path.isdir(folder)):
+            break
+        if _is_file_spec(name) and os.path.isfile(path):
+            found = end + 1
+    return found
 
 
 def build_context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
