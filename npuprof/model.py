@@ -152,11 +152,19 @@ def severity_of_page() -> Any:
     return _PageSeverity()
 
 
+class Fix(Record):
+    """The change that a hint is certain of: another value for what a finding points at, or another ``name`` for its key."""
+
+    value: TomlValue = None
+    name: str = ""
+
+
 class Finding(Record):
     """One thing wrong or doubtful: what, where, why, and what to try.
 
     ``code`` is stable and has a page (``npuprof rule CODE``), which says how severe it is where the finding does not.
-    ``profiles`` names the profiles that show the fault, the one that wrote it first.
+    ``profiles`` names the profiles that show the fault, the one that wrote it first; ``fix`` is what the hint says, where that
+    can only be meant.
     """
 
     code: str
@@ -168,6 +176,7 @@ class Finding(Record):
     profiles: tuple[str, ...] = ()
     where: Place | None = None
     severity: str = severity_of_page()
+    fix: Fix | None = None
 
     @property
     def path(self) -> str | None:
@@ -328,6 +337,24 @@ def find_nearest_names(word: str, names: Iterable[str], count: int = 3, likeness
     import difflib
 
     return [index.names[match] for match in difflib.get_close_matches(word.lower(), found, count, likeness)]
+
+
+def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> tuple[str, Fix | None]:
+    """Return the hint that says which name was meant, and the change it is where the two differ in case, dashes and underlines only."""
+    known = tuple(names)
+    same = find_same_name(word, known)
+    return (f"write {same}", Fix(None, same)) if same else (did_you_mean(word, known, otherwise), None)
+
+
+def find_same_name(word: str, names: Iterable[str]) -> str:
+    """Return the one name that differs in case, dashes and underlines only, else an empty text."""
+    plain = _fold_name(word)
+    found = [name for name in names if _fold_name(name) == plain]
+    return found[0] if len(found) == 1 and found[0] != word else ""
+
+
+def _fold_name(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
 
 
 def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:

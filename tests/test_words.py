@@ -168,7 +168,7 @@ WRITTEN = [
     ("<<<<<<< ours\n[options]\n", 1, 1, "a merge conflict is not resolved", "keep one side"),
     ("[option]\nhccl_timeout = 1\n", 1, 2, "unknown table or key 'option'", "options"),
     ("hccl_timeout = 1\n", 1, 1, "options go below [options]"),
-    ('[profile]\nextends = "base"\n', 2, 1, "'extends' must be a list of names", 'extends = ["base/training"]'),
+    ('[profile]\nextends = "base"\n', 2, 1, "'extends' must be a list of names", 'extends = ["base"]'),
     ('[profile]\nextends = ["../x/bert"]\n', 2, 12, "parents are presets of the same store"),
     ('[profile]\nextends = ["gone"]\n', 2, 12, "gone"),
     ('[profile]\nscenario = "train"\n', 2, 1, "unknown scenario 'train'", "did you mean 'training'?"),

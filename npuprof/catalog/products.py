@@ -8,6 +8,10 @@ from typing import Any
 
 from npuprof.catalog import load_built_part
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.model import Fix
+
 
 @cache
 def load_products() -> dict[str, Any]:
@@ -32,14 +36,16 @@ def find_product(name: str) -> str | None:
     return None
 
 
-def suggest_product(name: str) -> str:
-    """Return what to write for a product that is not known by this name."""
-    from npuprof.model import did_you_mean
+def suggest_product(name: str) -> tuple[str, Fix | None]:
+    """Return what to write for a product that is not known by this name, and the change it is where nothing else can be meant."""
+    from npuprof.model import Fix, suggest_name
 
     chip = "Ascend" + re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE).upper().replace("-", "_")
     if family := find_product(chip):
-        return f"did you mean {chip!r}, a chip of {family!r}?"
-    return did_you_mean(name, product_names(), f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2")
+        return f"did you mean {chip!r}, a chip of {family!r}?", Fix(chip)
+    known = f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2"
+    hint, fix = suggest_name(name, product_names(), known)
+    return hint, Fix(fix.name) if fix else None
 
 
 @cache

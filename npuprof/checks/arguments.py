@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from npuprof import catalog
-from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, guess_plain_value, suggest_choice
+from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, guess_plain_value, suggest_choice, suggest_value
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
-from npuprof.model import did_you_mean
+from npuprof.model import suggest_name
 
 
 def find_argument_faults(name: str, value: Any) -> list[Fault]:
@@ -25,8 +25,9 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
                     f"write {name} below [options]",
                 )
             ]
-        hint = did_you_mean(name, catalog.record_names("estimator"), f"known are {', '.join(catalog.record_names('estimator'))}")
-        return [Fault("NP208", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint)]
+        known = catalog.record_names("estimator")
+        hint, fix = suggest_name(name, known, f"known are {', '.join(known)}")
+        return [Fault("NP208", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint, fix=fix)]
     if argument.kind == "object":
         return [
             Fault(
@@ -46,9 +47,9 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
     """Return what is wrong with a flag of ``atc``, its name without dashes, and its value."""
     flag = catalog.find_flag(name)
     if flag is None:
-        hint = did_you_mean(name, catalog.record_names("atc"), "npuprof options lists all")
+        hint, fix = suggest_name(name, catalog.record_names("atc"), "npuprof options lists all")
         hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
-        return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint)]
+        return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint, fix=fix)]
     found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value, flag.pattern)
     return found or (_find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
 
@@ -78,15 +79,15 @@ def _find_plain_value_faults(
         words = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
         expected = " or ".join(dict.fromkeys(words.get(t, t.__name__) for t in wanted))
         guess = guess_choice(value, choices) if choices else guess_plain_value(value, kind, unit)
-        if guess is not UNKNOWN and not _find_plain_value_faults(key, kind, choices, low, high, guess, pattern):
-            hint = f"write {key.partition('.')[2]} = {format_short_value(guess)}"
-        else:
-            hint = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
-        return [Fault("NP202", f"{key} takes {expected}, not {describe_value_kind(value)}", "", hint)]
+        if guess is not UNKNOWN and _find_plain_value_faults(key, kind, choices, low, high, guess, pattern):
+            guess = UNKNOWN
+        otherwise = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
+        hint, fix = suggest_value(key.partition(".")[2], guess, otherwise)
+        return [Fault("NP202", f"{key} takes {expected}, not {describe_value_kind(value)}", "", hint, fix=fix)]
     if choices and value not in choices:
         listed = ", ".join(map(format_short_value, choices))
-        hint = suggest_choice(key.partition(".")[2], value, choices)
-        return [Fault("NP203", f"{key} = {format_short_value(value)} is none of {listed}", "", hint)]
+        hint, fix = suggest_choice(key.partition(".")[2], value, choices)
+        return [Fault("NP203", f"{key} = {format_short_value(value)} is none of {listed}", "", hint, fix=fix)]
     if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
         bounds = " and ".join(
             text for text in (f"at least {low}" if low is not None else "", f"at most {high}" if high is not None else "") if text

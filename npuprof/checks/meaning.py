@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from npuprof.document.keys import format_short_value
-from npuprof.model import find_nearest_names
+from npuprof.model import Fix, find_nearest_names
 
 #: Stands for no value.
 UNKNOWN: Any = object()
@@ -112,15 +112,23 @@ def _are_opposite(left: str, right: str) -> bool:
     return (_NEGATION.match(left.lower()) is None) != (_NEGATION.match(right.lower()) is None)
 
 
-def suggest_choice(name: str, value: Any, choices: Sequence[Any], listed: Sequence[Any] = ()) -> str:
-    """Return what to write instead of a value that is no choice: the choice that was meant, those that look like it, or all ``listed``."""
+def suggest_value(name: str, guess: Any, otherwise: str) -> tuple[str, Fix | None]:
+    """Return the hint to write what a value was guessed to mean, and the change it is; else another hint, and none."""
+    return (otherwise, None) if guess is UNKNOWN else (f"write {name} = {format_short_value(guess)}", Fix(guess))
+
+
+def suggest_choice(name: str, value: Any, choices: Sequence[Any], listed: Sequence[Any] = ()) -> tuple[str, Fix | None]:
+    """Return what to write instead of a value that is no choice: the choice that was meant, those that look like it, or all ``listed``.
+
+    With the first comes the change that it is.
+    """
     guess = guess_choice(value, choices)
     if guess is not UNKNOWN:
-        return f"write {name} = {format_short_value(guess)}"
+        return suggest_value(name, guess, "")
     near = find_near_choices(value, [str(choice) for choice in choices]) if isinstance(value, str) else []
     if near:
-        return f"did you mean {' or '.join(map(format_short_value, near))}?"
-    return f"write one of {', '.join(map(format_short_value, listed or choices))}"
+        return f"did you mean {' or '.join(map(format_short_value, near))}?", None
+    return f"write one of {', '.join(map(format_short_value, listed or choices))}", None
 
 
 def describe_value_kind(value: Any) -> str:

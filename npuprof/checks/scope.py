@@ -94,8 +94,8 @@ def _find_claim_faults(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[
             found.append((Fault("NP402", what, "", f"the newest known is {releases.load_releases()[-1]}", severity="warning"), ("cann",)))
     for index, name in enumerate(meant):
         if products.find_product(name) is None:
-            hint = products.suggest_product(name)
-            found.append((Fault("NP403", f"unknown product {name!r}", "Checks for it cannot be made.", hint), ("products", index)))
+            hint, fix = products.suggest_product(name)
+            found.append((Fault("NP403", f"unknown product {name!r}", "Checks for it cannot be made.", hint, fix=fix), ("products", index)))
     return tuple(found)
 
 
@@ -104,8 +104,8 @@ def _find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Faul
     never = "The override would never take part, without any message."
     for index, name in enumerate(match.get("product", ())):
         if products.find_product(name) is None:
-            hint = products.suggest_product(name)
-            yield Fault("NP403", f"unknown product {name!r}", never, hint), ("product", index)
+            hint, fix = products.suggest_product(name)
+            yield Fault("NP403", f"unknown product {name!r}", never, hint, fix=fix), ("product", index)
     for index, spec in enumerate(match.get("cann", ())):
         if releases.find_releases_in_range(spec) is None:
             yield (

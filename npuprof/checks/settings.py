@@ -14,7 +14,7 @@ from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import LONGEST_WORD, Path, did_you_mean
+from npuprof.model import LONGEST_WORD, Fix, Path, suggest_name
 
 _INT64 = 2**63
 _BAD_VALUE = {
@@ -97,8 +97,8 @@ def _build_unknown_option_fault(name: str) -> Fault:
     if name in PROFILE_KEYS:
         hint = f"{name} belongs below [profile]; on a command line it is profile.{name}"
         return Fault("NP201", f"{name!r} is no session option", why, hint)
-    hint = did_you_mean(name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it")
-    return Fault("NP201", f"unknown option {name!r}", why, hint)
+    hint, fix = suggest_name(name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it")
+    return Fault("NP201", f"unknown option {name!r}", why, hint, fix=fix)
 
 
 def _find_option_faults(option: Option, value: Any) -> list[Fault]:
@@ -139,7 +139,7 @@ def guess_option_value(option: Option, value: Any) -> Any:
 
 
 def _build_type_fault(option: Option, value: Any) -> Fault:
-    from npuprof.checks.meaning import UNKNOWN, describe_value_kind, format_range
+    from npuprof.checks.meaning import describe_value_kind, format_range, suggest_value
 
     field = option.field or ("b" if option.kind == "bool" else "s")
     wanted = _FIELD_WORDS[field]
@@ -149,18 +149,16 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
             if len(option.choices) < 4
             else f"{wanted}, one of {', '.join(map(format_short_value, option.choices))}"
         )
-    guess = guess_option_value(option, value)
-    if guess is not UNKNOWN:
-        hint = f"write {option.name} = {format_short_value(guess)}"
-    elif option.choices:
-        hint = f"write one of {', '.join(map(format_short_value, _list_sure_choices(option)))}"
+    if option.choices:
+        otherwise = f"write one of {', '.join(map(format_short_value, _list_sure_choices(option)))}"
     else:
         bounded = field == "i" and (option.minimum is not None or option.maximum is not None)
         example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
         more = f", {format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
-        hint = f"write {wanted}{more}" + (f" like {keys.format_toml_value(example)}" if example is not None else "")
+        otherwise = f"write {wanted}{more}" + (f" like {keys.format_toml_value(example)}" if example is not None else "")
+    hint, fix = suggest_value(option.name, guess_option_value(option, value), otherwise)
     why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
-    return Fault("NP202", f"{option.name} takes {wanted}, not {describe_value_kind(value)}", why, hint)
+    return Fault("NP202", f"{option.name} takes {wanted}, not {describe_value_kind(value)}", why, hint, fix=fix)
 
 
 def _list_sure_choices(option: Option) -> list[Any]:
@@ -191,9 +189,9 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     from npuprof.checks.meaning import suggest_choice
 
     listed = ", ".join(map(format_short_value, option.choices))
-    hint = suggest_choice(option.name, value, option.choices, _list_sure_choices(option))
+    hint, fix = suggest_choice(option.name, value, option.choices, _list_sure_choices(option))
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
-    return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint)]
+    return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint, fix=fix)]
 
 
 def _find_range_faults(option: Option, value: Any) -> list[Fault]:
@@ -237,7 +235,8 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
     number = _read_number(option, value) if option.unit and not option.structure else None
     if number is not None and str(number) != value and not _find_text_faults(option, str(number)):
         what = f"{option.name} = {format_short_value(value)} is not in its format"
-        return [Fault("NP203", what, f"It is a number of {option.unit}, as text.", f'write {option.name} = "{number}"')]
+        hint, fix = f'write {option.name} = "{number}"', Fix(str(number))
+        return [Fault("NP203", what, f"It is a number of {option.unit}, as text.", hint, fix=fix)]
     if option.kind == "json" or (option.pattern and not re.fullmatch(option.pattern, value)) or (structure and not option.pattern):
         example = catalog.find_record_texts("options", option.name).get("example")
         shapes = [f"text like {keys.format_toml_value(example)}"] if example else []

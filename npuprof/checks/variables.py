@@ -7,11 +7,19 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.checks.meaning import UNKNOWN, describe_value_kind, format_range, guess_choice, guess_plain_value, suggest_choice
+from npuprof.checks.meaning import (
+    UNKNOWN,
+    describe_value_kind,
+    format_range,
+    guess_choice,
+    guess_plain_value,
+    suggest_choice,
+    suggest_value,
+)
 from npuprof.checks.view import Fault
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import did_you_mean, find_nearest_names
+from npuprof.model import Fix, did_you_mean, find_nearest_names, find_same_name
 
 
 @cache
@@ -50,21 +58,16 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if isinstance(value, bool):
         word = str(int(value)) if variable is None or variable.kind == "flag" else guess_choice(value, variable.choices)
         known = word is not UNKNOWN and not find_variable_faults(name, word)
-        return [
-            Fault(
-                "NP202",
-                f"env.{name} takes text or a number, not {format_short_value(value)}",
-                "An environment holds text, and programs spell yes and no differently.",
-                f"write {name} = {format_short_value(word)}" if known else _describe_wanted_text(variable),
-            )
-        ]
+        why = "An environment holds text, and programs spell yes and no differently."
+        hint, fix = suggest_value(name, word if known else UNKNOWN, _describe_wanted_text(variable))
+        return [Fault("NP202", f"env.{name} takes text or a number, not {format_short_value(value)}", why, hint, fix=fix)]
     if variable is None and catalog.find_option(name):
         what = f"no known environment variable {name!r}"
         return [Fault("NP206", what, "Nothing known reads it.", f"{name} is a session option: it belongs below [options]")]
     if variable is None:
-        near = _find_near_variables(name)
-        if near and near[0] != name:
-            return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", f"did you mean {near[0]!r}?")]
+        hint, fix = _suggest_variable(name)
+        if hint:
+            return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", hint, fix=fix)]
         return _find_unexpanded_paths(name, str(value)) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
     text = str(value)
     parts = text.split(variable.separator) if variable.separator else [text]
@@ -72,8 +75,8 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         parts = [part.lower() for part in parts]
     if variable.choices and not set(parts) <= {*variable.choices, *variable.tolerated}:
         listed = ", ".join(map(format_short_value, variable.choices))
-        hint = suggest_choice(name, text, variable.choices) if not variable.separator else f"write one of {listed}"
-        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint)]
+        hint, fix = (f"write one of {listed}", None) if variable.separator else suggest_choice(name, text, variable.choices)
+        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint, fix=fix)]
     if variable.pattern and not re.fullmatch(variable.pattern, text):
         told = catalog.find_record_texts("env", name)
         why = f"Its form is {told['format']}." if "format" in told else ""
@@ -129,8 +132,12 @@ def _describe_wanted_text(variable: catalog.Variable | None) -> str:
 
 
 @cache
-def _find_near_variables(name: str) -> list[str]:
-    return find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
+def _suggest_variable(name: str) -> tuple[str, Fix | None]:
+    """Return the hint which variable was meant, and the change it is where that is certain; an empty text where none is near."""
+    if same := find_same_name(name, catalog.record_names("env")):
+        return f"write {same}", Fix(None, same)
+    near = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
+    return f"did you mean {near[0]!r}?" if near and near[0] != name else "", None
 
 
 def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
@@ -140,8 +147,8 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
         wanted = "a whole number" if variable.kind == "int" else "a number"
         guess = guess_plain_value(text, variable.kind, variable.unit)
         good = guess is not UNKNOWN and not _find_number_faults(name, str(guess), variable)
-        hint = f"write {name} = {guess}" if good else _describe_wanted_text(variable)
-        return [Fault("NP202", f"env.{name} takes {wanted}, not {format_short_value(text)}", "", hint)]
+        hint, fix = suggest_value(name, guess if good else UNKNOWN, _describe_wanted_text(variable))
+        return [Fault("NP202", f"env.{name} takes {wanted}, not {format_short_value(text)}", "", hint, fix=fix)]
     low, high = variable.minimum, variable.maximum
     if (low is not None and number < low) or (high is not None and number > high):
         hint = f"write {format_range(low, high, variable.unit)}"

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases, values
 from npuprof.document import keys
-from npuprof.model import Context, Finding, NpuprofError, Origin, Path, Record, severity_of_page
+from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record, severity_of_page
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Fault(Record):
-    """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting."""
+    """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting, ``fix`` as in a finding."""
 
     code: str
     message: str
@@ -30,6 +30,7 @@ class Fault(Record):
     hint: str = ""
     tail: Path = ()
     severity: str = severity_of_page()
+    fix: Fix | None = None
 
 
 class Scope(Record):
@@ -137,7 +138,9 @@ class View:
         """Return a fault as a finding at the place of its setting."""
         where = origin or self.config.origin(key, fault.tail)
         shown = keys.format_key_path(key, fault.tail)
-        return Finding(fault.code, fault.message, fault.why, fault.hint, where, shown, (self.config.name,), severity=fault.severity)
+        return Finding(
+            fault.code, fault.message, fault.why, fault.hint, where, shown, (self.config.name,), severity=fault.severity, fix=fault.fix
+        )
 
     @property
     def is_converted(self) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from npuprof.commands.findings import FORMATS, JudgingVerb
+from npuprof.commands.findings import FORMATS, JudgingVerb, Outcome, can_be_mended
 from npuprof.commands.judged import JudgedStore
 from npuprof.commands.parameters import BASELINE, COLOR, IGNORE, OUTPUT, SELECT, SEVERITY, SPECS, STORE, STRICT, WRITE_BASELINE, formats
 from npuprof.commands.support import build_support_matrix
-from npuprof.commands.verb import many, option
+from npuprof.commands.verb import flag, many, option
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
@@ -39,19 +39,26 @@ class Check(JudgingVerb):
     ignore: list[str] = IGNORE
     baseline: str | None = BASELINE
     write_baseline: bool = WRITE_BASELINE
+    fix: bool = flag("--fix", text="Write into the presets what hints are certain of, then tell what is left.")
+    diff: bool = flag("--diff", text="Show what --fix would write, and write nothing (exit 1 if there is something).")
     store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
 
     def run(self) -> Answer:
         """Return what was found. Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise."""
-        from npuprof import checks
-        from npuprof.report.terminal import track_items
-
         self.refuse_odd_choice()
         if len(self.canns) > 1 or len(self.products) > 1:
             return self._answer_matrix()
-        judged = self._open_store(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
+        if self.fix or self.diff:
+            return self._answer_fixes()
+        return self.answer_outcome(self.judge(self.open_store()))
+
+    def judge(self, judged: JudgedStore) -> Outcome:
+        """Return all that is found in the presets asked for. Raises NpuprofError where there are none."""
+        from npuprof import checks
+        from npuprof.report.terminal import track_items
+
         names = self.specs or judged.home.names()
         found = list(_find_strays(judged.home)) if not self.specs else []
         unresolved = len(found)
@@ -81,20 +88,57 @@ class Check(JudgingVerb):
 
             found += find_idle_ignores(configs, accepted)
         whole = not (self.specs or self.canns or self.products)
-        findings, of_baseline = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
-        more = "" if notes else " (--severity info shows notes as well)"
-        found_now = format_severity_counts(findings) or "nothing found"
-        remark = f"{format_count(len(names), 'preset')} checked: {found_now}{count_accepted(accepted)}{of_baseline}{more}"
-        return self.answer_findings(self.select_told(findings), self.decide_code(findings, unresolved), remark)
+        settled = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
+        return Outcome(len(names), settled, accepted, unresolved)
 
-    def _open_store(self, context: Context) -> JudgedStore:
+    def answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
+        """Return what was found as the answer; ``done`` says what was mended before."""
+        findings = outcome.settled.findings
+        fixable = sum(map(can_be_mended, findings))
+        more = f", --fix mends {fixable}" if fixable and not done else ""
+        more += "" if self.least_severity == "info" else " (--severity info shows notes as well)"
+        found_now = format_severity_counts(findings) or "nothing found"
+        told = f"{found_now}{count_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
+        remark = f"{done}{format_count(outcome.presets, 'preset')} checked: {told}"
+        return self.answer_findings(self.select_told(findings), self.decide_code(findings, outcome.unresolved), remark)
+
+    def open_store(self) -> JudgedStore:
+        """Return the store that is judged, for the one platform asked for."""
+        return self._open_for(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
+
+    def _open_for(self, context: Context) -> JudgedStore:
         return JudgedStore(self.store, self.rev, context, self.format in ("github", "sarif"))
 
+    def _answer_fixes(self) -> Answer:
+        from npuprof.commands import fixing
+
+        self._refuse_to_fix()
+        mended = fixing.mend_presets(self.open_store, self.judge)
+        done = f"{format_count(mended.number, 'finding')} in {format_count(len(mended.after), 'file')}" if mended.number else "nothing"
+        if self.diff:
+            return Answer(mended.format_difference(), (f"would mend {done}",), int(bool(mended.number)))
+        mended.write_files()
+        return self.answer_outcome(mended.outcome, f"mended {done}; ")
+
+    def _refuse_to_fix(self) -> None:
+        """Raise NpuprofError for what cannot be mended, or not together with something else that was asked for."""
+        what, hint = "", ""
+        if self.fix and self.diff:
+            what, hint = "--diff writes nothing, and --fix does", "take one of the two"
+        elif self.rev is not None:
+            what, hint = "what stands at a revision cannot be mended", "leave --rev out"
+        elif self.write_baseline:
+            what, hint = "a baseline is written of what is left", "mend first, then write the baseline"
+        elif "-" in self.specs:
+            what, hint = "standard input cannot be mended", "name the preset, or its file"
+        if what:
+            raise NpuprofError([Finding("NP902", what, "", hint)])
+
     def _answer_matrix(self) -> Answer:
-        if self.select or self.ignore or self.baseline:
-            what = "a support matrix counts all findings: --select, --ignore and --baseline are for one platform"
+        if self.select or self.ignore or self.baseline or self.fix or self.diff:
+            what = "a support matrix counts all findings: --select, --ignore, --baseline, --fix and --diff are for one platform"
             raise NpuprofError([Finding("NP902", what, "", "ask for one release and one product at a time")])
-        matrix = build_support_matrix(self.specs, self._open_store, self.canns, self.products)
+        matrix = build_support_matrix(self.specs, self._open_for, self.canns, self.products)
         told = self.select_told(matrix.findings)
         code = self.decide_code(matrix.findings, matrix.unresolved)
         if self.format == "json":

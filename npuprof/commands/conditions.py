@@ -43,7 +43,7 @@ def find_refused_values(tree: Any) -> dict[tuple[str, Any], Finding]:
         for value in other[1] if word == "in" and isinstance(other[1], tuple) else (other[1],):
             hint = next((fault.hint for fault in settings.find_setting_faults(key, value) if fault.code == "NP203"), "")
             if key == "scenario":
-                hint = suggest_choice(key, value, SCENARIOS) if value not in SCENARIOS else ""
+                hint = suggest_choice(key, value, SCENARIOS)[0] if value not in SCENARIOS else ""
             hint = re.sub(r"^write (\S+) = (.*)", rf"write '{key} == \2'", hint)
             if hint:
                 what = f"--where asks for {key} = {keys.format_short_value(value)}, which it never is"

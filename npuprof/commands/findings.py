@@ -16,6 +16,7 @@ FORMATS = ("text", *written.FORMATS)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.checks.ignoring import Accepted
     from npuprof.commands.selection import Mark
 
 
@@ -24,6 +25,15 @@ class Settled(NamedTuple):
 
     findings: list[Finding]
     remark: str = ""
+
+
+class Outcome(NamedTuple):
+    """What a check came to: how many presets, what is wrong with them, what would be, and how many could not be resolved."""
+
+    presets: int
+    settled: Settled
+    accepted: list[Accepted]
+    unresolved: int
 
 
 class JudgingVerb(Verb):
@@ -107,3 +117,9 @@ class JudgingVerb(Verb):
         if self.format == "text":
             return Answer(written.format_findings(told, self.coloured), (remark,), code)
         return Answer(written.FORMATS[self.format](told), code=code)
+
+
+def can_be_mended(finding: Finding) -> bool:
+    """Return whether the hint of a finding is certain, and about a file of the work tree."""
+    origin = finding.origin
+    return finding.fix is not None and origin is not None and origin.revision is None and origin.document.name != "-"

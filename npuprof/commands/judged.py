@@ -11,6 +11,7 @@ from npuprof.store import ReadOnceStore, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document import Document
     from npuprof.document.profile import Profile
     from npuprof.store.revision import Revision
 
@@ -49,6 +50,10 @@ class JudgedStore:
         for name in names:
             with suppress(NpuprofError):
                 self.home.profile(name)
+
+    def lay_over(self, document: Document) -> None:
+        """Let the text of a preset in the work tree be another, which may be written."""
+        self._workspace.lay_over(document)
 
     def resolve_preset(self, name: str) -> Config:
         """Return a preset resolved: at a revision one of the store, by its name or the path of its file. Raises NpuprofError."""

@@ -98,7 +98,7 @@ def _find_first_release(name: str) -> int:
 def _find_family(text: str) -> str:
     found = products.find_product(text)
     if found is None:
-        raise NpuprofError([Finding("NP403", f"unknown product {text!r}", "", products.suggest_product(text))])
+        raise NpuprofError([Finding("NP403", f"unknown product {text!r}", "", products.suggest_product(text)[0])])
     return products.find_product_family(found)
 
 

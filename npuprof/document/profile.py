@@ -5,10 +5,11 @@ Nothing here knows whether a key names a real option; that is for the catalogue 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from npuprof.document import Document, keys
-from npuprof.model import SCENARIOS, SECTIONS, Finding, Origin, Path, Record, Step, did_you_mean, renew_hints
+from npuprof.model import SCENARIOS, SECTIONS, Finding, Fix, Origin, Path, Record, Step, renew_hints, suggest_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,16 +151,23 @@ class _Reader:
         self.problems = problems
         for name, value in document.data.items():
             if name not in TABLES:
-                hint = did_you_mean(name, TABLES, f"options go below [options]; the tables are {', '.join(TABLES)}")
-                self.add_problem("NP006", f"unknown table or key {name!r}", (name,), hint)
+                hint = f"options go below [options]; the tables are {', '.join(TABLES)}"
+                self.add_unknown_name(f"unknown table or key {name!r}", (name,), TABLES, hint)
             elif name != "override" and not isinstance(value, dict):
                 self.add_problem("NP007", f"{name!r} must be a table", (name,), f"write [{name}]")
 
-    def add_problem(self, code: str, message: str, path: Path, hint: str) -> None:
+    def add_unknown_name(self, message: str, path: Path, known: Iterable[str], otherwise: str) -> None:
+        self.add_problem("NP006", message, path, *suggest_name(path[-1], known, otherwise))
+
+    def add_unknown_scenario(self, value: str, path: Path) -> None:
+        hint, fix = suggest_name(value, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
+        self.add_problem("NP007", f"unknown scenario {value!r}", path, hint, Fix(fix.name) if fix else None)
+
+    def add_problem(self, code: str, message: str, path: Path, hint: str, fix: Fix | None = None) -> None:
         why = "What is not understood would be ignored in silence, which is what npuprof is there to prevent."
         origin = Origin(self.document, path)
         shown = keys.format_key_path("", path).lstrip(".")
-        self.problems.append(Finding(code, message, why, hint, origin, shown, (self.document.name,)))
+        self.problems.append(Finding(code, message, why, hint, origin, shown, (self.document.name,), fix=fix))
 
     def profile_table(self) -> dict[str, Any]:
         table = self.document.data.get("profile", {})
@@ -170,14 +178,14 @@ class _Reader:
             path = ("profile", name)
             key = PROFILE_KEYS.get(name)
             if key is None:
-                hint = did_you_mean(name, PROFILE_KEYS, f"known are {', '.join(PROFILE_KEYS)}")
-                self.add_problem("NP006", f"unknown key {name!r} in [profile]", path, hint)
+                self.add_unknown_name(f"unknown key {name!r} in [profile]", path, PROFILE_KEYS, f"known are {', '.join(PROFILE_KEYS)}")
+            elif key.kind == NAMES and isinstance(value, str) and value and not set(" ,;") & set(value):
+                hint = f"write {name} = {keys.format_toml_value([value])}"
+                self.add_problem("NP007", f"{name!r} must be {key.kind}", path, hint, Fix([value]))
             elif not _is_of_kind(key.kind, value):
                 self.add_problem("NP007", f"{name!r} must be {key.kind}", path, f"write {name} = {key.example}")
             elif name == "scenario" and value not in SCENARIOS:
-                self.add_problem(
-                    "NP007", f"unknown scenario {value!r}", path, did_you_mean(value, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
-                )
+                self.add_unknown_scenario(value, path)
             else:
                 good[name] = value
         if "ignore" in good and not self._read_ignores(good["ignore"]):
@@ -195,8 +203,7 @@ class _Reader:
         for index, one in enumerate(said):
             path = ("profile", "ignore", index)
             for name in one.keys() - {"code", "reason"}:
-                hint = did_you_mean(name, ("code", "reason"), "known are code, reason")
-                self.add_problem("NP006", f"unknown key {name!r} in ignore", (*path, name), hint)
+                self.add_unknown_name(f"unknown key {name!r} in ignore", (*path, name), ("code", "reason"), "known are code, reason")
             for name, example in (("code", "'NP378'"), ("reason", "'one device only'")):
                 value = one.get(name)
                 if not (isinstance(value, str) and value.strip()):
@@ -224,12 +231,7 @@ class _Reader:
                     self.add_problem("NP007", f"{section!r} must be a table", (*path, section), f"write {section} = {{ ... }}")
         if isinstance(appended := table.get("append"), dict):
             for name in appended.keys() - set(SECTIONS):
-                self.add_problem(
-                    "NP006",
-                    f"unknown table {name!r} in append",
-                    (*base, "append", name),
-                    did_you_mean(name, SECTIONS, "write [append.options]"),
-                )
+                self.add_unknown_name(f"unknown table {name!r} in append", (*base, "append", name), SECTIONS, "write [append.options]")
         return tuple(found)
 
     def overrides(self) -> tuple[Override, ...]:
@@ -243,12 +245,8 @@ class _Reader:
         path = ("override", index)
         for name, value in block.items():
             if name not in OVERRIDE_KEYS:
-                self.add_problem(
-                    "NP006",
-                    f"unknown key {name!r} in [[override]]",
-                    (*path, name),
-                    did_you_mean(name, OVERRIDE_KEYS, f"known are {', '.join(OVERRIDE_KEYS)}"),
-                )
+                hint = f"known are {', '.join(OVERRIDE_KEYS)}"
+                self.add_unknown_name(f"unknown key {name!r} in [[override]]", (*path, name), OVERRIDE_KEYS, hint)
             elif name == "append" and not isinstance(value, dict):
                 self.add_problem("NP007", "'append' must be a table", (*path, name), "write append.options = { ... }")
         match = block.get("match")
@@ -258,18 +256,14 @@ class _Reader:
         wanted: dict[str, tuple[str, ...]] = {}
         for name, value in match.items():
             if name not in MATCH_KEYS:
-                self.add_problem(
-                    "NP006",
-                    f"unknown key {name!r} in match",
-                    (*path, "match", name),
-                    did_you_mean(name, MATCH_KEYS, f"known are {', '.join(MATCH_KEYS)}"),
-                )
+                hint = f"known are {', '.join(MATCH_KEYS)}"
+                self.add_unknown_name(f"unknown key {name!r} in match", (*path, "match", name), MATCH_KEYS, hint)
             elif _is_of_kind(TEXT, value) or _is_of_kind(NAMES, value):
                 wanted[name] = (value,) if isinstance(value, str) else tuple(value)
                 for scenario in wanted[name] if name == "scenario" else ():
                     if scenario not in SCENARIOS:
-                        hint = did_you_mean(scenario, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
-                        self.add_problem("NP007", f"unknown scenario {scenario!r}", (*path, "match", name), hint)
+                        listed = () if isinstance(value, str) else (wanted[name].index(scenario),)
+                        self.add_unknown_scenario(scenario, (*path, "match", name, *listed))
             else:
                 self.add_problem("NP007", f"{name!r} must be text or a list of texts", (*path, "match", name), f'write {name} = "..."')
         unset = block.get("unset", [])

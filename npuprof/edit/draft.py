@@ -83,7 +83,8 @@ class Draft:
             other = change.name if change is not None and row is not None and not row.header else ""
             if row is not None and other and other in new and other not in known:
                 row.rename_key(other)
-                self._replace_value(row, keys.format_toml_value(new[other]))
+                if not values.is_same_typed_value(item, new[other]):
+                    self._replace_value(row, keys.format_toml_value(new[other]))
                 known.add(other)
                 left = True
             else:

@@ -19,7 +19,8 @@ from npuprof.report.writing import Wanted
 from npuprof.store import spec
 from npuprof.store.parents import is_source_reference
 
-_BOM = b"\xef\xbb\xbf"
+#: What some editors put before a text in UTF-8.
+BOM = b"\xef\xbb\xbf"
 
 
 class PresetFile(Record):
@@ -45,7 +46,7 @@ class PresetFile(Record):
 
     def write_changed(self, text: str) -> None:
         """Write another text into the file. Raises NpuprofError where it cannot be written, or was written by somebody else."""
-        new = (_BOM if self.raw.startswith(_BOM) else b"") + text.encode()
+        new = (BOM if self.raw.startswith(BOM) else b"") + text.encode()
         writing.write_wanted_files([Wanted(choose_cited_path(self.path, self.source), new, self.raw)])
 
 

@@ -86,6 +86,10 @@ class ReadOnceStore:
         """
         return read_once(self._profiles, name, lambda: self._read_profile(name, asked))
 
+    def lay_over(self, profile: Profile) -> None:
+        """Let a profile be what its name gives from here on: one that may be written."""
+        self._profiles[profile.name] = profile
+
     def find_policy(self, name: str) -> Policy | None:
         """Return what the tree of the store says of the findings of a preset, None where it says nothing. Raises NpuprofError."""
         policy = self.load_policy()

@@ -20,6 +20,7 @@ from npuprof.store.parents import ComposedParts, find_extended_profile, find_sou
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.document import Document
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
 
@@ -38,6 +39,7 @@ class Workspace:
         self._given = given
         self._store: ProfileSource | None = None
         self._names: dict[str, str] = {}
+        self._laid: dict[str, Profile] = {}  # by the paths of files outside the store
         self.resolver = Resolver(self.find_extended_profile, context)
         self._piped: Profile | None = None
 
@@ -230,7 +232,17 @@ class Workspace:
         """Return the profile in a file: inside the store the one of that name, else one that stands alone."""
         home = self._find_home_store()
         name = self._find_name_in_store(path)
-        return home.profile(name) if home is not None and name else store.read_profile_file(path, home)
+        if home is not None and name:
+            return home.profile(name)
+        return self._laid.get(path) or store.read_profile_file(path, home)
+
+    def lay_over(self, document: Document) -> None:
+        """Let what a preset of the store, or a file, holds be another text from here on: one that may be written."""
+        if _is_file_spec(document.name):
+            key = f"file:{os.path.realpath(document.name)}"
+            self._laid[document.name] = Profile(document, key, self._find_home_store())
+        else:
+            self.listed_store.lay_over(Profile(document, home=self.store))
 
     def _find_name_in_store(self, path: str) -> str:
         """Return the name of the profile in a file inside the store, else an empty text."""
@@ -326,7 +338,7 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
         problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint))
     family = products.find_product(product) if product else None
     if product and family is None:
-        hint = products.suggest_product(product)
+        hint, _ = products.suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
     if target and target not in targets.NAMES:
         hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
