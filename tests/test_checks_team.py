@@ -199,6 +199,76 @@ def test_a_support_matrix_counts_rules(project: Callable[..., Path], run: Run) -
     assert [cell["codes"] for cell in json.loads(result.out)["presets"][0]["platforms"]] == [["TEAM-1"], ["TEAM-1"]]
 
 
+SCRIPT = """import tensorflow as tf
+config = tf.compat.v1.ConfigProto()
+op = config.graph_options.rewrite_options.custom_optimizers.add()
+op.name = "NpuOptimizer"
+{lines}
+session = tf.compat.v1.Session(config=config)
+"""
+
+
+def store_in_map(**values: str) -> str:
+    return "\n".join(f'op.parameter_map["{name}"].{"s" if value[:1] == chr(34) else "i"} = {value}' for name, value in values.items())
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines", "broken"),
+    [
+        (rule("deterministic == 1"), store_in_map(deterministic="1"), False),
+        (rule("deterministic == 1"), store_in_map(deterministic="0"), True),
+        (rule("deterministic == 1"), store_in_map(hccl_timeout="1836"), True),  # all of the map is here
+        (rule("deterministic == 1"), store_in_map(hccl_timeout="1836") + "\nhelp(op)", False),  # and here it may not be
+        (rule("deterministic == 1"), store_in_map(deterministic="flag"), False),  # nobody knows
+        (rule("deterministic == 1"), "if flag:\n    " + store_in_map(deterministic="0"), True),
+        (rule("deterministic != 1"), store_in_map(hccl_timeout="1836"), True),
+        (rule("dump_path is unset"), store_in_map(dump_path='"/d"'), True),
+        (rule("dump_path is unset"), store_in_map(hccl_timeout="1836"), False),
+        (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(deterministic="1", hccl_timeout="1836"), True),
+        (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(hccl_timeout="1836"), False),
+        (rule("scenario == 'training'"), store_in_map(hccl_timeout="1836"), False),
+        (rule("product == 'atlas-a2'"), store_in_map(hccl_timeout="1836"), False),
+        (rule("env.HCCL_WHITELIST_DISABLE == 1"), store_in_map(hccl_timeout="1836"), False),  # set elsewhere, if at all
+        (rule("deterministic == 1") + "presets = ['a']\n", store_in_map(deterministic="0"), False),  # of presets by name
+    ],
+)
+def test_scripts_are_judged_by_the_rules_that_bind_all(
+    asked: str, lines: str, broken: bool, project: Callable[..., Path], run: Run
+) -> None:
+    project(f"[[rule]]\n{asked}", a="")
+    Path("s.py").write_text(SCRIPT.format(lines=lines))
+    assert ("TEAM-1" in run("scan", "s.py", "--select", "TEAM-1").out) == broken
+
+
+def test_shell_scripts_are_judged_by_rules(project: Callable[..., Path], run: Run) -> None:
+    project(f"[[rule]]\n{rule('env.HCCL_WHITELIST_DISABLE == 1')}", a="")
+    Path("s.sh").write_text("export HCCL_WHITELIST_DISABLE=0\n")
+    assert "s.sh:1:8: error TEAM-1" in run("scan", "s.sh").out
+
+
+def test_a_script_can_accept_what_a_rule_says(project: Callable[..., Path], run: Run) -> None:
+    project(f"[[rule]]\n{rule('deterministic == 1')}", a="")
+    Path("s.py").write_text(SCRIPT.format(lines=store_in_map(deterministic="0") + "  # npuprof: ignore[TEAM-1] measured"))
+    told = json.loads(run("scan", "s.py", "--format", "json", "--severity", "error").out)
+    assert (told["findings"], told["accepted"]) == ([], 1)
+
+
+def test_rules_that_cannot_be_read_stop_a_scan(project: Callable[..., Path], run: Run) -> None:
+    project("[[rule]]\n", a="")
+    Path("s.py").write_text(SCRIPT.format(lines=store_in_map(deterministic="0")))
+    assert run("scan", "s.py").code == 2
+
+
+def test_pages_and_codes_are_those_of_the_store_named(project: Callable[..., Path], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(SHORT, a="")
+    (folder / "elsewhere").mkdir()
+    (folder / "profiles").rename(folder / "other")
+    monkeypatch.chdir(folder / "elsewhere")
+    assert "TEAM-2 (warning)" in run("rule", "TEAM-2", "--store", folder / "other").out
+    assert run("check", "--select", "TEAM-2", "--store", folder / "other").code == 0
+    assert run("check", "--select", "TEAM-3", "--store", folder / "other").code == 2
+
+
 @pytest.mark.parametrize(
     ("glob", "names"),
     [

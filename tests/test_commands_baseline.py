@@ -59,9 +59,17 @@ def test_a_whole_code_is_no_beginning_of_another(old: Path, run: Run) -> None:
     assert told(run("check", "--select", "T-", "--format", "json")) == ["T-1", "T-10"]
 
 
-def test_a_support_matrix_is_of_all_findings(old: Path, run: Run) -> None:
-    result = run("check", "--cann", "8.0.0", "--cann", "9.0.0", "--ignore", "NP201")
-    assert (result.code, "for one platform" in result.err) == (2, True)
+def test_a_support_matrix_knows_codes_and_baselines(old: Path, run: Run) -> None:
+    platforms = ("check", "--cann", "8.0.0", "--cann", "9.0.0", "--format", "json")
+    every = told(run(*platforms))
+    assert "NP201" in every
+    assert "NP201" not in told(run(*platforms, "--ignore", "NP201"))
+    assert set(told(run(*platforms, "--select", "NP201"))) == {"NP201"}
+    cells = json.loads(run(*platforms, "--ignore", "NP2").out)["presets"]
+    assert not any(code.startswith("NP2") for row in cells for cell in row["platforms"] for code in cell["codes"])
+    assert run(*platforms, "--baseline", "b.json", "--write-baseline").code == 0
+    known = run(*platforms[:-2], "--baseline", "b.json")
+    assert (known.code, "in the baseline" in known.err) == (0, True)
 
 
 def test_a_baseline_hides_what_it_has_and_only_shrinks(old: Path, run: Run) -> None:

@@ -38,7 +38,8 @@ def _list_families(view: View, rule: TeamRule) -> tuple[str | None, ...]:
 def _is_broken(view: View, rule: TeamRule, family: str | None) -> bool:
     if rule.when is not None and _evaluate(view, rule.when, family) is not True:
         return False
-    return _evaluate(view, rule.require, family) is not True
+    kept = _evaluate(view, rule.require, family)
+    return kept is not True if view.speaks_of_doubts else kept is False
 
 
 def _evaluate(view: View, asked: Condition, family: str | None) -> bool | None:
@@ -48,7 +49,7 @@ def _evaluate(view: View, asked: Condition, family: str | None) -> bool | None:
 def _look_up(view: View, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
     if path == ("product",):
         return (True, family) if family else (None, None)
-    return written_condition.look_up(view.scenario, view.settings, path)
+    return view.look_up_written(path)
 
 
 def _build_finding(view: View, rule: TeamRule, guilty: tuple[str | None, ...], is_partial: bool) -> Told:
@@ -60,7 +61,7 @@ def _build_finding(view: View, rule: TeamRule, guilty: tuple[str | None, ...], i
     key = next(iter((*wanted, *reads)), "")
     fault = Fault(rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity)
     words = describe_place(view, tuple(str(family) for family in guilty) if is_partial else ())
-    if key:
+    if key or not view.config.lineage:
         return view.build_finding(fault, key), words
     own = view.config.lineage[-1]
     section = next((name for name in ("profile", *own.document.data) if name in own.document.data), None)

@@ -84,6 +84,7 @@ class View:
     store's configs share it.
     """
 
+    speaks_of_doubts = True  #: whether what is required and cannot be told to hold is a finding
     region: Region | None = None
     ignores: list[tuple[Profile, Ignore]] | None = None
 
@@ -162,6 +163,12 @@ class View:
                 if releases.release_index(release) <= now:
                     found = value
         return found
+
+    def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
+        """Return whether what a condition of a team names is set, and its value, whatever its default; None is "cannot be known"."""
+        from npuprof.catalog import written_condition  # few stores have rules of their own
+
+        return written_condition.look_up(self.scenario, self.settings, path)
 
     def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
         """Return whether what a condition names is set, and its value; None is "cannot be known"."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 
-from npuprof.commands.findings import FORMATS, JudgingVerb, Outcome, can_be_mended
+from npuprof.commands.findings import FORMATS, JudgingVerb, Outcome, can_be_mended, describe_accepted
 from npuprof.commands.judged import JudgedStore
 from npuprof.commands.parameters import BASELINE, COLOR, IGNORE, OUTPUT, SELECT, SEVERITY, SPECS, STORE, STRICT, WRITE_BASELINE, formats
 from npuprof.commands.support import build_support_matrix
@@ -89,7 +89,7 @@ class Check(JudgingVerb):
             found += find_idle_ignores(configs, accepted)
         whole = not (self.specs or self.canns or self.products)
         settled = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
-        return Outcome(len(names), settled, accepted, unresolved)
+        return Outcome(len(names), settled, len(checks.fold_findings(finding for finding, _ in accepted)), unresolved)
 
     def answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return what was found as the answer; ``done`` says what was mended before."""
@@ -98,9 +98,9 @@ class Check(JudgingVerb):
         more = f", --fix mends {fixable}" if fixable and not done else ""
         more += "" if self.least_severity == "info" else " (--severity info shows notes as well)"
         found_now = format_severity_counts(findings) or "nothing found"
-        told = f"{found_now}{count_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
+        told = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
         remark = f"{done}{format_count(outcome.presets, 'preset')} checked: {told}"
-        return self.answer_findings(self.select_told(findings), self.decide_code(findings, outcome.unresolved), remark)
+        return self.answer_findings(self.select_told(findings), self.decide_code(findings, outcome.unresolved), remark, outcome.accepted)
 
     def open_store(self) -> JudgedStore:
         """Return the store that is judged, for the one platform asked for."""
@@ -135,10 +135,12 @@ class Check(JudgingVerb):
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
     def _answer_matrix(self) -> Answer:
-        if self.select or self.ignore or self.baseline or self.fix or self.diff:
-            what = "a support matrix counts all findings: --select, --ignore, --baseline, --fix and --diff are for one platform"
-            raise NpuprofError([Finding("NP902", what, "", "ask for one release and one product at a time")])
+        if self.fix or self.diff:
+            what = "presets are mended for one platform at a time"
+            raise NpuprofError([Finding("NP902", what, "", "name one release and one product")])
         matrix = build_support_matrix(self.specs, self._open_for, self.canns, self.products)
+        settled = self.settle_findings(matrix.findings, matrix.unresolved, lambda _: False)
+        matrix = matrix.keep_findings(settled.findings)
         told = self.select_told(matrix.findings)
         code = self.decide_code(matrix.findings, matrix.unresolved)
         if self.format == "json":
@@ -148,16 +150,8 @@ class Check(JudgingVerb):
         listed = format_findings(told, self.coloured) if self.severity else ""
         hint = "" if self.severity else "; --severity warning lists the findings"
         where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
-        remark = f"{where}: {format_severity_counts(matrix.findings) or 'nothing found'}{hint}"
+        remark = f"{where}: {format_severity_counts(matrix.findings) or 'nothing found'}{settled.remark}{hint}"
         return Answer(matrix.build_table(listed), (remark,), code)
-
-
-def count_accepted(accepted: Sequence[Accepted]) -> str:
-    """Return how many findings somebody has accepted, as the end of a sentence: nothing where there are none."""
-    from npuprof import checks
-
-    number = len(checks.fold_findings(finding for finding, _ in accepted))
-    return f", {number} accepted" if number else ""
 
 
 def _build_empty_finding(home: ReadOnceStore) -> Finding:

@@ -16,7 +16,6 @@ FORMATS = ("text", *written.FORMATS)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.ignoring import Accepted
     from npuprof.commands.selection import Mark
 
 
@@ -32,7 +31,7 @@ class Outcome(NamedTuple):
 
     presets: int
     settled: Settled
-    accepted: list[Accepted]
+    accepted: int
     unresolved: int
 
 
@@ -45,14 +44,15 @@ class JudgingVerb(Verb):
     ignore: list[str] = []
     baseline: str | None = None
     write_baseline: bool = False
+    store: str | None = None
 
     def refuse_odd_choice(self) -> None:
         """Raise NpuprofError for codes that there are not, and for a baseline to be written that is not named: before the work."""
         if self.select or self.ignore:
             from npuprof.commands.selection import read_codes
 
-            read_codes(self.select, "--select")
-            read_codes(self.ignore, "--ignore")
+            read_codes(self.select, "--select", self.store)
+            read_codes(self.ignore, "--ignore", self.store)
         if self.write_baseline and not self.baseline:
             raise NpuprofError(
                 [Finding("NP902", "--write-baseline needs to know where", "", "name the file: --baseline npuprof-baseline.json")]
@@ -68,7 +68,10 @@ class JudgingVerb(Verb):
             return Settled(list(findings))
         from npuprof.commands import selection
 
-        wanted, unwanted = selection.read_codes(self.select, "--select"), selection.read_codes(self.ignore, "--ignore")
+        wanted, unwanted = (
+            selection.read_codes(self.select, "--select", self.store),
+            selection.read_codes(self.ignore, "--ignore", self.store),
+        )
         left = [one for one in findings if (not self.select or wanted.name(one.code)) and not unwanted.name(one.code)]
         if not self.baseline:
             return Settled(left)
@@ -112,11 +115,18 @@ class JudgingVerb(Verb):
         bad = ("error", "warning") if self.strict else ("error",)
         return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0
 
-    def answer_findings(self, told: Sequence[Finding], code: int, remark: str) -> Answer:
-        """Return findings as an answer; people are told the remark too."""
+    def answer_findings(self, told: Sequence[Finding], code: int, remark: str, accepted: int = 0) -> Answer:
+        """Return findings as an answer; people are told the remark too, machines how many were accepted."""
         if self.format == "text":
             return Answer(written.format_findings(told, self.coloured), (remark,), code)
+        if self.format == "json":
+            return Answer(written.format_json_findings(told, accepted), code=code)
         return Answer(written.FORMATS[self.format](told), code=code)
+
+
+def describe_accepted(number: int) -> str:
+    """Return how many findings somebody has accepted, as the end of a sentence: nothing where there are none."""
+    return f", {number} accepted" if number else ""
 
 
 def can_be_mended(finding: Finding) -> bool:

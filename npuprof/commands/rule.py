@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.catalog import pages
-from npuprof.commands.parameters import OUTPUT, formats
+from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb, argument
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
@@ -24,11 +24,12 @@ class Rule(Verb):
 
     code: str | None = argument("CODE", "The code of a finding; all codes if none is given.", required=False)
     format: str = formats("text", "json")
+    store: str | None = STORE
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
         """Return the page of a code, or the list of all codes. Raises NpuprofError for a code that is not there."""
-        known = {**pages.load_pages(), **{page.code: page for page in load_team_pages()}}
+        known = {**pages.load_pages(), **{page.code: page for page in load_team_pages(self.store)}}
         if self.code is None:
             rows = [{"code": page.code, "severity": page.severity, "title": page.title} for page in known.values()]
             table = Table([tuple(row.values()) for row in rows], header=("code", "severity", "what it is about"))
@@ -40,11 +41,16 @@ class Rule(Verb):
         return Answer({"text": lambda: _format_page(page), "json": lambda: {"schema": "npuprof.rule/1", **page._asdict()}})
 
 
-def load_team_pages() -> list[pages.Page]:
-    """Return the pages of the team's rules here; none where there is no store, or its npuprof.toml cannot be understood."""
+def load_team_pages(given: str | None = None) -> list[pages.Page]:
+    """Return the pages of the team's rules; where no store was ``given`` none if there is none here, or npuprof.toml has faults.
+
+    Raises NpuprofError.
+    """
     try:
-        policy = spec.Workspace().store.load_policy()
+        policy = spec.Workspace(given).listed_store.load_policy()
     except NpuprofError:
+        if given:
+            raise
         return []
     return [_build_team_page(rule) for rule in (policy.rules if policy else ())]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from npuprof.commands.findings import FORMATS, JudgingVerb
+from npuprof.commands.findings import FORMATS, JudgingVerb, describe_accepted
 from npuprof.commands.parameters import (
     BASELINE,
     CANN,
@@ -21,7 +21,7 @@ from npuprof.commands.parameters import (
     formats,
 )
 from npuprof.commands.verb import arguments
-from npuprof.model import Finding, Place
+from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_severity_counts
@@ -31,6 +31,7 @@ from npuprof.store import spec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.selection import Mark
+    from npuprof.document.policy import TeamRule
 
 
 class Scan(JudgingVerb):
@@ -68,6 +69,7 @@ class Scan(JudgingVerb):
         self.refuse_odd_choice()
         context = spec.build_context(self.cann, self.product)
         check_blocks = build_block_checker(self.store)
+        team = _load_team_rules(self.store)
         named = set(self.paths)
         folders = [path for path in self.paths or ["."] if os.path.isdir(path)]
         findings: list[Finding] = []
@@ -84,7 +86,7 @@ class Scan(JudgingVerb):
                 imported = import_script(file, data)
                 sidecars = find_sidecars(imported, folders)
                 imported = attach_contents(imported, sidecars)
-                found = [*check_script(imported, context), *check_blocks(file, data)]
+                found = [*check_script(imported, context, team), *check_blocks(file, data)]
                 beside = [one for one in check_sidecars(sidecars, context) if (one.where, one.message) not in judged]
                 judged |= {(one.where, one.message) for one in beside}
                 sifted = sift_script_findings(file, data, [*found, *beside])
@@ -105,9 +107,24 @@ class Scan(JudgingVerb):
         told = self.select_told(findings)
         hidden = len(findings) - len(told)
         more = f" ({hidden} more with --severity info)" if hidden else ""
-        taken = f", {accepted} accepted" if accepted else ""
-        remark = f"{format_count(count, 'file')} scanned: {format_severity_counts(told) or 'nothing found'}{taken}{of_baseline}{more}"
-        return self.answer_findings(told, self.decide_code(findings, unread), remark)
+        found_now = f"{format_severity_counts(told) or 'nothing found'}{describe_accepted(accepted)}"
+        remark = f"{format_count(count, 'file')} scanned: {found_now}{of_baseline}{more}"
+        return self.answer_findings(told, self.decide_code(findings, unread), remark, accepted)
+
+
+def _load_team_rules(given: str | None) -> list[TeamRule]:
+    """Return the rules of the team that bind all its presets, and so its scripts; none where there is no store.
+
+    Raises NpuprofError where npuprof.toml cannot be understood.
+    """
+    try:
+        home = spec.Workspace(given).listed_store
+    except NpuprofError as error:
+        if given or any(finding.code != "NP010" for finding in error.findings):
+            raise
+        return []
+    policy = home.load_policy()
+    return [rule for rule in policy.rules if not rule.presets] if policy else []
 
 
 def _build_preset_finding(path: str) -> Finding:

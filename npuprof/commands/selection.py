@@ -53,15 +53,18 @@ class Codes(NamedTuple):
         return code in self.whole or code.startswith(self.beginnings)
 
 
-def read_codes(given: Sequence[str], flag: str) -> Codes:
-    """Return the codes, or beginnings of codes, that a user wrote, with commas or one by one. Raises NpuprofError for one that is none."""
+def read_codes(given: Sequence[str], flag: str, store: str | None = None) -> Codes:
+    """Return the codes, or beginnings of codes, that a user wrote, with commas or one by one; ``store`` is the one he named.
+
+    Raises NpuprofError for one that is none.
+    """
     wanted = [code.strip() for text in given for code in text.split(",") if code.strip()]
     if not given:
         return Codes(frozenset(), ())
     from npuprof.catalog import pages
     from npuprof.commands.rule import load_team_pages
 
-    known = [*pages.load_pages(), *(page.code for page in load_team_pages())]
+    known = [*pages.load_pages(), *(page.code for page in load_team_pages(store))]
     problems = [
         Finding("NP902", f"{flag}: there is no code {code!r}", "", did_you_mean(code, known, "npuprof rule lists all codes"))
         for code in wanted or [""]

@@ -57,6 +57,20 @@ class SupportMatrix(Record):
     findings: list[Finding]
     unresolved: int
 
+    def keep_findings(self, kept: Sequence[Finding]) -> SupportMatrix:
+        """Return the matrix with no other findings than these."""
+        from npuprof.checks import identify_finding
+
+        marks = set(map(identify_finding, kept))
+        cells = {
+            name: [
+                cell._replace(findings=tuple(one for one in cell.findings if one.code in _MEANT or identify_finding(one) in marks))
+                for cell in row
+            ]
+            for name, row in self.cells.items()
+        }
+        return self._replace(cells=cells, findings=list(kept))
+
     def build_table(self, after: str) -> Table:
         """Return the matrix as people read it, followed by a text."""
         rows = [["", *map(_format_platform, self.contexts)], *([name, *(cell.text for cell in row)] for name, row in self.cells.items())]

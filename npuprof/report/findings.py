@@ -95,10 +95,12 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _format_json_findings(findings: Sequence[Finding]) -> str:
+def format_json_findings(findings: Sequence[Finding], accepted: int = 0) -> str:
+    """Return findings as JSON; ``accepted`` is how many more there would be, had nobody accepted them."""
     from npuprof.report.json_text import format_json_answer
 
-    return format_json_answer({"schema": "npuprof.findings/1", "findings": [build_finding_dict(finding) for finding in findings]})
+    told = [build_finding_dict(finding) for finding in findings]
+    return format_json_answer({"schema": "npuprof.findings/1", "findings": told, "accepted": accepted})
 
 
 def _format_github_findings(findings: Sequence[Finding]) -> str:
@@ -159,7 +161,7 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
 
 #: Machine forms of a list of findings, by ``--format``.
 FORMATS: dict[str, Callable[[Sequence[Finding]], str]] = {
-    "json": _format_json_findings,
+    "json": format_json_findings,
     "sarif": _format_sarif_findings,
     "github": _format_github_findings,
 }

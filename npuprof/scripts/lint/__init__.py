@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -19,12 +20,16 @@ from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.found import UNSET
 from npuprof.scripts.reading.session import HELPERS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.policy import TeamRule
+
 #: What makes a session; the config of one that another file makes may be changed there.
 _SESSIONS = ("Session(", "managed_session(")
 
 
-def check_script(imported: ImportedFile, asked: Context | None = None) -> list[Finding]:
-    """Return what is wrong or doubtful with the settings of one file, in the order of its lines."""
+def check_script(imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()) -> list[Finding]:
+    """Return what is wrong or doubtful with the settings of one file, in the order of its lines; ``team`` are rules of its own."""
     context = asked or Context()
     python2 = any("Python 2" in problem.message for problem in imported.problems)
     found = list(imported.problems)
@@ -33,7 +38,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None) -> list[F
         if not one.dead:
             found += [_build_setting_finding(one, fault) for fault in find_script_faults(one, context, python2)]
     found += [_build_commented_finding(one) for one in imported.found if one.commented]
-    found += _check_setting_groups(imported, live, context)
+    found += _check_setting_groups(imported, live, context, team)
     found += find_call_faults(imported, context)
     found += find_double_entries(imported)
     found += find_nameless_entries(imported)
@@ -55,7 +60,7 @@ def _build_commented_finding(one: FoundSetting) -> Finding:
     return Finding("NP805", what, why, "make it a mix-in preset, or delete the line", key=one.key, where=place)
 
 
-def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], asked: Context) -> list[Finding]:
+def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], asked: Context, team: Sequence[TeamRule]) -> list[Finding]:
     """Yield the faults that show only when settings are seen together."""
     result: list[Finding] = []
     sites = {site.scope: site for site in imported.sites}
@@ -70,6 +75,10 @@ def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], aske
         usable = place_under_functions(one for one in group if id(one) not in wrong)
         for world in build_script_views(imported.file, usable, site, asked) if usable else ():
             result += _check_script_rules(world)
+            if team and world.settings:
+                from npuprof.checks.team import check_team_rules
+
+                result += [finding for finding, _ in check_team_rules(world, team)]
         if len(ways := list_ways(usable, site)) > MOST_WAYS:
             what = f"the settings stand in {len(ways)} branches, more than {MOST_WAYS}"
             why = "What settings say together was looked at for the first of them only."

@@ -41,8 +41,23 @@ class _SomeOnlineScenario:
     __hash__ = None  # type: ignore[assignment]
 
 
+class _Nothing:
+    """The value of what is not set: no comparison with it holds."""
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+    __hash__ = None  # type: ignore[assignment]
+
+
+NOTHING = _Nothing()
+
+
 class ScriptView(View):
     """A view of settings found in a script; see ``checks.view.View`` for what the checks ask of it."""
+
+    speaks_of_doubts = False
 
     def __init__(
         self, name: str, found: dict[str, FoundSetting], maybe: dict[str, FoundSetting], asked: Context, surface: str, closed: bool
@@ -69,6 +84,20 @@ class ScriptView(View):
         message, why, hint = (text.replace("this preset", "this script").replace("a preset", "a script") for text in (
             fault.message, fault.why, fault.hint))  # fmt: skip
         return Finding(fault.code, message, why, hint, None, one.key, (), Place(one.file, one.line, one.column), severity=fault.severity)
+
+    def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
+        """Return whether what a condition of a team names is set, and its value: what is certainly not set compares to nothing."""
+        from npuprof.catalog.written_condition import find_key
+
+        key, _ = find_key(path)
+        if path == ("scenario",):
+            return self.lookup_operand(path, None)
+        if key in self.maybe:
+            return None, None
+        if key in self.settings:
+            return (True, None) if self.found[key].reason else super().look_up_written(path)
+        known = self.closed and "." not in key and self.surface not in _PARTIAL_SURFACES
+        return (False, NOTHING) if known else (None, None)
 
     def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
         """Return whether what a condition names is set, and its value; None is "cannot be known"."""
