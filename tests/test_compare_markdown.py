@@ -41,19 +41,45 @@ def test_the_first_line_counts_presets_and_risks(page: str) -> None:
 
 
 def test_what_is_broken_comes_first_then_what_is_gone_then_by_risk(page: str) -> None:
-    places = [page.index(text) for text in ("**Broken**", "breaks NP203", "**Removed**: `gone`", "Owners", "→ 26 presets**", "<details>")]
+    places = [
+        page.index(text)
+        for text in ("**Broken**", "NP203 `", "**Removed**: `gone`", "**New**", "**Renamed**", "Owners", "→ 26 presets**", "<details>")
+    ]
     assert places == sorted(places)
     rows = re.findall(r"^\| `~` \| `(\w+)", page, re.MULTILINE)
     assert rows[:2] == ["precision_mode_v2", "hccl_timeout"]
 
 
 def test_a_list_of_presets_is_told_once(page: str) -> None:
-    assert page.count("`job/07`") == page.count("`job/08`") <= 2
+    assert page.count("`job/07`") == page.count("`job/08`") == 1
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        ([3], "The 13 presets above without `p03`."),
+        ([3, 4], "The 13 presets above without `p03`, `p04`."),
+        ([1, 2, 3, 4, 5], "<summary>8 presets</summary>"),
+    ],
+)
+def test_a_list_that_is_nearly_one_above_says_so(own: list[int], told: str, repo: Repo, run) -> None:
+    child = "[profile]\nextends = ['base']\n"
+    repo.commit({"base": BASE.format(1836, "fp16"), **{f"p{number:02}": child for number in range(12)}})
+    repo.commit(
+        {"base": BASE.format(1900, "mixed_float16"), **{f"p{number:02}": f"{child}[options]\nhccl_timeout = 77\n" for number in own}}
+    )
+    text = run("diff", "--rev", "HEAD~1", "--format", "markdown").out
+    assert told in text
+    assert "<summary>13 presets</summary>" in text
+
+
+def test_what_is_broken_links_to_its_line(page: str, repo: Repo) -> None:
+    assert re.search(rf"^- `\S+`: NP203 `[^`]+` \(\[`profiles/\S+:\d+`\]\(https://\S+/blob/{repo.head}/profiles/\S+#L\d+\)\)$", page, re.M)
 
 
 def test_a_deleted_preset_is_removed_and_a_moved_one_is_renamed(page: str) -> None:
     assert "renamed from gone" not in page
-    assert "\n`renamed` (renamed from `old`)\n" in page
+    assert "\n**Renamed**: `old` → `renamed`\n" in page
 
 
 def test_owners_of_what_is_reached_are_named(page: str) -> None:

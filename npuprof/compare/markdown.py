@@ -10,14 +10,13 @@ from typing import NamedTuple
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
     fold_changes,
-    format_change_cause,
     format_change_sentence,
     format_pair_headline,
     format_pair_verdicts,
     format_survey_totals,
     identify_change,
 )
-from npuprof.model import Origin
+from npuprof.model import Finding, Origin
 from npuprof.report.text import escape_controls, format_count
 
 TYPE_CHECKING = False
@@ -74,7 +73,7 @@ def format_survey_markdown(survey: Survey, limit: int = COMMENT_LIMIT, page: Pag
 
 def format_change_table(changes: Sequence[Change]) -> str:
     """Return changes as a table: sign, change, risk, cause."""
-    return _HEAD + "".join(_format_markdown_row(change, "") for change in changes)
+    return _HEAD + "".join(_format_markdown_row(change, Page()) for change in changes)
 
 
 def format_code_span(text: str, in_table: bool = True) -> str:
@@ -137,9 +136,9 @@ def _format_head(survey: Survey, page: Page) -> str:
     """Return what is always told: the counts, what is broken, what is gone, the owners."""
     sides = f"{_format_listed_span(survey.before)} → {_format_listed_span(survey.after)}"
     out = [f"### Presets: {count_survey(survey)}\n\n{sides}; {format_survey_totals(survey, _format_listed_span).partition(';')[0]}\n"]
-    out.append(_format_broken(survey))
-    if gone := [pair.name for pair in survey.touched_pairs if pair.status == "removed"]:
-        out.append(f"\n**Removed**: {_format_code_list(gone)}\n")
+    out.append(_format_broken(survey, page))
+    for title, names in _list_fates(survey).items():
+        out.append(f"\n**{title}**: {', '.join(names)}\n" if names else "")
     reached: dict[str, int] = {}
     for pair in survey.different_pairs:
         for owner in page.owners.get(pair.name, ()):
@@ -152,6 +151,16 @@ def _format_head(survey: Survey, page: Page) -> str:
     return "".join(out)
 
 
+def _list_fates(survey: Survey) -> dict[str, list[str]]:
+    """Return the presets that are gone, new or renamed, as they are shown."""
+    touched = survey.touched_pairs
+    return {
+        "Removed": [_format_listed_span(pair.name) for pair in touched if pair.status == "removed"],
+        "New": [_format_listed_span(pair.name) for pair in touched if pair.status == "added"],
+        "Renamed": [f"{_format_listed_span(pair.was)} → {_format_listed_span(pair.name)}" for pair in touched if pair.was],
+    }
+
+
 def _format_short_head(survey: Survey) -> str:
     """Return the same where there is so much of it that only names have room."""
     broken = [pair.name for pair in survey.touched_pairs if _is_broken(pair)]
@@ -162,18 +171,24 @@ def _format_short_head(survey: Survey) -> str:
     return out
 
 
-def _format_broken(survey: Survey) -> str:
+def _format_broken(survey: Survey, page: Page) -> str:
     """Return the errors that came, each once with all presets that have it."""
     found: dict[str, list[str]] = {}
     for pair in survey.touched_pairs:
         if _is_broken(pair):
-            errors = [line for line in format_pair_verdicts(pair) if line.startswith("breaks ")]
+            errors = [_show_finding(finding, page) for finding in pair.broken if finding.severity == "error"]
             for line in errors or ["cannot be read or resolved"]:
                 found.setdefault(line, []).append(pair.name)
     if not found:
         return ""
-    lines = [f"- {_format_listed_span(line)}: {_format_code_list(names)}\n" for line, names in found.items()]
+    lines = [f"- {_format_code_list(names)}: {line}\n" for line, names in found.items()]
     return "\n**Broken**\n\n" + "".join(lines)
+
+
+def _show_finding(finding: Finding, page: Page) -> str:
+    """Return what is wrong, and where, with a link to the line."""
+    place = _show_place(finding.origin, page) if finding.origin else _format_listed_span(finding.place) if finding.place else ""
+    return f"{finding.code} {_format_listed_span(finding.message)}{f' ({place})' if place else ''}"
 
 
 def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
@@ -184,7 +199,11 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
     for fold in wide:
         groups.setdefault(fold.presets, []).append(fold)
     ranked = [(min(_rank_change(fold.change) for fold in folds), -len(names), names, folds) for names, folds in groups.items()]
-    pieces = [_format_group(names, folds, page) for _, _, names, folds in sorted(ranked, key=lambda row: row[:3])]
+    pieces: list[_Piece] = []
+    told: list[tuple[str, ...]] = []
+    for _, _, names, folds in sorted(ranked, key=lambda row: row[:3]):
+        pieces.append(_format_group(names, folds, told, page))
+        told.append(names)
     shared = {identify_change(fold.change) for fold in wide}
     singles = []
     for pair in touched:
@@ -196,15 +215,31 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
     return pieces + [piece for _, _, _, piece in sorted(singles, key=lambda row: row[:3])]
 
 
-def _format_group(names: tuple[str, ...], folds: list[Fold], page: Page) -> _Piece:
-    """Return changes that the same presets share, with the list of those once."""
+def _format_group(names: tuple[str, ...], folds: list[Fold], told: Sequence[tuple[str, ...]], page: Page) -> _Piece:
+    """Return changes that the same presets share, with the list of those once; ``told`` are the lists that stand above."""
     changes = sorted((fold.change for fold in folds), key=_rank_change)
     causes = list(dict.fromkeys(_show_place(origin, page) for change in changes if (origin := change.origins[1] or change.origins[0])))
     shown = ", ".join(causes[:3]) + (f" and {len(causes) - 3} more" if len(causes) > 3 else "")
     out = f"\n**{shown or 'one cause'} → {len(names)} presets**\n\n{_HEAD}"
-    out += "".join(_format_markdown_row(change, page.address) for change in changes)
-    out += f"\n<details><summary>{len(names)} presets</summary>\n\n{_format_code_list(names)}\n\n</details>\n"
+    out += "".join(_format_markdown_row(change, page) for change in changes)
+    if alike := _find_like_list(names, told):
+        out += f"\nThe {len(alike)} presets above{_describe_difference(names, alike)}.\n"
+    else:
+        out += f"\n<details><summary>{len(names)} presets</summary>\n\n{_format_code_list(names)}\n\n</details>\n"
     return _Piece(out, 1, len(changes))
+
+
+def _find_like_list(names: tuple[str, ...], told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the one list above of its length from which names differ by little, an empty one where there is none."""
+    close = [other for other in told if len(set(names) ^ set(other)) <= min(3, len(names) // 4)]
+    best = min(close, key=lambda other: len(set(names) ^ set(other)), default=())
+    return best if sum(len(other) == len(best) for other in told) == 1 else ()
+
+
+def _describe_difference(names: tuple[str, ...], other: tuple[str, ...]) -> str:
+    without = [name for name in other if name not in names]
+    more = [name for name in names if name not in other]
+    return (f" without {_format_code_list(without)}" if without else "") + (f" and {_format_code_list(more)}" if more else "")
 
 
 def _format_single(pair: Pair, own: list[Change], page: Page) -> _Piece | None:
@@ -214,30 +249,36 @@ def _format_single(pair: Pair, own: list[Change], page: Page) -> _Piece | None:
     if not (own or said or judged):
         return None
     if not own and not judged:
-        return _Piece(f"\n{_format_listed_span(pair.name)} ({format_pair_headline(pair, _format_listed_span)})\n", 1, 0)
+        return None  # the head says that it is new, gone or renamed
     counts = said or format_count(len(own), "change") if own or said else format_count(len(judged), "finding")
     risks = list(dict.fromkeys(risk for change in own for risk in change.risk)) if pair.status == "changed" else []
     more = f"; {', '.join(sorted(risks, key=_rank_risk))}" if risks else ""
     out = f"\n<details><summary><code>{escape(escape_controls(pair.name))}</code> ({escape(counts)}{more})</summary>\n"
     if own:
-        out += "\n" + _HEAD + "".join(_format_markdown_row(change, page.address) for change in own)
+        out += "\n" + _HEAD + "".join(_format_markdown_row(change, page) for change in own)
     if judged:
         out += "\n" + "".join(f"- {_format_listed_span(line)}\n" for line in judged)
     return _Piece(f"{out}\n</details>\n", 1, len(own))
 
 
-def _format_markdown_row(change: Change, address: str) -> str:
+def _format_markdown_row(change: Change, page: Page) -> str:
     said = f"{format_code_span(change.sign)} | {format_code_span(format_change_sentence(change))}"
-    cause = format_change_cause(change)
-    shown = format_code_span(cause) if cause else ""
-    origin = change.origins[1] or change.origins[0]
-    link = build_link(origin, address) if origin else ""
-    return f"| {said} | {', '.join(change.risk)} | {f'[{shown}]({link})' if shown and link else shown} |\n"
+    return f"| {said} | {', '.join(change.risk)} | {_show_cause(change, page)} |\n"
 
 
-def _show_place(origin: Origin, page: Page) -> str:
-    """Return where a change comes from, with a link to the line where there is an address."""
-    shown = _format_listed_span(f"{origin.file}:{origin.line}" if origin.line else origin.file)
+def _show_cause(change: Change, page: Page) -> str:
+    """Return who brought a change about, with the place on the other side where that is in another file."""
+    was, now = change.origins
+    if now is None:
+        return f"was set by {_show_place(was, page, True)}" if was else ""
+    unset = "unset by " if change.kind == "removed" and now.layer == "unset" else ""
+    before = f", before {_show_place(was, page, True)}" if was and was.file != now.file else ""
+    return f"{unset}{_show_place(now, page, True)}{before}"
+
+
+def _show_place(origin: Origin, page: Page, in_table: bool = False) -> str:
+    """Return where something stands, with a link to the line where there is an address; the head says which commits are compared."""
+    shown = format_code_span(f"{origin.file}:{origin.line}" if origin.line else origin.file, in_table)
     link = build_link(origin, page.address)
     return f"[{shown}]({link})" if link else shown
 
