@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -384,3 +387,61 @@ def test_nothing_in_the_history_is_ever_rewritten(repo: Repo, run) -> None:
     assert repo.git("for-each-ref", "refs/tags/leaf/v1.0.0") == before[0]
     assert repo.git("rev-list", "--all").endswith(before[1])
     assert repo.git("fsck", "--no-dangling") == ""
+
+
+def answer_on_terminal(words: list[str], typed: bytes, folder: Path) -> tuple[int, str]:
+    """Run the command on a terminal of its own, and type something; return the exit code and what was shown."""
+    leader, follower = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "npuprof", *words],
+        cwd=folder, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(follower)
+    shown = b""
+    with suppress(OSError):  # the other end is closed when the process is done
+        while chunk := os.read(leader, 4096):
+            shown += chunk
+            if b"[y/N]" in shown and typed:
+                os.write(leader, typed)
+                typed = b""
+    os.close(leader)
+    return process.wait(timeout=60), shown.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("typed", "code", "tags"),
+    [(b"y\n", 0, 3), (b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\n", 1, 0), (b"yep\n", 1, 0), (b"\x04", 1, 0)],
+)
+def test_a_terminal_is_asked_before_many_are_tagged(typed: bytes, code: int, tags: int, repo: Repo) -> None:
+    done, shown = answer_on_terminal(["release", "--all"], typed, repo.folder)
+    assert (done, len(repo.git("tag").split())) == (code, tags), shown
+    assert shown.index("v1.0.0  the whole store") < shown.index("[y/N]")
+
+
+@pytest.mark.slow
+def test_who_is_interrupted_at_the_question_has_no_tags(repo: Repo) -> None:
+    done, shown = answer_on_terminal(["release", "--all"], b"\x03", repo.folder)
+    assert (done, repo.git("tag")) == (130, ""), shown
+
+
+@pytest.mark.parametrize("change", ["move", "edit", "lose"])
+def test_a_version_of_the_whole_store_is_verified(change: str, repo: Repo, run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    first = repo.head
+    held = run("verify", "--tags")
+    assert (held.code, "@" in held.out) == (0, True)
+    message = repo.git("for-each-ref", "--format=%(contents)", "refs/tags/v1.0.0")
+    repo.commit({"base": BASE.format(3, "fp16")})
+    if change == "edit":
+        message, target = re.sub(r"^Digest: .", "Digest: z", message, flags=re.MULTILINE), first
+    else:
+        target = repo.head
+    repo.git("tag", "-f", "-a", "v1.0.0", "-m", message, target)
+    if change == "lose":
+        repo.git("tag", "-f", "-a", "v1.0.0", "-m", "by hand", target)
+    done = run("verify", "--tags")
+    assert done.code == (0 if change == "lose" else 1)
+    assert ("NP028" in done.out) == (change != "lose")
+    assert run("verify", "--tags", "leaf").code == 0

@@ -31,7 +31,7 @@ class Verify(Verb):
     prose = True
 
     names: list[str] = arguments("NAME...", "Only the versions of these presets.")
-    tags: bool = flag("--tags", text="Verify the tags NAME/vX.Y.Z; all of the store if none is named.")
+    tags: bool = flag("--tags", text="Verify the tags NAME/vX.Y.Z and vX.Y.Z (@); all if none is named.")
     format: str = formats("text", "json")
     store: str | None = STORE
     output: str | None = OUTPUT
@@ -77,11 +77,13 @@ def _tell_yank(one: VerifiedVersion) -> str:
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
     """Raise NpuprofError where a name is neither a preset's nor that of any version."""
+    from npuprof.history.verification import WHOLE_STORE
     from npuprof.store import revisions
 
     if not names:
         return
-    known = {ref.name for ref in revisions.find_repository(workspace.store).list_tag_refs()} | set(workspace.store.names())
+    released = {ref.name for ref in revisions.find_repository(workspace.store).list_tag_refs()}
+    known = {*released, *workspace.store.names(), WHOLE_STORE}
     problems = [
         Finding(
             "NP008", f"no preset {name!r} was ever released, and there is none", "", did_you_mean(name, known, "npuprof list --versions")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from npuprof.checks import check_config
 from npuprof.compare.survey import Pair
 from npuprof.history.proposal import Proposal, Reason, build_store_proposal, explain_changes, propose_version
-from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions_of
+from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions_of
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store import parents, revisions, spec
@@ -40,11 +40,12 @@ class PlannedRelease(Record):
 
 
 class StoreRelease(Record):
-    """A version to make of the whole store; ``removed`` are presets that its last version had."""
+    """A version to make of the whole store, and its digest; ``removed`` are presets that its last version had."""
 
     number: VersionText
     was: str
     proposal: Proposal
+    digest: str
     removed: tuple[str, ...] = ()
 
     @property
@@ -194,7 +195,7 @@ class _Planner:
         elif last and wanted.order <= last.text.order:
             what = f"{wanted} would go back: the store is at {last.number_text}"
             self.problems.append(Finding("NP026", what, "Version numbers only rise.", f"the next is {_show(proposal)}"))
-        return StoreRelease(wanted, last.number_text if last else "", proposal, tuple(removed))
+        return StoreRelease(wanted, last.number_text if last else "", proposal, digest_store(self._committed), tuple(removed))
 
     def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> tuple[list[Reason], list[str]]:
         before = revisions.load_revision(self._workspace.store, self._repository.resolve_commit(last.commit))
@@ -260,7 +261,7 @@ def format_store_message(plan: ReleasePlan) -> str:
     assert plan.store is not None, "there is a version to describe"
     reasons = "".join(f"{reason}\n" for reason in plan.store.proposal.reasons)
     told = format_plan(plan._replace(store=None)) or "no preset has a new version\n"
-    return f"{plan.store.tag}\n\n{reasons}\n{told}"
+    return f"{plan.store.tag}\n\n{reasons}\n{told}\nDigest: {plan.store.digest}\n"
 
 
 def _count_presets(count: int) -> str:

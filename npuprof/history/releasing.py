@@ -10,6 +10,7 @@ from npuprof.store.parents import is_source_reference
 from npuprof.store.renames import find_former_names
 from npuprof.store.repository import Repository
 from npuprof.store.revision import Revision
+from npuprof.store.sources.locking import digest_texts
 from npuprof.store.sources.reading import find_source_store
 from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
 
@@ -43,6 +44,13 @@ def build_release_record(config: Config) -> ReleaseRecord:
     """Return what the tag of a preset, resolved at the commit to release, has to record. Raises NpuprofError."""
     parents = tuple(dict.fromkeys(list_pinned_parents(config)))
     return ReleaseRecord(config.digest, config.preset_digest, FORM, parents)
+
+
+def digest_store(committed: Revision) -> str:
+    """Return the digest of the presets in a store's folder at a commit, as a lock has it, without its prefix. Raises NpuprofError."""
+    names = [name for name, file in committed.files.items() if not file.outside]
+    committed.load_texts(names)
+    return digest_texts({name: committed.read_profile_text(name) for name in names}).partition(":")[2]
 
 
 def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:

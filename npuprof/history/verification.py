@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from npuprof.history.releasing import list_pinned_parents
+from npuprof.history.releasing import digest_store, list_pinned_parents
 from npuprof.history.signatures import asks_for_signatures, find_signature_fault
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
@@ -15,6 +15,8 @@ from npuprof.store.renames import find_former_names
 from npuprof.store.repository import Repository, shorten_commit
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object, parse_version_request, parse_version_text
 
+#: What stands for the name where a version is one of the whole store.
+WHOLE_STORE = "@"
 _ADVICE = "compare with another clone; git fetch --force origin tag {} takes the tag from there"
 
 
@@ -67,6 +69,32 @@ class Verifier:
                     findings = [*self._verify_version(version), *doubles.get(ref, ())]
                     yanked = self._repository.find_yank(tag)
                     yield VerifiedVersion(ref.name, number, tag, version.commit, tuple(dict.fromkeys(findings)), yanked)
+        if not wanted or WHOLE_STORE in wanted:
+            yield from self._verify_store_versions()
+
+    def _verify_store_versions(self) -> Iterator[VerifiedVersion]:
+        """Yield the versions of the whole store; a tag without a digest is a version of something else, or an older npuprof made it."""
+        for version in self._repository.load_store_versions():
+            if version.digest or version.record.faults:
+                findings = tuple(self._verify_store_version(version))
+                yanked = self._repository.find_yank(version.tag_name)
+                yield VerifiedVersion(WHOLE_STORE, version.number_text, version.tag_name, version.commit, findings, yanked)
+
+    def _verify_store_version(self, version: Version) -> Iterator[Finding]:
+        tag = version.tag_name
+        yield from self._verify_form(version)
+        if version.faults:
+            return
+        try:
+            commit = self._repository.resolve_commit(version.commit)
+            found = digest_store(revisions.load_revision(self._workspace.store, commit))
+        except NpuprofError as error:
+            for finding in error.findings:
+                yield finding._replace(code="NP029", message=f"{tag} cannot be read: {finding.message}")
+            return
+        if found != version.digest:
+            what = f"the presets of {tag} have another digest than the tag holds"
+            yield Finding("NP028", what, f"It is {found or 'that of none'}, and not {version.digest}.", _ADVICE.format(tag))
 
     def _concerns_store(self, ref: TagRef, commit: str) -> bool:
         """Return whether a tag is about a preset, now or where it was made: other things have versions too."""
@@ -78,12 +106,8 @@ class Verifier:
             return False
 
     def _verify_version(self, version: Version) -> Iterator[Finding]:
-        record, tag = version.record, f"{version.name}/v{version.number_text}"
-        if self.signatures and (fault := find_signature_fault(self._repository, version)):
-            yield fault
-        for fault_text in version.faults:
-            why = "What a release was made of stands in its tag; npuprof does not guess it."
-            yield Finding("NP028", f"the tag {tag} is malformed: {fault_text}", why, _ADVICE.format(tag))
+        record, tag = version.record, version.tag_name
+        yield from self._verify_form(version)
         if version.faults:
             return
         if not record.digest:
@@ -103,6 +127,14 @@ class Verifier:
                 code = "NP029" if finding.code in ("NP022", "NP029") else "NP028"
                 hint = finding.hint or _ADVICE.format(tag)
                 yield finding._replace(code=code, message=f"{tag} cannot be resolved: {finding.message}", hint=hint)
+
+    def _verify_form(self, version: Version) -> Iterator[Finding]:
+        """Yield what is wrong with a tag in itself."""
+        if self.signatures and (fault := find_signature_fault(self._repository, version)):
+            yield fault
+        for fault_text in version.faults:
+            why = "What a release was made of stands in its tag; npuprof does not guess it."
+            yield Finding("NP028", f"the tag {version.tag_name} is malformed: {fault_text}", why, _ADVICE.format(version.tag_name))
 
     def _explain_lost_commit(self, version: Version, tag: str) -> Finding:
         if self._repository.git.read_objects([version.commit])[0] is not None:

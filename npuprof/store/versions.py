@@ -183,8 +183,7 @@ class Version(Record):
     @property
     def faults(self) -> list[str]:
         """What is wrong with the tag in itself."""
-        wanted = f"{self.name}/v{self.number_text}"
-        other = [f"it is the tag {self.inner} under another name"] if self.inner not in ("", wanted) else []
+        other = [f"it is the tag {self.inner} under another name"] if self.inner not in ("", self.tag_name) else []
         return [*other, *self.record.faults]
 
 
