@@ -45,7 +45,8 @@ class Update(Verb):
         wanted = place.select_sources(self.names)
         if not wanted:
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
-        locked = lock_sources(place, wanted, self.moved)
+        locking = lock_sources(place, wanted, self.moved)
+        locked = locking.sources
         kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
         new = {**kept, **locked}
         if new == place.lock.sources:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from npuprof.store.repository import Repository
 
 _SEAL = b"\n# npuprof sha256:"
+#: Codes of what says that a source cannot be read on this machine: what builds on it may be right all the same.
+UNTOLD = frozenset(("NP043", "NP053", "NP054"))
 
 
 def find_cache_folder() -> str:
@@ -41,13 +43,24 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     Raises NpuprofError where it was never fetched here, or somebody else owns it.
     """
     from npuprof.store.repository import Repository
+    from npuprof.store.sources.mirrorgit import MirrorGit
 
     folder = find_mirror_folder(url)
-    if not os.path.isdir(folder):
+    if not os.path.lexists(folder):
         raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
-    found = Repository(os.path.join(folder, path) if path else folder, bare=folder)
+    refuse_foreign(os.path.dirname(folder))
+    found = Repository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
     found.is_source = True
     return found
+
+
+def refuse_foreign(folder: str) -> None:
+    """Raise NpuprofError (NP053) where a folder of the cache belongs to somebody else."""
+    from npuprof.store.bare import is_own_folder
+    from npuprof.store.sources.failures import build_foreign_error
+
+    if not is_own_folder(os.path.realpath(folder)):
+        raise build_foreign_error(folder)
 
 
 def build_unfetched_finding(name: str, what: str) -> Finding:
@@ -69,12 +82,17 @@ class TextCache:
     def __init__(self, url: str, path: str, commit: str) -> None:
         mark = load_sha256()(f"{normalize_url(url)}\n{path}".encode(errors="surrogateescape")).hexdigest()[:16]
         self._folder = os.path.join(find_cache_folder(), "presets", f"{mark}-{commit}")
+        self._is_ours: bool | None = None
 
     def read_text(self, name: str) -> bytes | None:
         """Return a text that was kept, None where there is none or it is not whole."""
         try:
             raw = read_plain_file(os.path.join(self._folder, name))
         except (OSError, ValueError):
+            return None
+        if self._is_ours is None:
+            self._is_ours = _is_owned(self._folder)
+        if not self._is_ours:
             return None
         text, seal, digest = raw.rpartition(_SEAL)
         return text if seal and _seal_text(name, text) == digest else None
@@ -92,6 +110,13 @@ class TextCache:
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(fresh)
+
+
+def _is_owned(folder: str) -> bool:
+    """Return whether texts in a folder are the user's own: anybody can seal one."""
+    from npuprof.store.bare import is_own_folder
+
+    return is_own_folder(os.path.dirname(folder)) and is_own_folder(folder)
 
 
 def _seal_text(name: str, text: bytes) -> bytes:
