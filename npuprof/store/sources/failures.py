@@ -11,7 +11,9 @@ from npuprof.report.text import escape_controls
 from npuprof.store.sources.urls import hide_credentials
 
 _LONGEST = 300  # characters of what git said that are shown
-_FULL_DISK = r"No space left on device|Disk quota exceeded|file write error|write error: out of disk"
+_FULL_DISK = r"(?i:no space left on device|disk quota exceeded|file write error|out of disk)"
+_UNWRITTEN = r"couldn't write|(?:unable|failed|cannot) to write|write error"  # git does not always say why
+_LEAST_ROOM = 64 * 1024  # bytes: of what a disk has left, less than this is none
 #: What git says of a repository that another user owns, of files it may not touch, and of one that another git writes.
 _FOREIGN, _BARRED, _BUSY = r"dubious ownership", r"Permission denied|Read-only file system|insufficient permission", r"\.lock': File exists"
 
@@ -138,7 +140,7 @@ _CAUSES = (
 def build_failure(told: str, said: str, mirror: str, asked: str = "") -> NpuprofError:
     """Return the error of a fetch that failed, from all that git said; ``told`` names the source, ``asked`` what was to be fetched."""
     cache = mirror.rpartition("/")[0]
-    if re.search(_FULL_DISK, said):
+    if _tells_full_disk(said, cache):
         return NpuprofError([build_full_finding(cache, _quote_git(said))])
     for pattern, why, hint in _CAUSES:
         if re.search(pattern, said):
@@ -148,6 +150,18 @@ def build_failure(told: str, said: str, mirror: str, asked: str = "") -> Npuprof
         found = "", "git ls-remote with the address tells more"
     why = f"Asked for was {asked}. {found[0]}".rstrip() if asked else found[0]
     return build_fetch_error(told, f"{why} {_quote_git(said)}".strip(), found[1])
+
+
+def _tells_full_disk(said: str, folder: str) -> bool:
+    """Return whether git says that a disk is full, or could not write and the disk of a folder has no room."""
+    if re.search(_FULL_DISK, said):
+        return True
+    import shutil
+
+    try:
+        return re.search(_UNWRITTEN, said) is not None and shutil.disk_usage(folder).free < _LEAST_ROOM
+    except OSError:
+        return False
 
 
 def _quote_git(said: str) -> str:
@@ -201,9 +215,9 @@ def build_mirror_finding(told: str, mirror: str, said: str) -> Finding:
     cache = mirror.rpartition("/")[0]
     if re.search(_FOREIGN, said):
         return build_foreign_error(mirror).findings[0]
-    if re.search(_FULL_DISK, said):
+    if _tells_full_disk(said, cache):
         return build_full_finding(cache, _quote_git(said))
-    if re.search(_BARRED, said):
+    if re.search(_BARRED, said) or re.search(_UNWRITTEN, said):
         return build_cache_error(mirror, f"It cannot be read, or not be written. {_quote_git(said)}").findings[0]
     if re.search(_BUSY, said):
         return build_cache_error(mirror, f"Another git works there. {_quote_git(said)}").findings[0]

@@ -46,7 +46,7 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     from npuprof.store.sources.mirrorgit import MirrorGit
 
     folder = find_mirror_folder(url)
-    if not os.path.lexists(folder):
+    if not os.path.exists(folder):
         raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
     refuse_foreign(os.path.dirname(folder))
     found = Repository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))

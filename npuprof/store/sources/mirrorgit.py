@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npuprof.model import Finding
-from npuprof.report.text import escape_controls
 from npuprof.store.git import Git
 from npuprof.store.sources.failures import build_mirror_finding
 
@@ -19,7 +18,7 @@ class MirrorGit(Git):
 
     def build_refusal(self, reason: bytes) -> Finding:
         """Return why git refused: whose the mirror is, what is in its way, else that it is damaged."""
-        return build_mirror_finding(self._told, self.bare, escape_controls(reason.decode(errors="replace")))
+        return build_mirror_finding(self._told, self.bare, reason.decode(errors="replace"))
 
     def explain_absence(self, oids: Iterable[str]) -> Finding:
         """Return that objects are not there: a mirror holds all that belongs to its commits."""

@@ -1,0 +1,338 @@
+"""Faults from outside, met by real repositories: mirrors that are damaged or somebody else's, full disks, upstreams with bad objects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import REPOSITORY
+from repositories import ENVIRONMENT, Repo
+from test_sources import BASE, HEIR, Team, offline
+
+from npuprof.store.sources.fetching import fetch_commit
+from npuprof.store.sources.mirror import find_cache_folder, find_mirror_folder
+from npuprof.store.sources.mirrorrefs import LOCKED
+
+pytestmark = pytest.mark.slow
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    made = Team(tmp_path)
+    made.publish({"base": BASE.format(300)}, "", "base/v0.9.0")
+    made.publish({"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0")
+    return made
+
+
+@pytest.fixture
+def app(tmp_path: Path, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository that uses the team's presets, at 1.0.0."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repo(tmp_path / "app")
+    made.write({"job": HEIR, "own": "options.deterministic = 0\n"})
+    monkeypatch.chdir(made.folder)
+    result = run("source", "add", "team", team.url)
+    assert result.code == 0, result.err
+    made.commit(message="one")
+    return made
+
+
+def forget(*parts: str) -> None:
+    """Remove what the cache holds: everything, or a folder of it."""
+    shutil.rmtree(os.path.join(find_cache_folder(), *parts))
+
+
+def list_mirror_refs(team: Team) -> set[str]:
+    words = ["git", f"--git-dir={find_mirror_folder(team.url)}", "for-each-ref", "--format=%(refname)"]
+    return set(subprocess.run(words, capture_output=True, check=True, text=True).stdout.split())
+
+
+def push_bad_object(team: Team, ref: str) -> str:
+    """Let a ref of the remote lead to a commit that git's check refuses; return its id."""
+    tree = team.repo.git("rev-parse", "HEAD^{tree}")
+    text = f"tree {tree}\nauthor A <a@b>1 +0000\ncommitter A <a@b> 1 +0000\n\nbad\n"
+    oid = team.repo.git(f"--git-dir={team.bare}", "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text.encode())
+    team.repo.git(f"--git-dir={team.bare}", "update-ref", ref, oid)
+    return oid
+
+
+# What a sync fetches
+
+
+def test_a_sync_fetches_the_locked_commit_and_the_versions_that_lead_to_it_and_nothing_else(app: Repo, team: Team, run: Run) -> None:
+    locked = team.repo.head
+    team.publish({"base": BASE.format(900)}, "1.1.0", "base/v1.1.0")
+    team.repo.git("checkout", "-q", "-b", "huge")
+    team.repo.commit({"huge": "options.deterministic = 1\n"})
+    team.repo.git("push", "-q", str(team.bare), "huge")
+    push_bad_object(team, "refs/heads/bad")
+    push_bad_object(team, "refs/tags/job/v9.9.9")
+    forget()
+    done = run("source", "sync")
+    assert (done.code, done.err) == (0, "npuprof: fetched team 1.0.0\n")
+    assert list_mirror_refs(team) == {f"{LOCKED}{locked}", "refs/tags/v1.0.0", "refs/tags/base/v1.0.0", "refs/tags/base/v0.9.0"}
+    offline(team)
+    assert run("check").code == 0
+    assert "300" in run("show", "team:base@0.9.0").out
+    assert run("source", "sync").err == "npuprof: everything that npuprof.lock names is here\n"
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_a_server_that_gives_no_commit_by_its_id_is_asked_for_what_leads_there(
+    tagged: bool, app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.publish({"base": BASE.format(900)})
+    if tagged:
+        push_bad_object(team, "refs/heads/bad")
+    else:
+        team.repo.git("push", "-q", str(team.bare), ":refs/tags/v1.0.0", ":refs/tags/base/v1.0.0")
+    forget()
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.version")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "0")
+    assert run("source", "sync").code == 0
+    assert run("check").code == 0
+
+
+def test_a_bad_object_behind_the_locked_commit_is_told_with_the_source_and_what_was_asked_for(app: Repo, team: Team, run: Run) -> None:
+    bad = push_bad_object(team, "refs/heads/main")
+    lock = app.folder / "npuprof.lock"
+    locked = team.repo.head
+    lock.write_text(lock.read_text().replace(locked, bad))
+    forget()
+    done = run("source", "sync")
+    assert done.code == 2
+    for told in ("NP045", "the source 'team'", team.url, f"the commit {bad[:12]}", f"object {bad}", "missingSpaceBeforeDate"):
+        assert told in done.err, told
+    assert not os.path.exists(find_mirror_folder(team.url))
+    done = run("source", "update", "--yes")
+    assert (done.code, f"object {bad}" in done.err, "'team'" in done.err) == (2, True, True)
+
+
+# Mirrors that are damaged
+
+
+def truncate_pack(mirror: Path) -> None:
+    for pack in mirror.glob("objects/pack/*.pack"):
+        pack.chmod(0o644)
+        pack.write_bytes(pack.read_bytes()[:100])
+
+
+def lose_objects(mirror: Path) -> None:
+    shutil.rmtree(mirror / "objects")
+
+
+def lose_packs(mirror: Path) -> None:
+    shutil.rmtree(mirror / "objects/pack")
+
+
+def rot_pack(mirror: Path) -> None:
+    for pack in mirror.glob("objects/pack/*.pack"):
+        pack.chmod(0o644)
+        raw = bytearray(pack.read_bytes())
+        raw[20:-20] = bytes(len(raw) - 40)
+        pack.write_bytes(raw)
+
+
+def empty_head(mirror: Path) -> None:
+    (mirror / "HEAD").write_text("")
+
+
+def lose_head(mirror: Path) -> None:
+    (mirror / "HEAD").unlink()
+
+
+def put_file(mirror: Path) -> None:
+    shutil.rmtree(mirror)
+    mirror.write_text("")
+
+
+def put_folder(mirror: Path) -> None:
+    shutil.rmtree(mirror)
+    (mirror / "something").mkdir(parents=True)
+
+
+def put_link(mirror: Path) -> None:
+    shutil.rmtree(mirror)
+    mirror.symlink_to("nowhere")
+
+
+def break_refs(mirror: Path) -> None:
+    (mirror / "packed-refs").write_text("nonsense\n")
+
+
+def break_config(mirror: Path) -> None:
+    (mirror / "config").write_text("[core\n")
+
+
+DAMAGES = (
+    truncate_pack, lose_objects, lose_packs, rot_pack, empty_head, lose_head, put_file, put_folder, put_link, break_refs, break_config,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_mirror_is_told_and_made_anew_and_stays_as_it_is_without_its_remote(
+    damage: Callable[[Path], None], app: Repo, team: Team, run: Run
+) -> None:
+    mirror = Path(find_mirror_folder(team.url))
+    forget("presets")
+    damage(mirror)
+    for words in (("check",), ("show", "team:base"), ("blame", "job")):
+        done = run(*words)
+        assert done.code in (1, 2), words
+        assert "NP054" in done.err + done.out or "NP043" in done.err + done.out, done
+        assert "npuprof source sync" in done.err + done.out
+        assert "team" in done.err + done.out
+    before = sorted(str(path) for path in mirror.parent.rglob("*"))
+    shutil.move(team.bare, team.bare.with_suffix(".away"))
+    done = run("source", "sync")
+    if damage not in (empty_head, lose_head, break_config):  # these are mended in their place
+        assert (done.code, "NP045" in done.err) == (2, True), done.err
+        assert "the source 'team'" in done.err
+        assert {path for path in before if os.path.lexists(path)} == set(before)
+    shutil.move(team.bare.with_suffix(".away"), team.bare)
+    done = run("source", "sync")
+    assert done.code == 0, done.err
+    offline(team)
+    assert run("check").code == 0
+    assert run("blame", "job").code == 0
+    assert os.listdir(mirror.parent) == [mirror.name]
+    fsck = subprocess.run(["git", f"--git-dir={mirror}", "fsck", "--full"], capture_output=True, check=False)
+    assert fsck.returncode == 0, fsck.stderr
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_an_update_makes_a_damaged_mirror_anew(damage: Callable[[Path], None], app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(900)}, "1.1.0", "base/v1.1.0")
+    damage(Path(find_mirror_folder(team.url)))
+    done = run("source", "update", "--yes")
+    assert done.code == 0, done.err
+    assert "1.0.0" in done.out
+    assert "1.1.0" in done.out
+    offline(team)
+    assert run("check").code == 0
+
+
+def test_what_a_damaged_mirror_still_has_is_kept_though_its_remote_has_it_no_longer(app: Repo, team: Team) -> None:
+    mirror, old = Path(find_mirror_folder(team.url)), team.repo.head
+    team.repo.git("checkout", "-q", "--orphan", "fresh")
+    new = team.repo.commit({"base": BASE.format(1)})
+    team.repo.git("push", "-q", str(team.bare), "fresh")
+    assert fetch_commit(team.url, new)
+    team.repo.git(f"--git-dir={team.bare}", "symbolic-ref", "HEAD", "refs/heads/fresh")
+    team.repo.git("push", "-q", str(team.bare), ":main", ":v1.0.0", ":base/v1.0.0", ":base/v0.9.0")
+    team.repo.git(f"--git-dir={team.bare}", "gc", "-q", "--prune=now")
+    for pack in list(mirror.glob("objects/pack/*.pack")):
+        raw = pack.read_bytes()
+        for part in mirror.glob(f"objects/pack/{pack.stem}.*"):
+            part.unlink()
+        subprocess.run(["git", f"--git-dir={mirror}", "unpack-objects", "-q"], check=True, input=raw)
+    blob = team.repo.git("rev-parse", "fresh:profiles/base.toml")
+    (mirror / "objects" / blob[:2] / blob[2:]).unlink()
+    assert fetch_commit(team.url, new)
+    assert {f"{LOCKED}{old}", f"{LOCKED}{new}"} <= list_mirror_refs(team)
+    for commit in (old, new):
+        subprocess.run(["git", f"--git-dir={mirror}", "rev-list", "--objects", "--quiet", commit], check=True)
+
+
+# Caches that are somebody else's, and disks that are full
+
+
+@pytest.mark.parametrize("part", ["", "sources", "mirror", "presets"])
+def test_a_cache_of_somebody_else_is_refused_with_the_repair_and_without_noise(part: str, app: Repo, team: Team, run: Run) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give a folder away")
+    place = find_mirror_folder(team.url) if part == "mirror" else os.path.join(find_cache_folder(), part)
+    for path in [place, *(os.path.join(top, name) for top, below, _ in os.walk(place) for name in below)]:
+        os.chown(path, 65534, 65534)
+    if part in ("sources", "mirror"):
+        forget("presets")
+    for words in (("check",), ("show", "team:base"), ("source", "list"), ("source", "sync"), ("source", "update"), ("blame", "job")):
+        command = [sys.executable, "-m", "npuprof", *words]
+        done = subprocess.run(command, capture_output=True, check=False, text=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+        told = done.stdout + done.stderr
+        assert "__del__" not in told
+        assert "NP021" not in told
+        if part == "presets":
+            assert done.returncode == 0, told  # what is kept there is not taken, and read from the mirror
+        elif words != ("source", "list"):
+            assert done.returncode in (1, 2), words
+            assert "NP053" in told, (words, told)
+            assert "belongs to somebody else" in told
+            assert "XDG_CACHE_HOME" in told
+
+
+def test_a_text_that_somebody_else_has_put_into_the_cache_is_not_taken(app: Repo, team: Team, run: Run) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give a folder away")
+    assert "600" in run("show", "team:base").out
+    (text,) = Path(find_cache_folder()).glob("presets/*/base.toml")
+    forged = text.read_bytes().partition(b"\n# npuprof sha256:")[0].replace(b"600", b"666")
+    shutil.rmtree(Path(find_cache_folder(), "presets"))
+    _seal_forged(text, forged)
+    assert "666" in run("show", "team:base").out
+    os.chown(text.parent, 65534, 65534)
+    assert "600" in run("show", "team:base").out
+
+
+def _seal_forged(path: Path, text: bytes) -> None:
+    from npuprof.store.sources import mirror
+
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text + mirror._SEAL + mirror._seal_text("base.toml", text))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of some hundred kilobytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(place)], capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.parametrize("room", [0, 4, 12, 20, 28, 36, 44, 52, 60, 68, 76, 92, 120])
+def test_a_full_disk_is_told_with_its_folder_and_leaves_everything_as_it_was(
+    room: int, app: Repo, team: Team, run: Run, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = (app.folder / "npuprof.lock").read_bytes()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small_disk))
+    filler = small_disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+        file.truncate(max(0, file.tell() - room * 1024))
+    done = run("source", "sync")
+    if done.code:
+        assert done.code == 2
+        assert "NP053" in done.err, done.err
+        assert "disk is full" in done.err
+        assert str(small_disk / "npuprof") in done.err
+        assert "XDG_CACHE_HOME" in done.err
+    assert (app.folder / "npuprof.lock").read_bytes() == lock
+    filler.unlink()
+    assert run("source", "sync").code == 0
+    assert run("check").code == 0
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(512))
+    team.publish({"base": BASE.format(900)}, "1.1.0")
+    done = run("source", "update", "--yes")
+    assert (done.code, "disk is full" in done.err, str(small_disk / "npuprof") in done.err) == (2, True, True), done.err
+    assert (app.folder / "npuprof.lock").read_bytes() == lock
+    assert run("check").code == 0
