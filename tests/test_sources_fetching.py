@@ -36,6 +36,8 @@ local) exec sh -c "$2" ;;
 slow) sleep 0.7; exec sh -c "$2" ;;
 hang) sleep 300 ;;
 stubborn) trap '' TERM HUP; sleep 300 & echo $! >> {folder}/pids; wait; wait; sleep 300 ;;
+drip) while :; do printf x >&2; sleep 0.2; done ;;
+trickle) sh -c "$2" | {{ head -c 1000; while dd bs=1 count=1 2>{folder}/said; grep -q '^1 byte' {folder}/said; do sleep 0.2; done; }} ;;
 endless) while :; do echo 0; done ;;
 midway) sh -c "$2" | {{ head -c 600; kill -9 $$; }} ;;
 stuck) sh -c "$2" | {{ head -c 600; sleep 300; }} ;;
@@ -364,6 +366,8 @@ FAULTS = {
     "hang": "no sign of life for 1 seconds",
     "stubborn": "no sign of life for 1 seconds",
     "stuck": "no sign of life for 1 seconds",
+    "drip": "less than 10 bytes a second for 1 seconds",
+    "trickle": "for 1 seconds, and was given up",
     "endless": "ended before it was done",
     "midway": "ended before it was done",
     "ask": "never prompts",
