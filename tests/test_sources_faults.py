@@ -336,3 +336,159 @@ def test_a_full_disk_is_told_with_its_folder_and_leaves_everything_as_it_was(
     assert (done.code, "disk is full" in done.err, str(small_disk / "npuprof") in done.err) == (2, True, True), done.err
     assert (app.folder / "npuprof.lock").read_bytes() == lock
     assert run("check").code == 0
+
+
+# What cannot be told without a source
+
+
+def move_on(team: Team, app: Repo, run: Run) -> None:
+    """Release 1.1.0 of the source, and commit an update to it."""
+    team.publish({"base": BASE.format(900)}, "1.1.0", "base/v1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    app.commit(message="two")
+
+
+@pytest.mark.parametrize("how", ["missing", "damaged", "foreign"])
+def test_a_release_cannot_be_verified_without_its_source_and_does_not_fail(how: str, app: Repo, team: Team, run: Run) -> None:
+    assert run("release", "job", "1.0.0").code == 0
+    move_on(team, app, run)
+    assert run("verify", "--tags").code == 0
+    forget("presets")
+    if how == "missing":
+        forget("sources")
+    elif how == "damaged":
+        truncate_pack(Path(find_mirror_folder(team.url)))
+    elif os.geteuid():
+        pytest.skip("only root can give a folder away")
+    else:
+        os.chown(find_mirror_folder(team.url), 65534, 65534)
+    done = run("verify", "--tags")
+    assert (done.code, "cannot tell" in done.out, "does not hold" in done.out) == (2, True, False), done.out
+    assert "NP029" in done.out
+    if how == "foreign":
+        assert "belongs to somebody else" in done.out
+        return
+    assert "npuprof source sync --rev job/v1.0.0" in done.out
+    assert run("source", "sync", "--rev", "job/v1.0.0").code == 0
+    done = run("verify", "--tags")
+    assert (done.code, "cannot tell" in done.out) == (0, False), done.out
+
+
+def test_a_history_without_the_mirror_of_a_source_says_that_it_cannot_be_told(app: Repo, team: Team, run: Run) -> None:
+    move_on(team, app, run)
+    app.commit({"job": f"{HEIR}hccl_timeout = 7\n"}, message="three")
+    whole = run("log", "job")
+    assert [whole.out.count(word) for word in ("one", "two", "three")] == [1, 1, 1]
+    spans = {rev: run("diff", "--rev", rev).out for rev in ("HEAD~1", "HEAD~2..HEAD~1", "HEAD~2")}
+    assert all("hccl_timeout" in told for told in spans.values())
+    forget()
+    for words in (("log", "job"), ("log", "job", "hccl_timeout"), ("blame", "job"), ("log", "team:base")):
+        done = run(*words)
+        assert done.code == 2, words
+        assert "NP043" in done.err
+        assert "npuprof source sync" in done.err
+    for rev in spans:
+        done = run("diff", "--rev", rev)
+        assert (done.code, "cannot tell what differs in job" in done.err, "npuprof source sync" in done.err) == (2, True, True), done
+        assert "hccl_timeout" not in done.out
+        assert run("diff", "--rev", rev, "--format", "json").code == 2
+    assert run("source", "sync").code == 0  # what is locked now has older commits with it
+    assert {rev: run("diff", "--rev", rev).out for rev in spans} == spans
+
+
+def test_what_older_locks_name_is_fetched_with_the_history(app: Repo, team: Team, run: Run) -> None:
+    team.repo.git("checkout", "-q", "--orphan", "fresh")
+    team.repo.commit({"base": BASE.format(900)})
+    team.repo.git("tag", "-a", "v1.1.0", "-m", "1.1.0")
+    team.repo.git("push", "-q", str(team.bare), "--tags")
+    assert run("source", "update", "--yes").code == 0
+    app.commit(message="two")
+    whole = run("log", "job").out
+    span = run("diff", "--rev", "HEAD~1").out
+    assert "600 → 900" in span
+    forget()
+    assert run("source", "sync").code == 0
+    done = run("log", "job")
+    assert (done.code, "cannot be told here" in done.out, "600" in done.out) == (2, True, False), done
+    assert "npuprof source sync --history" in done.err
+    assert run("log", "job", "-n", "1").code == 0
+    done = run("diff", "--rev", "HEAD~1")
+    assert (done.code, "--rev" in done.err, "no longer" in done.out, "valid again" in done.out) == (2, True, False, False), done
+    assert run("source", "sync", "--history").code == 0
+    assert (run("log", "job").out, run("diff", "--rev", "HEAD~1").out) == (whole, span)
+
+
+# Repositories without a work tree
+
+
+def test_a_bare_repository_syncs_what_its_head_locks(app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_on(team, app, run)
+    app.git("clone", "-q", "--bare", ".", "../app.git")
+    monkeypatch.chdir(app.folder.parent / "app.git")
+    forget()
+    done = run("check", "--rev", "HEAD")
+    assert (done.code, "npuprof source sync" in done.err + done.out) == (2, True) if done.code == 2 else (1, True), done
+    assert run("source", "sync").err == "npuprof: fetched team 1.1.0\n"
+    assert run("source", "sync", "--rev", "HEAD~1").code == 0
+    offline(team)
+    assert run("check", "--rev", "HEAD").code == 0
+    assert "600 → 900" in run("diff", "--rev", "HEAD~1..HEAD").out
+    assert "900" in run("show", "job@HEAD").out
+    done = run("source", "sync", "nobody")
+    assert (done.code, "NP042" in done.err) == (2, True)
+    assert os.listdir(".").count("npuprof.lock") == 0
+
+
+def test_a_hook_of_a_server_syncs_and_checks_what_is_pushed(app: Repo, team: Team, run: Run) -> None:
+    app.git("clone", "-q", "--bare", ".", "../app.git")
+    hook = app.folder.parent / "app.git/hooks/pre-receive"
+    npuprof = f"{sys.executable} -m npuprof"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        f"#!/bin/sh\nexport PYTHONPATH={REPOSITORY}\nwhile read -r old new ref; do\n"
+        f"{npuprof} source sync --rev $new && {npuprof} check --rev $new && {npuprof} diff --rev $old..$new || exit 1\ndone\n"
+    )
+    hook.chmod(0o755)
+    move_on(team, app, run)
+    forget()
+    app.git("push", "-q", "../app.git", "main")
+    app.commit({"job": f"{HEIR}hccl_timeout = true\n"})
+    assert "declined" in subprocess.run(["git", "push", "../app.git", "main"], capture_output=True, text=True, check=False).stderr
+
+
+# Versions that are gone upstream
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_version_that_is_gone_upstream_is_told_and_not_gone_back_from_in_silence(fresh: bool, app: Repo, team: Team, run: Run) -> None:
+    move_on(team, app, run)
+    lock = (app.folder / "npuprof.lock").read_bytes()
+    team.repo.git("push", "-q", str(team.bare), ":refs/tags/v1.1.0")
+    if fresh:
+        forget()
+    done = run("source", "update")
+    assert (done.code, "1.1.0 is gone upstream" in done.err) == (1, True), done
+    assert "900 → 600" in done.out
+    done = run("source", "update", "--yes")
+    assert (done.code, "NP046" in done.err, "1.1.0 is gone upstream" in done.err, "--moved" in done.err) == (2, True, True, True), done
+    assert (app.folder / "npuprof.lock").read_bytes() == lock
+    assert run("source", "update", "--dry-run").code == 0
+    assert run("source", "update", "--yes", "--moved").code == 0
+    assert 'tag = "v1.0.0"' in (app.folder / "npuprof.lock").read_text()
+
+
+def test_a_step_back_that_npuprof_toml_asks_for_takes_a_yes_only(app: Repo, team: Team, run: Run) -> None:
+    move_on(team, app, run)
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text().replace("^1.0", "~1.0"))
+    done = run("source", "update", "--yes")
+    assert (done.code, "gone" in done.err) == (0, False)
+
+
+def test_a_version_of_a_preset_that_is_gone_upstream_is_told(app: Repo, team: Team, run: Run) -> None:
+    app.commit({"job": HEIR.replace("team:base", "team:base@1")})
+    move_on(team, app, run)
+    team.repo.git("push", "-q", str(team.bare), ":refs/tags/base/v1.1.0")
+    forget()
+    done = run("source", "update", "--yes")
+    assert (done.code, "base/v1.1.0 is gone upstream" in done.err) == (2, True), done

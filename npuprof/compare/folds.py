@@ -77,7 +77,9 @@ def format_pair_headline(pair: Pair, show: Callable[[str], str] = escape_control
         words.append("new" if pair.status == "added" else "removed")
         if pair.changes:
             words.append(format_count(len(pair.changes), "setting"))
-    if pair.valid == (True, False) or (pair.valid[0] is None and pair.valid[1] is False):
+    if pair.untold:
+        words.append("cannot be told here")
+    elif pair.valid == (True, False) or (pair.valid[0] is None and pair.valid[1] is False):
         words.append("INVALID NOW" if pair.valid[0] else "invalid")
     elif pair.valid == (False, True):
         words.append("valid again")

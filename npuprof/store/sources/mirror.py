@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Origin
@@ -67,6 +68,16 @@ def build_unfetched_finding(name: str, what: str) -> Finding:
     """Return that presets of a source cannot be read here, as they are not on this machine."""
     why = "Nothing but source add, sync and update touches the network."
     return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, "fetch what the lock names: npuprof source sync")
+
+
+def is_untold(findings: Iterable[Finding]) -> bool:
+    """Return whether a preset could not be resolved as one of its sources is not, or not whole, on this machine."""
+    return any(finding.code in UNTOLD for finding in findings)
+
+
+def advise_sync_of(finding: Finding, words: str) -> Finding:
+    """Return what says that a source is not here, with what to sync: ``--rev REV`` or ``--history`` for other locks than today's."""
+    return finding._replace(hint=f"{finding.hint} {words}") if finding.hint.endswith("npuprof source sync") else finding
 
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:
