@@ -15,8 +15,9 @@ import pytest
 from building import REPOSITORY
 from repositories import ENVIRONMENT, Repo
 from test_sources import BASE, HEIR, Team, offline
+from test_sources_fetching import KILLING
 
-from npuprof.store.sources.fetching import fetch_commit
+from npuprof.store.sources.fetching import fetch_commit, fetch_source
 from npuprof.store.sources.mirror import find_cache_folder, find_mirror_folder
 from npuprof.store.sources.mirrorrefs import LOCKED
 
@@ -117,6 +118,32 @@ def test_a_bad_object_behind_the_locked_commit_is_told_with_the_source_and_what_
     assert not os.path.exists(find_mirror_folder(team.url))
     done = run("source", "update", "--yes")
     assert (done.code, f"object {bad}" in done.err, "'team'" in done.err) == (2, True, True)
+
+
+#: What is asked for, and which refs are fetched beside those of 1.0.0 and what leads there.
+REVS = {
+    "^1.0": {"tags/v1.1.0", "tags/base/v1.1.0"},
+    "main": {"heads/main", "tags/v1.1.0", "tags/base/v1.1.0"},
+    "HEAD": {"tags/v1.1.0", "tags/base/v1.1.0"},
+    "v1.0.0": set(),
+}
+
+
+@pytest.mark.parametrize("rev", REVS)
+def test_an_update_is_not_stopped_by_what_it_does_not_need(rev: str, app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(900)}, "1.1.0", "base/v1.1.0")
+    for ref in ("refs/heads/bad", "refs/tags/v9.0.0", "refs/tags/other/v1.0.0"):
+        push_bad_object(team, ref)
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text().replace("^1.0", rev))
+    forget()
+    done = run("source", "update", "--yes")
+    assert done.code == 0, done.err
+    commit = team.repo.git("rev-parse", "v1.0.0^{}" if rev == "v1.0.0" else "main")
+    kept = {"refs/tags/v1.0.0", "refs/tags/base/v1.0.0", "refs/tags/base/v0.9.0", f"{LOCKED}{commit}"}
+    assert list_mirror_refs(team) == {f"refs/{ref}" for ref in REVS[rev]} | kept
+    assert run("source", "remove", "team", "--force").code == 0
+    assert run("source", "add", "team", team.url, "--rev", rev).code == 0
 
 
 # Mirrors that are damaged
@@ -427,7 +454,7 @@ def test_a_bare_repository_syncs_what_its_head_locks(app: Repo, team: Team, run:
     monkeypatch.chdir(app.folder.parent / "app.git")
     forget()
     done = run("check", "--rev", "HEAD")
-    assert (done.code, "npuprof source sync" in done.err + done.out) == (2, True) if done.code == 2 else (1, True), done
+    assert (done.code, "NP043" in done.out, "npuprof source sync" in done.out) == (2, True, True), done
     assert run("source", "sync").err == "npuprof: fetched team 1.1.0\n"
     assert run("source", "sync", "--rev", "HEAD~1").code == 0
     offline(team)
@@ -492,3 +519,39 @@ def test_a_version_of_a_preset_that_is_gone_upstream_is_told(app: Repo, team: Te
     forget()
     done = run("source", "update", "--yes")
     assert (done.code, "base/v1.1.0 is gone upstream" in done.err) == (2, True), done
+
+
+# Runs that are killed while they make a mirror anew, and runs that meet
+
+
+def start_sync(url: str, commit: str, before: str = "") -> subprocess.Popen[bytes]:
+    program = f"{before}\nfrom npuprof.store.sources.fetching import *\nassert fetch_locked({url!r}, [{commit!r}]) == []"
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    return subprocess.Popen([sys.executable, "-c", program], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("first", (2, 13))
+def test_a_run_that_is_killed_while_it_makes_a_mirror_anew_does_not_stop_the_next(first: int, app: Repo, team: Team) -> None:
+    mirror, locked = Path(find_mirror_folder(team.url)), team.repo.head
+    number, completed = first, False
+    while not completed:
+        truncate_pack(mirror)
+        killed = start_sync(team.url, locked, KILLING.format(number=number))
+        killed.communicate()
+        completed = killed.returncode == 0
+        again = start_sync(team.url, locked)
+        assert (again.communicate()[1], again.returncode) == (b"", 0)
+        fetch_source(team.url)  # what needs nothing takes nothing away, this does
+        assert os.listdir(mirror.parent) == [mirror.name]
+        subprocess.run(["git", f"--git-dir={mirror}", "fsck", "--full"], check=True, capture_output=True)
+        number += 29
+    assert number > 40
+
+
+def test_several_runs_at_once_make_a_mirror_anew_and_all_end_well(app: Repo, team: Team) -> None:
+    mirror, locked = Path(find_mirror_folder(team.url)), team.repo.head
+    for damage in (truncate_pack, put_folder, lose_objects):
+        damage(mirror)
+        runs = [start_sync(team.url, locked) for _ in range(4)]
+        assert [(one.communicate()[1], one.returncode) for one in runs] == [(b"", 0)] * 4
+        assert os.listdir(mirror.parent) == [mirror.name]

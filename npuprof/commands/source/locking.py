@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from npuprof.commands.source.place import ProjectPlace
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.locking import compute_store_digest, digest_texts, lock_source
+from npuprof.store.sources.locking import compute_store_digest, digest_texts, lock_source, select_refs
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.mirrorrefs import is_version_tag
 from npuprof.store.sources.project import Project, Source
@@ -51,23 +52,29 @@ def _lock_source(
     place: ProjectPlace, source: Source, asked: Iterable[str], accept_moved: bool, remake: bool = False
 ) -> tuple[fetching.Fetched, LockedSource]:
     known = place.lock.sources.get(source.name)
-    fetched = _fetch(source, accept_moved, known, remake)
+    fetched = _fetch(source, asked, accept_moved, known, remake)
     locked = lock_source(source, fetched, asked, place.project.find_source_origin(source.name), known)
     for commit in {locked.commit, *(pin.commit for pin in locked.versions.values())}:
         fetching.keep_commit(source.url, commit)
     return fetched, locked
 
 
-def _fetch(source: Source, accept_moved: bool, known: LockedSource | None, remake: bool) -> fetching.Fetched:
-    """Return what a source has now. Raises NpuprofError (NP046) where tags of versions are not what they were; others may move."""
-    fetched = fetching.fetch_source(source.url, accept_moved=accept_moved, name=source.name, remake=remake)
+def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known: LockedSource | None, remake: bool) -> fetching.Fetched:
+    """Return what a source has now, once what decides its lock is here.
+
+    Raises NpuprofError (NP046) where tags of versions are not what they were; others may move.
+    """
+    select = partial(select_refs, source, references, known if known is not None and known.url == source.url else None)
+    fetched = fetching.fetch_source(source.url, accept_moved=accept_moved, name=source.name, select=select, remake=remake)
     versions = [moved for moved in fetched.moved if is_version_tag(moved[0])]
     if known is not None and known.url == source.url:
         versions += [moved for moved in _list_moved(known, fetched) if moved[0] not in [one[0] for one in versions]]
     if versions and not accept_moved:
         hint = "ask its owners whether that was meant; to take them as they are now say --moved"
         raise NpuprofError([fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions])
-    return fetching.fetch_source(source.url, accept_moved=True, name=source.name) if fetched.moved and not accept_moved else fetched
+    if fetched.moved and not accept_moved:
+        return fetching.fetch_source(source.url, accept_moved=True, name=source.name, select=select)
+    return fetched
 
 
 def _list_gone(known: LockedSource | None, now: LockedSource, fetched: fetching.Fetched) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ Selector = Callable[[RemoteRefs], set[str] | None]
 
 #: Seconds after which a remote that gives no sign of life is given up, unless ``$NPUPROF_TIMEOUT`` says otherwise.
 TIMEOUT = 60.0
+_SHOWN = 5  # refs that a message names
 #: What git says of an id that the remote does not have.
 _GONE = re.compile(r"not our ref|no such remote ref|couldn't find remote ref")
 #: And of one that the remote gives to nobody who asks by it.
@@ -214,7 +215,7 @@ def _are_whole(git: MirrorGit, commits: list[str]) -> bool:
 def _holds_whole(git: MirrorGit, commit: str) -> bool:
     """Return whether a commit is in a mirror. Raises NpuprofError (NP054) where not all that belongs to it is there."""
     found = git.read_objects([commit])[0]
-    if found is None and git.try_command("show-ref", "--verify", "--quiet", f"{LOCKED}{commit}").code:
+    if found is None and f"{LOCKED}{commit}" not in list_refs(git):
         return False
     if found is not None and found.type != "commit":
         return False
@@ -270,7 +271,7 @@ class _Talker:
                 return remote, names
             if not _GONE.search(talk.said) or attempt == 2:
                 break  # else something was moved or deleted between the two
-        raise self._build_failure(talk, "all its branches and tags" if chosen is None else ", ".join(sorted(chosen)))
+        raise self._build_failure(talk, _format_names(chosen))
 
     def fetch_commit(self, held: HeldMirror, commit: str) -> bool:
         """Fetch a commit by its id, or what leads to it where that is not given away; return whether it is there. Raises NpuprofError."""
@@ -347,6 +348,14 @@ class _Talker:
 
 
 # What becomes of what was fetched
+
+
+def _format_names(refs: set[str] | None) -> str:
+    """Return which refs were asked for, in words."""
+    if refs is None:
+        return "all its branches and tags"
+    names = sorted(name.removeprefix("refs/") for name in refs)
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _list_changed(known: dict[str, str], remote: RemoteRefs) -> set[str]:

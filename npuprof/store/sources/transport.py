@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from npuprof.report.terminal import progress_line
 from npuprof.store.git import Git, build_git_environment, list_settings, take_environment
+from npuprof.store.sources.failures import build_os_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,15 +98,18 @@ class Line(NamedTuple):
         return self._talk(["ls-remote", "--", self.url, "HEAD", "refs/heads/*", "refs/tags/*"])
 
     def fetch(self, wanted: Iterable[str]) -> Talk:
-        """Fetch objects by their ids; no ref is written. Raises HangingError.
+        """Fetch objects by their ids; no ref is written. Raises HangingError, NpuprofError where there is no room for the list.
 
         By ids, as git looks for each name among all the others.
         """
         import tempfile
 
-        with tempfile.TemporaryFile() as listed:  # a command line does not hold any number of them
-            listed.write("".join(f"{oid}\n" for oid in wanted).encode())
-            listed.seek(0)
+        with tempfile.TemporaryFile(dir=self.mirror) as listed:  # a command line does not hold any number of them
+            try:
+                listed.write("".join(f"{oid}\n" for oid in wanted).encode())
+                listed.seek(0)
+            except OSError as error:
+                raise build_os_error(self.mirror, error) from None
             return self._talk(["fetch", *_FLAGS, "--", self.url], cast("BinaryIO", listed))
 
     def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
