@@ -104,13 +104,13 @@ class Line(NamedTuple):
         """
         import tempfile
 
-        with tempfile.TemporaryFile(dir=self.mirror) as listed:  # a command line does not hold any number of them
-            try:
+        try:
+            with tempfile.TemporaryFile(dir=self.mirror) as listed:  # a command line does not hold any number of them
                 listed.write("".join(f"{oid}\n" for oid in wanted).encode())
                 listed.seek(0)
-            except OSError as error:
-                raise build_os_error(self.mirror, error) from None
-            return self._talk(["fetch", *_FLAGS, "--", self.url], cast("BinaryIO", listed))
+                return self._talk(["fetch", *_FLAGS, "--", self.url], cast("BinaryIO", listed))
+        except OSError as error:
+            raise build_os_error(self.mirror, error) from None
 
     def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
