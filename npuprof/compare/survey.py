@@ -40,7 +40,7 @@ _COMMONPLACE = re.compile(rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abs
 
 
 class Pair(Record):
-    """One preset before and after. ``status`` is ``changed``, ``added``, ``removed`` or ``unchanged``.
+    """One preset before and after. ``status`` is ``changed``, ``added``, ``removed``, ``unchanged``, or ``unknown`` where nobody can tell.
 
     ``was`` is the name it had before, where it was renamed. ``broken`` are the errors and warnings it has now and had not
     before, ``mended`` the other way round; ``valid`` says whether it has no errors, before and after (None: not there).
@@ -69,7 +69,9 @@ class Pair(Record):
     def is_different(self) -> bool:
         """Whether it resolves differently, has another name or other errors."""
         came_and_went = (*self.broken, *self.mended)
-        return bool(self.status != "unchanged" or self.was or any(finding.severity == "error" for finding in came_and_went))
+        return bool(
+            self.status not in ("unchanged", "unknown") or self.was or any(finding.severity == "error" for finding in came_and_went)
+        )
 
 
 class Survey(Record):
@@ -87,6 +89,11 @@ class Survey(Record):
     def touched_pairs(self) -> list[Pair]:
         """The presets that there is anything to say about."""
         return [pair for pair in self.pairs if pair.is_touched]
+
+    @property
+    def unknown_pairs(self) -> list[Pair]:
+        """The presets of which nobody can tell whether they differ, and that are not known to."""
+        return [pair for pair in self.pairs if pair.untold and not pair.is_different]
 
     @property
     def different_pairs(self) -> list[Pair]:
@@ -454,8 +461,9 @@ def _build_resolved_pair(
             changes = tuple(diff.build_one_sided_changes(only.ordered_settings(), status, only.origin))
     else:
         status = "changed" if changes or left is None or right is None else "unchanged"
-        if (left is None and right is None) or untold:
+        if left is None and right is None:
             status = "unchanged"
+        status = "unknown" if untold else status
     unread = bool(untold) or isinstance(after, NpuprofError)
     made = Pair(name, status, changes, was if was != name else "", left, right, unread=unread, untold=untold)
     return _add_fault_changes(made, _judge_side(before, labels[0]), _judge_side(after, labels[1]))

@@ -17,11 +17,10 @@ from urllib.parse import quote
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources.failures import build_failure, build_fetch_error
 from npuprof.store.sources.holding import HeldMirror, hold_mirror, is_mirror
-from npuprof.store.sources.mirror import find_mirror_folder
+from npuprof.store.sources.mirror import LOCKED, find_mirror_folder
 from npuprof.store.sources.mirrorgit import MirrorGit
 from npuprof.store.sources.mirrorrefs import (
     HEADS,
-    LOCKED,
     TAGS,
     RemoteRefs,
     find_obstacles,

@@ -13,7 +13,7 @@ from npuprof.model import Record
 from npuprof.report.locks import hold_file, lock_folders, name_under_way
 from npuprof.report.output import describe_os_error
 from npuprof.store.sources.failures import build_cache_error, build_os_error
-from npuprof.store.sources.mirror import find_mirror_folder, refuse_foreign
+from npuprof.store.sources.mirror import find_mirror_folder, refuse_foreign, refuse_foreign_cache
 from npuprof.store.sources.mirrorgit import MirrorGit
 
 try:
@@ -141,7 +141,7 @@ def _make_cache_folder(cache: str) -> None:
         os.makedirs(cache, mode=0o700, exist_ok=True)
     except OSError as error:
         raise build_cache_error(cache, f"It cannot be made: {describe_os_error(error, os.path.join(cache, 'x'))}.") from None
-    refuse_foreign(cache)
+    refuse_foreign_cache()
     if not os.access(cache, os.R_OK | os.W_OK | os.X_OK):
         raise build_cache_error(cache, "It cannot be written.")
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from npuprof.store.repository import Repository
 
 _SEAL = b"\n# npuprof sha256:"
+#: Where a mirror keeps the commits that locks name.
+LOCKED = "refs/npuprof/locked/"
 #: Codes of what says that a source cannot be read on this machine: what builds on it may be right all the same.
 UNTOLD = frozenset(("NP043", "NP053", "NP054"))
 
@@ -49,10 +51,25 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     folder = find_mirror_folder(url)
     if not os.path.exists(folder):
         raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
-    refuse_foreign(os.path.dirname(folder))
+    refuse_foreign_cache()
     found = Repository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
     found.is_source = True
     return found
+
+
+def require_commit(repository: Repository, name: str, commit: str) -> None:
+    """Raise NpuprofError where the mirror of a source lacks a commit: never fetched, or kept and lost with a part of the mirror."""
+    if repository.git.read_objects([commit])[0] is not None:
+        return
+    if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
+        raise NpuprofError([repository.git.explain_absence([commit])])
+    raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])
+
+
+def refuse_foreign_cache() -> None:
+    """Raise NpuprofError (NP053) where the folder of all mirrors, or the one above, belongs to somebody else."""
+    refuse_foreign(find_cache_folder())
+    refuse_foreign(os.path.join(find_cache_folder(), "sources"))
 
 
 def refuse_foreign(folder: str) -> None:
@@ -127,7 +144,7 @@ def _is_owned(folder: str) -> bool:
     """Return whether texts in a folder are the user's own: anybody can seal one."""
     from npuprof.store.bare import is_own_folder
 
-    return is_own_folder(os.path.dirname(folder)) and is_own_folder(folder)
+    return all(map(is_own_folder, (find_cache_folder(), os.path.dirname(folder), folder)))
 
 
 def _seal_text(name: str, text: bytes) -> bytes:

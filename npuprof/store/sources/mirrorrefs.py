@@ -13,7 +13,6 @@ from npuprof.store.sources.failures import build_os_error
 from npuprof.store.sources.mirrorgit import MirrorGit
 from npuprof.store.versions import YANKED, parse_version_text
 
-LOCKED = "refs/npuprof/locked/"
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 _MANY = 200  # changed refs from which on they are written to one file
 #: What is in no name of a ref, by git-check-ref-format.
