@@ -116,8 +116,10 @@ def test_a_bad_object_behind_the_locked_commit_is_told_with_the_source_and_what_
     for told in ("NP045", "the source 'team'", team.url, f"the commit {bad[:12]}", f"object {bad}", "missingSpaceBeforeDate"):
         assert told in done.err, told
     assert not os.path.exists(find_mirror_folder(team.url))
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text().replace("^1.0", "main"))
     done = run("source", "update", "--yes")
-    assert (done.code, f"object {bad}" in done.err, "'team'" in done.err) == (2, True, True)
+    assert (done.code, f"object {bad}" in done.err, "'team'" in done.err, "heads/main" in done.err) == (2, True, True, True), done.err
 
 
 #: What is asked for, and which refs are fetched beside those of 1.0.0 and what leads there.

@@ -53,6 +53,8 @@ def _lock_source(
 ) -> tuple[fetching.Fetched, LockedSource]:
     known = place.lock.sources.get(source.name)
     fetched = _fetch(source, asked, accept_moved, known, remake)
+    if known is not None and known.url == source.url:
+        _fetch_known(known)
     locked = lock_source(source, fetched, asked, place.project.find_source_origin(source.name), known)
     for commit in {locked.commit, *(pin.commit for pin in locked.versions.values())}:
         fetching.keep_commit(source.url, commit)
@@ -75,6 +77,18 @@ def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known:
     if fetched.moved and not accept_moved:
         return fetching.fetch_source(source.url, accept_moved=True, name=source.name, select=select)
     return fetched
+
+
+def _fetch_known(known: LockedSource) -> None:
+    """Have what a source was locked to, as far as it can be had: what an update changes is compared with it. Raises NpuprofError."""
+    there = open_mirror(known.name, known.url, known.path)
+    for commit in {known.commit, *(pin.commit for pin in known.versions.values())}:
+        if not there.has_commit(commit):
+            try:
+                fetching.fetch_locked(known.url, [commit], name=known.name)
+            except NpuprofError as error:
+                if error.findings[0].code != "NP045":
+                    raise
 
 
 def _list_gone(known: LockedSource | None, now: LockedSource, fetched: fetching.Fetched) -> tuple[str, ...]:
