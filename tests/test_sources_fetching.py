@@ -269,6 +269,13 @@ def test_an_empty_remote_one_without_its_head_and_one_of_long_ids_are_fetched(re
         found = fetch_source(str(long.folder))
         assert (found.head, len(found.tags["base/v1.0.0"])) == (long.head, 64)
     assert fetch_commit(str(long.folder), long.head)
+    mirror = Path(find_mirror_folder(str(long.folder)))
+    for pack in mirror.glob("objects/pack/*.pack"):
+        pack.unlink()
+    assert fetch_commit(str(long.folder), long.head)  # made anew
+    shutil.rmtree(mirror)
+    assert fetch_commit(str(long.folder), long.head)
+    assert set(list_refs(str(long.folder))) == {f"{LOCKED}{long.head}", "refs/tags/base/v1.0.0"}
 
 
 @pytest.mark.slow
