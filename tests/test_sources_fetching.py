@@ -17,7 +17,7 @@ from building import REPOSITORY
 from repositories import Repo
 
 from npuprof.model import NpuprofError
-from npuprof.store.sources import fetching, transport
+from npuprof.store.sources import fetching, holding, transport
 from npuprof.store.sources.failures import build_failure
 from npuprof.store.sources.fetching import LOCKED, Fetched, fetch_commit, fetch_source, find_mirror_folder, keep_commit
 from npuprof.store.sources.urls import find_url_fault, hide_credentials, normalize_url
@@ -36,6 +36,8 @@ local) exec sh -c "$2" ;;
 slow) sleep 0.7; exec sh -c "$2" ;;
 hang) sleep 300 ;;
 stubborn) trap '' TERM HUP; sleep 300 & echo $! >> {folder}/pids; wait; wait; sleep 300 ;;
+drip) while :; do printf x >&2; sleep 0.2; done ;;
+trickle) sh -c "$2" | {{ head -c 1000; while dd bs=1 count=1 2>{folder}/said; grep -q '^1 byte' {folder}/said; do sleep 0.2; done; }} ;;
 endless) while :; do echo 0; done ;;
 midway) sh -c "$2" | {{ head -c 600; kill -9 $$; }} ;;
 stuck) sh -c "$2" | {{ head -c 600; sleep 300; }} ;;
@@ -267,6 +269,13 @@ def test_an_empty_remote_one_without_its_head_and_one_of_long_ids_are_fetched(re
         found = fetch_source(str(long.folder))
         assert (found.head, len(found.tags["base/v1.0.0"])) == (long.head, 64)
     assert fetch_commit(str(long.folder), long.head)
+    mirror = Path(find_mirror_folder(str(long.folder)))
+    for pack in mirror.glob("objects/pack/*.pack"):
+        pack.unlink()
+    assert fetch_commit(str(long.folder), long.head)  # made anew
+    shutil.rmtree(mirror)
+    assert fetch_commit(str(long.folder), long.head)
+    assert set(list_refs(str(long.folder))) == {f"{LOCKED}{long.head}", "refs/tags/base/v1.0.0"}
 
 
 @pytest.mark.slow
@@ -364,6 +373,8 @@ FAULTS = {
     "hang": "no sign of life for 1 seconds",
     "stubborn": "no sign of life for 1 seconds",
     "stuck": "no sign of life for 1 seconds",
+    "drip": "less than 10 bytes a second for 1 seconds",
+    "trickle": "for 1 seconds, and was given up",
     "endless": "ended before it was done",
     "midway": "ended before it was done",
     "ask": "never prompts",
@@ -566,7 +577,7 @@ def wrap(call):
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*given, **named)
     return counted
-import npuprof.store.sources.fetching, git, selectors, tempfile
+import npuprof.store.sources.fetching, npuprof.store.sources.transport, git, selectors, tempfile
 for name in ("mkdir", "replace", "open", "lstat", "close", "unlink"):
     setattr(os, name, wrap(getattr(os, name)))
 """
@@ -624,13 +635,13 @@ def test_what_a_run_started_ends_with_it_or_is_waited_for(
     killed.kill()
     killed.communicate()
     (Path(find_mirror_folder(url)) / "packed-refs.lock").write_text("")
-    monkeypatch.setattr(fetching, "TIMEOUT", 0.1)
+    monkeypatch.setattr(holding, "PATIENCE", 0.1)
     code, said = read_failure(lambda: fetch_source(url))
     assert (code, "packed-refs.lock" in said) == ("NP053", True)
     for pid in list_living(tmp_path):
         os.killpg(os.getpgid(pid), signal.SIGKILL)
     ssh.write_text(ssh.read_text().replace("hang) sleep 300", 'hang) exec sh -c "$2"'))
-    monkeypatch.setattr(fetching, "TIMEOUT", 10.0)
+    monkeypatch.setattr(holding, "PATIENCE", 10.0)
     assert len(fetch_source(url).tags) == 2
 
 

@@ -65,7 +65,13 @@ class Diff(Verb):
 
         unread = [pair.name for pair in found.pairs if pair.unread]
         code = 2 if unread else 1 if self.exit_code and found.different_pairs else 0
-        untold = [f"cannot tell what differs in {', '.join(unread)}: cannot be read or resolved now"] if unread else []
+        known = [pair.name for pair in found.pairs if pair.unread and not pair.untold]
+        untold = [f"cannot tell what differs in {', '.join(known)}: cannot be read or resolved now"] if known else []
+        reasons: dict[str, list[str]] = {}
+        for pair in found.pairs:
+            for finding in pair.untold:
+                reasons.setdefault(f"{finding.message}; {finding.hint}", []).append(pair.name)
+        untold += [f"cannot tell what differs in {', '.join(names)}: {why}" for why, names in reasons.items()]
         if self.name_only:
             return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code)
         forms: Forms = {

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from npuprof.store import Folder
     from npuprof.store.repository import Repository
 
-_SAID = {"created": "created", "removed": "removed", "broken": "could not be resolved any more", "mended": "resolves again"}
+_SAID = {
+    "created": "created",
+    "removed": "removed",
+    "broken": "could not be resolved any more",
+    "mended": "resolves again",
+    "untold": "cannot be told here",
+}
 #: How many commits are read at a time, at most: the first are printed at once, the rest in few rounds.
 _MOST = 2000
 

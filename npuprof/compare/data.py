@@ -26,7 +26,7 @@ def format_survey_json(survey: Survey, everything: bool = False, single: bool = 
     else:
         found["presets"] = [build_pair_dict(pair) for pair in touched]
         found["changes"] = [{**build_change_dict(fold.change), "presets": list(fold.presets)} for fold in fold_changes(touched)]
-        found["untouched"] = len(survey.pairs) - len(survey.different_pairs)
+        found["untouched"] = len(survey.pairs) - len(survey.different_pairs) - len(survey.unknown_pairs)
     return format_json_answer(found)
 
 

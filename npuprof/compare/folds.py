@@ -77,7 +77,9 @@ def format_pair_headline(pair: Pair, show: Callable[[str], str] = escape_control
         words.append("new" if pair.status == "added" else "removed")
         if pair.changes:
             words.append(format_count(len(pair.changes), "setting"))
-    if pair.valid == (True, False) or (pair.valid[0] is None and pair.valid[1] is False):
+    if pair.untold:
+        words.append("cannot be told here")
+    elif pair.valid == (True, False) or (pair.valid[0] is None and pair.valid[1] is False):
         words.append("INVALID NOW" if pair.valid[0] else "invalid")
     elif pair.valid == (False, True):
         words.append("valid again")
@@ -99,12 +101,15 @@ def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_con
     """Return the counts: ``12 presets differ, 988 do not; invalid now: leaf``; ``show`` says how a name is written."""
     touched = survey.touched_pairs
     number = len(survey.different_pairs)
-    rest = len(survey.pairs) - number
+    unknown = [pair.name for pair in survey.unknown_pairs]
+    rest = len(survey.pairs) - number - len(unknown)
     parts = [f"{format_count(number, 'preset')} differ{'s' if number == 1 else ''}, {rest} {'do' if rest != 1 else 'does'} not"]
     invalid = [pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False]
     mended = [pair.name for pair in touched if pair.valid == (False, True)]
     if invalid:
         parts.append(f"invalid now: {', '.join(map(show, invalid))}")
+    if unknown:
+        parts.append(f"cannot be told here: {', '.join(map(show, unknown))}")
     if mended:
         parts.append(f"valid again: {', '.join(map(show, mended))}")
     return "; ".join(parts)

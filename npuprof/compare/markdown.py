@@ -176,7 +176,8 @@ def _format_broken(survey: Survey, page: Page) -> str:
     found: dict[str, list[str]] = {}
     for pair in survey.touched_pairs:
         if _is_broken(pair):
-            errors = [_show_finding(finding, page) for finding in pair.broken if finding.severity == "error"]
+            errors = [f"cannot be told here: {_show_finding(finding, page)}" for finding in pair.untold]
+            errors = list(dict.fromkeys(errors)) or [_show_finding(finding, page) for finding in pair.broken if finding.severity == "error"]
             for line in errors or ["cannot be read or resolved"]:
                 found.setdefault(line, []).append(pair.name)
     if not found:

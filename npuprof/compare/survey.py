@@ -22,6 +22,7 @@ from npuprof.store import Folder, has_release_tags, has_sparse_checkout, spec
 from npuprof.store.parents import is_source_reference
 from npuprof.store.repository import TreeFile
 from npuprof.store.revision import Revision
+from npuprof.store.sources.mirror import UNTOLD, advise_sync_of, is_untold
 from npuprof.store.worktree import find_converted_files, find_work_tree_layout, list_absent_files
 
 TYPE_CHECKING = False
@@ -39,11 +40,12 @@ _COMMONPLACE = re.compile(rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abs
 
 
 class Pair(Record):
-    """One preset before and after. ``status`` is ``changed``, ``added``, ``removed`` or ``unchanged``.
+    """One preset before and after. ``status`` is ``changed``, ``added``, ``removed``, ``unchanged``, or ``unknown`` where nobody can tell.
 
     ``was`` is the name it had before, where it was renamed. ``broken`` are the errors and warnings it has now and had not
     before, ``mended`` the other way round; ``valid`` says whether it has no errors, before and after (None: not there).
-    ``unread`` says that it cannot be read or resolved now, so that nothing is known of what differs.
+    ``unread`` says that nothing is known of what differs: it cannot be read or resolved now, or a source that one of its sides
+    builds on is not on this machine, as ``untold`` says.
     """
 
     name: str
@@ -56,17 +58,20 @@ class Pair(Record):
     mended: tuple[Finding, ...] = ()
     valid: tuple[bool | None, bool | None] = (None, None)
     unread: bool = False
+    untold: tuple[Finding, ...] = ()
 
     @property
     def is_touched(self) -> bool:
-        """Whether there is anything to say about it: it differs, or has other warnings."""
-        return bool(self.is_different or self.broken or self.mended)
+        """Whether there is anything to say about it: it differs, has other warnings, or that cannot be told."""
+        return bool(self.is_different or self.broken or self.mended or self.untold)
 
     @property
     def is_different(self) -> bool:
         """Whether it resolves differently, has another name or other errors."""
         came_and_went = (*self.broken, *self.mended)
-        return bool(self.status != "unchanged" or self.was or any(finding.severity == "error" for finding in came_and_went))
+        return bool(
+            self.status not in ("unchanged", "unknown") or self.was or any(finding.severity == "error" for finding in came_and_went)
+        )
 
 
 class Survey(Record):
@@ -84,6 +89,11 @@ class Survey(Record):
     def touched_pairs(self) -> list[Pair]:
         """The presets that there is anything to say about."""
         return [pair for pair in self.pairs if pair.is_touched]
+
+    @property
+    def unknown_pairs(self) -> list[Pair]:
+        """The presets of which nobody can tell whether they differ, and that are not known to."""
+        return [pair for pair in self.pairs if pair.untold and not pair.is_different]
 
     @property
     def different_pairs(self) -> list[Pair]:
@@ -425,7 +435,16 @@ def _count_lines(side: _StoreSide, names: set[str]) -> dict[str, Counter[bytes]]
 
 
 def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
-    return _build_resolved_pair(old.resolve_preset(was), new.resolve_preset(name), name, was, (old.store.label, new.store.label))
+    sides = old.resolve_preset(was), new.resolve_preset(name)
+    made = _build_resolved_pair(*sides, name, was, (old.store.label, new.store.label))
+    if not made.untold:
+        return made
+    untold = [
+        advise_sync_of(finding, f"--rev {side.store.commit[:12]}") if isinstance(side.store, Revision) else finding
+        for side, found in zip((old, new), sides, strict=True)
+        for finding in _list_untold(found)
+    ]
+    return made._replace(untold=tuple(dict.fromkeys(untold)))
 
 
 def _build_resolved_pair(
@@ -434,6 +453,7 @@ def _build_resolved_pair(
     left = None if isinstance(before, NpuprofError) else before
     right = None if isinstance(after, NpuprofError) else after
     changes = tuple(_compare_with_scopes(left, right)) if left and right else ()
+    untold = tuple(dict.fromkeys((*_list_untold(before), *_list_untold(after))))
     if before is None or after is None:
         status = "added" if before is None else "removed"
         only = right or left
@@ -443,8 +463,15 @@ def _build_resolved_pair(
         status = "changed" if changes or left is None or right is None else "unchanged"
         if left is None and right is None:
             status = "unchanged"
-    made = Pair(name, status, changes, was if was != name else "", left, right, unread=isinstance(after, NpuprofError))
+        status = "unknown" if untold else status
+    unread = bool(untold) or isinstance(after, NpuprofError)
+    made = Pair(name, status, changes, was if was != name else "", left, right, unread=unread, untold=untold)
     return _add_fault_changes(made, _judge_side(before, labels[0]), _judge_side(after, labels[1]))
+
+
+def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
+    """Return what says that a source is not on this machine, so that nobody can tell what a preset is on a side."""
+    return tuple(finding for finding in side.findings if finding.code in UNTOLD) if isinstance(side, NpuprofError) else ()
 
 
 def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:
@@ -473,7 +500,9 @@ class _Verdict(NamedTuple):
 
     @property
     def valid(self) -> bool | None:
-        """Whether it has no errors; None where it is not there."""
+        """Whether it has no errors; None where it is not there, or nobody can tell."""
+        if is_untold(self.faults):
+            return None
         return not any(fault.severity == "error" for fault in self.faults) if self.is_there else None
 
     def list_marks(self) -> list[tuple[str, str, str]]:
@@ -495,5 +524,7 @@ def _add_fault_changes(made: Pair, before: _Verdict, after: _Verdict) -> Pair:
     """Return a pair with the errors and warnings that came and went, found or from resolving."""
     marks = before.list_marks(), after.list_marks()
     broken = tuple(fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0])
-    mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]) if after.is_there else ()
+    broken = broken if not is_untold(before.faults) else ()
+    known = after.is_there and not is_untold(before.faults) and not is_untold(after.faults)
+    mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]) if known else ()
     return made._replace(broken=broken, mended=mended, valid=(before.valid, after.valid))

@@ -42,7 +42,7 @@ def find_last_change(asked: str, store: str | None, config: Config, key: str, ta
         step = next(walk.walk_steps(key, tail, everywhere=False), None)
     except NpuprofError:
         return None
-    return build_commit_fields(step.commit) if step else None
+    return build_commit_fields(step.commit) if step and step.kind != "untold" else None
 
 
 def _find_setting(config: Config, key: str, tail: Path) -> tuple[bool, TomlValue]:

@@ -13,6 +13,7 @@ from npuprof.model import Context, Event, NpuprofError, Origin, Path, Record, To
 from npuprof.resolve.config import Config
 from npuprof.resolve.contexts import resolve_elsewhere
 from npuprof.store.parents import is_source_reference
+from npuprof.store.sources.mirror import is_untold
 from npuprof.store.versions import parse_version_request
 
 
@@ -75,6 +76,11 @@ def build_known_setting(config: Config, key: str) -> KnownSetting:
     origin = config.origin(key) if settings else None
     place = SettingPlace(origin.profile, origin.line) if origin is not None and origin.revision is None else None
     return KnownSetting(config, settings, origin, place, frozenset(reworked))
+
+
+def is_untold_state(state: PresetState) -> bool:
+    """Return whether nobody can tell here what a preset was: one of its sources is not on this machine."""
+    return isinstance(state, NpuprofError) and is_untold(state.findings)
 
 
 def find_member_names(state: ResolvedState) -> frozenset[str]:

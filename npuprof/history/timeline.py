@@ -24,6 +24,7 @@ from npuprof.history.states import (
     has_override_of,
     has_setting,
     is_moving_reference,
+    is_untold_state,
 )
 from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
@@ -31,6 +32,7 @@ from npuprof.resolve.config import Config
 from npuprof.store.commits import Commit, FileChange
 from npuprof.store.parents import find_extended_profile
 from npuprof.store.repository import Repository, TreeFile
+from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
 from npuprof.store.versions import Version
 
 _FOLDS = 400  # kept for the next commits
@@ -39,7 +41,8 @@ _FOLDS = 400  # kept for the next commits
 class HistoryStep(Record):
     """One commit that changed the resolved preset. ``kind`` is ``changed``, ``created``, ``removed``, ``broken`` or ``mended``.
 
-    ``name`` is what the preset was called after it, ``findings`` why it could not be resolved.
+    Of the kind ``untold`` is one of which nobody can tell here what it changed, as a source is not on this machine. ``name`` is what
+    the preset was called after it, ``findings`` why it could not be resolved.
     """
 
     commit: Commit
@@ -74,6 +77,7 @@ class Timeline:
         self._name = name
         self._path = SettingPath()
         self._lines: KeyLines | None = None
+        self._untold: list[Finding] = []
         self._snapshots = SnapshotWalk(repository, tip, name, release)
         self._resolver = Resolver(self._find_extended_profile, context)
 
@@ -81,6 +85,7 @@ class Timeline:
         """Yield the commits that changed the resolved preset, or the value at a key or below it.
 
         With ``everywhere`` also what they changed only for the products, releases and targets that an override names.
+        Raises NpuprofError, after the last one, where some could not be told as a source is not on this machine.
         """
         self._path = SettingPath(key, tail, everywhere)
         self._lines = KeyLines(keys.split_section_and_name(key)[1]) if key and not tail else None
@@ -92,6 +97,8 @@ class Timeline:
         except _MovingParentMetError:
             self._snapshots.everything = True
             yield from (step for step in self._walk_states() if step.commit.id not in told)
+        if self._untold:
+            raise NpuprofError([_build_untold_finding(self._name, finding) for finding in dict.fromkeys(self._untold)])
 
     def _walk_states(self) -> Iterator[HistoryStep]:
         states: dict[str, StoreState] | None = None
@@ -188,6 +195,7 @@ class Timeline:
         try:
             found = self._resolver.resolve_profile(self._snapshots.profile(name), name)
         except NpuprofError as error:
+            self._untold += [finding for finding in error.findings if finding.code in UNTOLD]
             return error
         self._snapshots.members = find_member_names(found)
         return found
@@ -223,6 +231,8 @@ def build_history_step(commit: Commit, name: str, before: list[PresetState], now
     """Return what a commit did to a preset, None where it is as it was in one of the parents."""
     if any(then is now for then in before):
         return None
+    if any(map(is_untold_state, (now, *before))):
+        return _build_untold_step(commit, name, before, now)
     if now is None or isinstance(now, NpuprofError):
         return _build_loss_step(commit, name, before, now, path)
     resolved = [then for then in before if then is not None and not isinstance(then, NpuprofError)]
@@ -234,6 +244,19 @@ def build_history_step(commit: Commit, name: str, before: list[PresetState], now
     if path.key and not has_setting(now, path) and not _was_told(before, path):
         return None
     return HistoryStep(commit, "created" if None in before else "mended", name, tuple(build_added_changes(now, path)))
+
+
+def _build_untold_step(commit: Commit, name: str, before: list[PresetState], now: PresetState) -> HistoryStep | None:
+    """Return that nobody can tell what a commit changed; None where the same is so before it, and that is told already."""
+    if is_untold_state(now) and any(map(is_untold_state, before)):
+        return None
+    findings = next(state.findings for state in (now, *before) if isinstance(state, NpuprofError) and is_untold_state(state))
+    return HistoryStep(commit, "untold", name, (), tuple(finding for finding in findings if finding.code in UNTOLD))
+
+
+def _build_untold_finding(name: str, finding: Finding) -> Finding:
+    made = advise_sync_of(finding._replace(message=f"cannot tell all that changed {name}: {finding.message}"), "--history")
+    return made._replace(origin=None, key="", where=None)
 
 
 def _build_loss_step(

@@ -13,11 +13,15 @@ from npuprof.store import revisions, spec
 from npuprof.store.parents import is_source_reference
 from npuprof.store.renames import find_former_names
 from npuprof.store.repository import Repository, shorten_commit
+from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object, parse_version_request, parse_version_text
 
 #: What stands for the name where a version is one of the whole store.
 WHOLE_STORE = "@"
 _ADVICE = "compare with another clone; git fetch --force origin tag {} takes the tag from there"
+
+#: What says that something is not on this machine, and nothing of what it is.
+_UNTOLD = UNTOLD | {"NP022", "NP029"}
 
 
 class VerifiedVersion(Record):
@@ -37,7 +41,7 @@ class VerifiedVersion(Record):
     def status(self) -> str:
         """Whether the version is what its tag says."""
         codes = {finding.code for finding in self.findings if finding.severity == "error"}
-        return "holds" if not codes else "unknown" if codes <= {"NP022", "NP029"} else "fails"
+        return "holds" if not codes else "unknown" if codes <= _UNTOLD else "fails"
 
 
 class Verifier:
@@ -124,8 +128,8 @@ class Verifier:
             yield from self._compare_parents(version, config, tag)
         except NpuprofError as error:
             for finding in error.findings:
-                code = "NP029" if finding.code in ("NP022", "NP029") else "NP028"
-                hint = finding.hint or _ADVICE.format(tag)
+                code = "NP029" if finding.code in _UNTOLD else "NP028"
+                hint = advise_sync_of(finding, f"--rev {tag}").hint or _ADVICE.format(tag)
                 yield finding._replace(code=code, message=f"{tag} cannot be resolved: {finding.message}", hint=hint)
 
     def _verify_form(self, version: Version) -> Iterator[Finding]:

@@ -62,15 +62,20 @@ class Git:
     A repository without a work tree, ``bare``, is named to git, which then asks nobody who owns it: that is done here.
     """
 
+    _reader: subprocess.Popen[bytes] | None = None  # of the class: one that was refused is taken away as well
+
     def __init__(self, folder: str, variables: Mapping[str, str] | None = None, bare: str = "") -> None:
         self.folder = folder
         self.bare = os.path.realpath(bare) if bare else ""
         self.top = "" if bare else find_repository_top(os.path.realpath(folder))
         if bare and not is_own_folder(self.bare):
-            raise NpuprofError([build_refusal_finding(b"dubious ownership", self.bare)])
+            raise NpuprofError([self.build_refusal(b"dubious ownership")])
         self._variables = dict(variables or {})
-        self._reader: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
+
+    def build_refusal(self, reason: bytes) -> Finding:
+        """Return why git refused, as a finding."""
+        return build_refusal_finding(reason, self.bare or self.folder)
 
     def read_objects(self, names: Sequence[str]) -> list[GitObject | None]:
         """Return the objects of that names, None for each that is missing or ambiguous.
@@ -105,7 +110,7 @@ class Git:
         def collect_contents() -> dict[str, bytes]:
             out, reason = process.communicate(requests or None)
             if process.returncode:
-                raise NpuprofError([build_refusal_finding(reason, self.folder)])
+                raise NpuprofError([self.build_refusal(reason)])
             return _split_contents(out, oids)
 
         return collect_contents
@@ -130,7 +135,7 @@ class Git:
             assert self._reader.stderr is not None, "it was asked for"
             reason = self._reader.stderr.read()
             self.close()
-            raise NpuprofError([build_refusal_finding(reason, self.folder)])
+            raise NpuprofError([self.build_refusal(reason)])
         words = line.rstrip(b"\n").rsplit(b" ", 2)
         if len(words) != 3 or not words[2].isdigit() or len(words[0]) not in (40, 64):
             return None
@@ -167,7 +172,7 @@ class Git:
         """Return what a command prints. Raises NpuprofError with git's own reason where it fails."""
         result = self.try_command(*words, stdin=stdin)
         if result.code:
-            raise NpuprofError([build_refusal_finding(result.complaint, self.folder)])
+            raise NpuprofError([self.build_refusal(result.complaint)])
         return result.output
 
     def try_command(self, *words: str, stdin: bytes | None = None) -> GitResult:
@@ -187,7 +192,7 @@ class Git:
                 yield block
             reason = process.stderr.read()
             if process.wait():
-                raise NpuprofError([build_refusal_finding(reason, self.folder)])
+                raise NpuprofError([self.build_refusal(reason)])
         finally:
             process.stdout.close()
             process.stderr.close()
@@ -203,13 +208,13 @@ class Git:
                 command, cwd=self.bare or self.top or self.folder, env=environ, stdin=stdin, stdout=pipe, stderr=pipe
             )
         except FileNotFoundError:
-            if not os.path.isdir(self.folder):
-                raise NpuprofError([build_refusal_finding(b"no such folder", self.folder)]) from None
+            if not os.path.isdir(self.bare or self.top or self.folder):
+                raise NpuprofError([self.build_refusal(b"no such folder")]) from None
             why = "Revisions and versions are read from a git repository."
             hint = "install git, or put it on the PATH; presets without '@' need none"
             raise NpuprofError([Finding("NP020", "git was not found", why, hint)]) from None
         except OSError as error:
-            raise NpuprofError([build_refusal_finding(str(error).encode(), self.folder)]) from None
+            raise NpuprofError([self.build_refusal(str(error).encode())]) from None
 
     def close(self) -> None:
         """End the reader, if there is one."""
@@ -222,7 +227,8 @@ class Git:
             reader.wait()
 
     def __del__(self) -> None:
-        self.close()
+        with contextlib.suppress(Exception):  # nobody could take it
+            self.close()
 
 
 def _split_contents(replies: bytes, oids: Sequence[str]) -> dict[str, bytes]:

@@ -69,12 +69,12 @@ class ResolvedRevision(NamedTuple):
 class Repository(ReleaseTags):
     """The repository around a folder. ``prefix`` is the folder's path below the top, ending in ``/``, or empty.
 
-    ``bare`` is the folder of a repository without a work tree; the top then is that folder.
+    ``bare`` is the folder of a repository without a work tree; the top then is that folder. ``git`` is the one to read it by.
     """
 
-    def __init__(self, folder: str, bare: str = "") -> None:
+    def __init__(self, folder: str, bare: str = "", git: Git | None = None) -> None:
         self.folder = os.path.realpath(folder)
-        super().__init__(Git(self.folder, bare=bare))
+        super().__init__(git or Git(self.folder, bare=bare))
         self.top = os.path.realpath(bare) if bare else self.git.top
         if not self.top and "GIT_DIR" not in os.environ:
             raise NpuprofError([build_refusal_finding(b"not a git repository", self.folder)])

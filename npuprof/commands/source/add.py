@@ -48,13 +48,13 @@ class Add(Verb):
         if taken := next((known for known in place.project.sources if known.lower() == self.name.lower()), None):
             hint = f"edit {place.cite(project.FILE)}, or remove it first: npuprof source remove {taken}"
             raise NpuprofError([Finding("NP040", f"there is a source {taken!r} already", "", hint)])
-        rev = self.rev or suggest_range(fetching.fetch_source(url, accept_moved=self.moved))
+        rev = self.rev or suggest_range(fetching.fetch_source(url, accept_moved=self.moved, name=self.name, select=lambda _: set()))
         said = {"url": url, "path": self.path, "rev": rev, **({"rules": True} if self.rules else {})}
         import tomlkit
 
         text = tomlkit.dumps({"sources": {self.name: said}})
         source = project.parse_project(f"source add {self.name}", text.encode()).sources[self.name]
-        locked = lock_sources(place, [source], self.moved)
+        locked = lock_sources(place, [source], self.moved).sources
         written = place.write({self.name: said}, {**place.lock.sources, **locked})
         there = locked[self.name]
         remark = f"added {self.name} at {there.tag or there.commit[:7]} (rev = {rev!r}): its presets are {self.name}:NAME"

@@ -47,7 +47,8 @@ def _describe_source(place: ProjectPlace, source: Source) -> dict[str, str]:
         store.names()
         state = "copied" if store.is_copied else state
     except NpuprofError as error:
-        state = {"NP043": "not fetched", "NP044": "lock out of date" if found else "not locked"}.get(error.findings[0].code, "unusable")
+        states = {"NP043": "not fetched", "NP044": "lock out of date" if found else "not locked", "NP054": "damaged"}
+        state = states.get(error.findings[0].code, "unusable")
     return {
         "name": source.name, "url": source.url, "path": source.path, "rev": source.rev, "tag": found.tag if found else "",
         "commit": found.commit if found else "", "digest": found.digest if found else "", "state": state,

@@ -3,50 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from npuprof.commands.source.place import ProjectPlace
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.locking import compute_store_digest, digest_texts, lock_source
+from npuprof.store.sources.locking import compute_store_digest, digest_texts, lock_source, select_refs
 from npuprof.store.sources.mirror import open_mirror
+from npuprof.store.sources.mirrorrefs import is_version_tag
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, SourceStore, build_edited_finding, find_sources
 from npuprof.store.versions import parse_version_text
 
 
-def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bool = False) -> dict[str, LockedSource]:
+class Locking(Record):
+    """What sources are locked to now, and the versions that were locked and are gone upstream: as users see them, by source."""
+
+    sources: dict[str, LockedSource]
+    gone: dict[str, tuple[str, ...]]
+
+
+def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bool = False) -> Locking:
     """Fetch sources, and theirs, and return what they are locked to now. Raises NpuprofError with all faults."""
     references = place.list_references()
     found: dict[str, LockedSource] = {}
+    gone: dict[str, tuple[str, ...]] = {}
     problems: list[Finding] = []
     for source in wanted:
-        origin = place.project.find_source_origin(source.name)
+        asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
         try:
-            known = place.lock.sources.get(source.name)
-            fetched = _fetch(source, accept_moved, known)
-            asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
-            found[source.name] = lock_source(source, fetched, asked, origin, known)
-            for commit in {found[source.name].commit, *(pin.commit for pin in found[source.name].versions.values())}:
-                fetching.keep_commit(source.url, commit)
+            try:
+                fetched, found[source.name] = _lock_source(place, source, asked, accept_moved)
+            except NpuprofError as error:
+                if error.findings[0].code != "NP054":
+                    raise
+                fetched, found[source.name] = _lock_source(place, source, asked, accept_moved, remake=True)
+            gone[source.name] = _list_gone(place.lock.sources.get(source.name), found[source.name], fetched)
             fetch_sources_of(source.name, found[source.name])
         except NpuprofError as error:
             problems += error.findings
     if problems:
         raise NpuprofError(problems)
-    return found
+    return Locking(found, gone)
 
 
-def _fetch(source: Source, accept_moved: bool, known: LockedSource | None) -> fetching.Fetched:
-    """Return what a source has now. Raises NpuprofError (NP046) where tags of versions are not what they were; others may move."""
-    fetched = fetching.fetch_source(source.url, accept_moved=accept_moved)
+def _lock_source(
+    place: ProjectPlace, source: Source, asked: Iterable[str], accept_moved: bool, remake: bool = False
+) -> tuple[fetching.Fetched, LockedSource]:
+    known = place.lock.sources.get(source.name)
+    fetched = _fetch(source, asked, accept_moved, known, remake)
+    if known is not None and known.url == source.url:
+        _fetch_known(known)
+    locked = lock_source(source, fetched, asked, place.project.find_source_origin(source.name), known)
+    for commit in {locked.commit, *(pin.commit for pin in locked.versions.values())}:
+        fetching.keep_commit(source.url, commit)
+    return fetched, locked
+
+
+def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known: LockedSource | None, remake: bool) -> fetching.Fetched:
+    """Return what a source has now, once what decides its lock is here.
+
+    Raises NpuprofError (NP046) where tags of versions are not what they were; others may move.
+    """
+    select = partial(select_refs, source, references, known if known is not None and known.url == source.url else None)
+    fetched = fetching.fetch_source(source.url, accept_moved=accept_moved, name=source.name, select=select, remake=remake)
     versions = [moved for moved in fetched.moved if is_version_tag(moved[0])]
     if known is not None and known.url == source.url:
         versions += [moved for moved in _list_moved(known, fetched) if moved[0] not in [one[0] for one in versions]]
     if versions and not accept_moved:
         hint = "ask its owners whether that was meant; to take them as they are now say --moved"
         raise NpuprofError([fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions])
-    return fetching.fetch_source(source.url, accept_moved=True) if fetched.moved and not accept_moved else fetched
+    if fetched.moved and not accept_moved:
+        return fetching.fetch_source(source.url, accept_moved=True, name=source.name, select=select)
+    return fetched
+
+
+def _fetch_known(known: LockedSource) -> None:
+    """Have what a source was locked to, as far as it can be had: what an update changes is compared with it. Raises NpuprofError."""
+    there = open_mirror(known.name, known.url, known.path)
+    for commit in {known.commit, *(pin.commit for pin in known.versions.values())}:
+        if not there.has_commit(commit):
+            try:
+                fetching.fetch_locked(known.url, [commit], name=known.name)
+            except NpuprofError as error:
+                if error.findings[0].code != "NP045":
+                    raise
+
+
+def _list_gone(known: LockedSource | None, now: LockedSource, fetched: fetching.Fetched) -> tuple[str, ...]:
+    """Return the versions that were locked, that the source has no longer, and in place of which an older one would be locked."""
+    if known is None or known.url != now.url:
+        return ()
+    steps = [(known.tag, known.tag, now.tag)]
+    for reference, pin in known.versions.items():
+        name = reference.partition("@")[0]
+        after = now.versions[reference].version if reference in now.versions else "-"
+        steps.append((f"{name}/v{pin.version}", pin.version, after))
+    found = []
+    for tag, before, after in steps:
+        old, new = parse_version_text(before), parse_version_text(after)
+        if old is not None and tag not in fetched.tags and (new is None or new.order < old.order):
+            found.append(tag.removeprefix("v") if tag == known.tag else tag)
+    return tuple(found)
 
 
 def _list_moved(known: LockedSource, fetched: fetching.Fetched) -> list[tuple[str, str, str]]:
@@ -57,12 +116,6 @@ def _list_moved(known: LockedSource, fetched: fetching.Fetched) -> list[tuple[st
     names = [tag for tag in locked if tag in fetched.tags]
     found = git.read_objects([f"refs/tags/{tag}^{{commit}}" for tag in names])
     return [(tag, locked[tag], one.oid) for tag, one in zip(names, found, strict=True) if one is not None and one.oid != locked[tag]]
-
-
-def is_version_tag(tag: str) -> bool:
-    """Return whether a tag names a version: ``v2.1.0`` of a whole store, ``base/v2.1.0`` of a preset."""
-    number = tag.rpartition("/")[2]
-    return number.startswith("v") and parse_version_text(number) is not None
 
 
 def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> None:
@@ -88,16 +141,15 @@ def _name_project(locked: LockedSource) -> Project:
 
 def sync_source(name: str, locked: LockedSource) -> bool:
     """Have exactly what a lock names on this machine; return whether anything was missing. Raises NpuprofError."""
-    missing = False
-    for commit in dict.fromkeys((locked.commit, *(pin.commit for pin in locked.versions.values()))):
-        known = _is_known(locked, commit)
-        missing |= not known
-        if not known and not fetching.fetch_commit(locked.url, commit):
-            what = f"the source {name!r} no longer has the commit {commit[:7]} that npuprof.lock names"
-            why = "Its history was rewritten, or the commit was never pushed."
-            hint = f"lock another one: npuprof source update {name}; who still has the commit can vendor it: npuprof source vendor {name}"
-            raise NpuprofError([Finding("NP043", what, why, hint)])
-        fetching.keep_commit(locked.url, commit)
+    commits = list(dict.fromkeys((locked.commit, *(pin.commit for pin in locked.versions.values()))))
+    missing = not all(_is_known(locked, commit) for commit in commits)
+    tags = [f"{name.partition('@')[0]}/v{pin.version}" for name, pin in locked.versions.items() if pin.version != "-"]
+    lost = fetching.fetch_locked(locked.url, commits, [locked.tag, *tags] if locked.tag else tags, name=name)
+    if lost:
+        what = f"the source {name!r} no longer has the commit {lost[0][:7]} that npuprof.lock names"
+        why = "Its history was rewritten, or the commit was never pushed."
+        hint = f"lock another one: npuprof source update {name}; who still has the commit can vendor it: npuprof source vendor {name}"
+        raise NpuprofError([Finding("NP043", what, why, hint)])
     repository = open_mirror(name, locked.url, locked.path)
     if compute_store_digest(repository, locked.commit) != locked.digest:
         what = f"the store of the source {name!r} at {locked.commit[:7]} is not what npuprof.lock says: its digest is another"
@@ -116,6 +168,6 @@ def _is_known(locked: LockedSource, commit: str) -> bool:
     try:
         return open_mirror(locked.name, locked.url, locked.path).has_commit(commit)
     except NpuprofError as error:
-        if error.findings[0].code != "NP043":
+        if error.findings[0].code not in ("NP043", "NP054"):
             raise
         return False

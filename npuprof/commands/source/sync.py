@@ -2,49 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from npuprof.commands.parameters import STORE
-from npuprof.commands.verb import Verb, arguments
-from npuprof.model import Finding, NpuprofError
+from npuprof.commands.verb import Verb, arguments, flag, option
+from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store import Folder
+    from npuprof.store.sources.reading import Sources
 
 
 class Sync(Verb):
-    """Fetch exactly what npuprof.lock names; it is not changed. Everything else works without a network then."""
+    """Fetch exactly what npuprof.lock names; it is not changed. Everything else works without a network then.
+
+    The lock is that of the work tree; in a repository without one, as on a server, it is that of HEAD.
+    """
 
     group = "sources"
 
     names: list[str] = arguments("NAME...", "Sources; all if none is named.")
+    rev: str | None = option("--rev", metavar="REV", text="Fetch what the lock at a revision names.")
+    history: bool = flag("--history", text="Fetch what the lock at any commit of a branch or a tag names, for log, diff and verify.")
     store: str | None = STORE
 
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all that could not be had."""
-        from npuprof.commands.source.locking import fetch_nested, fetch_sources_of, sync_source, verify_copy
-        from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.sources.reading import find_sources
+        from npuprof.store import spec
+        from npuprof.store.sources import project
 
-        place = ProjectPlace(self.store)
-        known = find_sources(place.home)
+        if self.rev is not None and self.history:
+            raise NpuprofError([Finding("NP902", "--rev and --history name different locks", "", "say one of them")])
+        home = spec.Workspace(self.store).store if self.rev is not None or self.history or not self._is_in_work_tree() else None
         problems: list[Finding] = []
         fetched: list[str] = []
-        wanted = place.select_sources(self.names)
-        for source in wanted:
-            try:
-                store = known.open_source(source.name)
-                locked = store.locked
-                if store.is_copied:
-                    verify_copy(store)
-                    fetch_nested(source.name, store)
-                    continue
-                if sync_source(source.name, locked):
-                    fetched.append(f"{source.name} {locked.shown}")
-                fetch_sources_of(source.name, locked)
-            except NpuprofError as error:
-                problems += error.findings
+        known: set[str] = set()
+        for sources in self._list_sources(home):
+            known |= sources.project.sources.keys()
+            wanted = [name for name in sources.project.sources if name in self.names or not self.names]
+            for name in wanted:
+                if self.history and name not in sources.lock.sources:
+                    continue  # what was not locked then is nothing to fetch
+                try:
+                    fetched += _sync(sources, name)
+                except NpuprofError as error:
+                    problems += error.findings
+        problems += [
+            Finding("NP042", f"there is no source {name!r} in {project.FILE}", "", did_you_mean(name, known, "npuprof source list"))
+            for name in self.names
+            if name not in known
+        ]
         if problems:
-            raise NpuprofError(problems)
-        if not wanted:
-            return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
-        return Answer(None, (f"fetched {', '.join(fetched)}" if fetched else "everything that npuprof.lock names is here",))
+            raise NpuprofError(list(dict.fromkeys(problems)))
+        if not known:
+            return Answer(None, (f"{project.FILE} names no sources",))
+        told = ", ".join(dict.fromkeys(fetched))
+        return Answer(None, (f"fetched {told}" if told else "everything that npuprof.lock names is here",))
+
+    def _is_in_work_tree(self) -> bool:
+        from npuprof.store import spec
+
+        try:
+            return spec.Workspace(self.store).store.in_work_tree
+        except NpuprofError:
+            return True  # a repository may take presets before it has some of its own
+
+    def _list_sources(self, home: Folder | None) -> Iterator[Sources]:
+        """Yield what is locked in the work tree, else where a revision, or any commit, of the store is. Raises NpuprofError."""
+        from npuprof.commands.source.place import ProjectPlace
+        from npuprof.store import revisions
+        from npuprof.store.sources.reading import find_sources
+
+        if home is None:
+            yield find_sources(ProjectPlace(self.store).home)
+        elif not self.history:
+            yield find_sources(revisions.load_named_revision(home, self.rev or "HEAD"))
+        else:
+            for commit in _list_lock_commits(home):
+                try:
+                    yield find_sources(revisions.load_revision(home, commit))
+                except NpuprofError:
+                    continue  # a lock that cannot be read names nothing; log tells it
+
+
+def _sync(sources: Sources, name: str) -> Sequence[str]:
+    """Have what a source is locked to, and what its own sources are; return what was fetched. Raises NpuprofError."""
+    from npuprof.commands.source.locking import fetch_nested, fetch_sources_of, sync_source, verify_copy
+
+    store = sources.open_source(name)
+    if store.is_copied:
+        verify_copy(store)
+        fetch_nested(name, store)
+        return ()
+    missing = sync_source(name, store.locked)
+    fetch_sources_of(name, store.locked)
+    return (f"{name} {store.locked.shown}",) if missing else ()
+
+
+def _list_lock_commits(home: Folder) -> list[str]:
+    """Return the commits of all branches and tags that have changed the lock, or what it was made for. Raises NpuprofError."""
+    from npuprof.store import revisions
+    from npuprof.store.sources.reading import list_project_paths
+
+    repository = revisions.find_repository(home)
+    paths = list_project_paths(repository.prefix)
+    return repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths).decode().split()
 
 
 VERB = Sync

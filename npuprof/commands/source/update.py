@@ -7,7 +7,7 @@ import sys
 
 from npuprof.commands.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag
-from npuprof.model import Context, NpuprofError
+from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.store.sources.lock import Lock
@@ -30,7 +30,7 @@ class Update(Verb):
     names: list[str] = arguments("NAME...", "Sources; all if none is named.")
     yes: bool = flag("--yes", "-y", text="Write the lock without asking.")
     frozen: bool = flag("--frozen", text="Write nothing; exit 1 if the lock would change.")
-    moved: bool = flag("--moved", text="Take tags that have moved as they are now.")
+    moved: bool = flag("--moved", text="Take tags that have moved as they are now, and go back where they are gone.")
     dry_run: bool = DRY_RUN
     format: str = formats("text", "markdown", "json")
     store: str | None = STORE
@@ -45,7 +45,8 @@ class Update(Verb):
         wanted = place.select_sources(self.names)
         if not wanted:
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
-        locked = lock_sources(place, wanted, self.moved)
+        locking = lock_sources(place, wanted, self.moved)
+        locked = locking.sources
         kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
         new = {**kept, **locked}
         if new == place.lock.sources:
@@ -53,14 +54,17 @@ class Update(Verb):
             if mended:
                 return Answer(None, (f"npuprof.lock is up to date; copied {', '.join(mended)} anew",))
             return Answer(None, ("npuprof.lock is up to date",))
+        gone = {name: versions for name, versions in locking.gone.items() if versions}
         survey = _compare(place, new)
         lines = [_format_step(name, place.lock.sources.get(name), new.get(name)) for name in sorted({*new, *place.lock.sources})]
         steps = [line for line in lines if line]
-        answer = Answer(self._build_forms(survey, steps), tuple(_list_remarks(place, new)))
+        answer = Answer(self._build_forms(survey, steps), (*_list_remarks(place, new), *map(_tell_gone, gone.items())))
         if self.frozen or self.dry_run:
             return answer._replace(
                 remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"), code=1 if self.frozen else 0
             )
+        if self.yes and gone and not self.moved:
+            _refuse_step_back(gone)
         if not self.yes and not self._ask(answer):
             why = "it takes a yes" if sys.stdin.isatty() else "nobody is there to ask, and --yes was not said"
             return Answer(None if sys.stdin.isatty() else answer.forms, (*answer.remarks, f"nothing was written: {why}"), 1)
@@ -90,6 +94,18 @@ class Update(Verb):
         sys.stderr.write("npuprof: write npuprof.lock? [y/N] ")
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _tell_gone(gone: tuple[str, tuple[str, ...]]) -> str:
+    name, versions = gone
+    return f"{name}: {', '.join(versions)} {'is' if len(versions) == 1 else 'are'} gone upstream, so this is a step back"
+
+
+def _refuse_step_back(gone: dict[str, tuple[str, ...]]) -> None:
+    """Raise NpuprofError (NP046): nobody has looked at what an older version takes away."""
+    why = "A released version stays; what is locked in its place is older. --yes alone agrees to newer ones."
+    hint = "ask its owners whether that was meant; to go back say --yes --moved, or leave --yes out and look at what changes"
+    raise NpuprofError([Finding("NP046", f"nothing was written: {_tell_gone(one)}", why, hint) for one in gone.items()])
 
 
 def _copy_anew(place: ProjectPlace, locked: dict[str, LockedSource]) -> list[str]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import re
 
 from npuprof.model import Finding, NpuprofError
+from npuprof.report.output import describe_os_error
 from npuprof.report.text import escape_controls
 from npuprof.store.sources.urls import hide_credentials
 
 _LONGEST = 300  # characters of what git said that are shown
+_FULL_DISK = r"(?i:no space left on device|disk quota exceeded|file write error|out of disk)"
+_UNWRITTEN = r"couldn't write|(?:unable|failed|cannot) to write|write error"  # git does not always say why
+_LEAST_ROOM = 64 * 1024  # bytes: of what a disk has left, less than this is none
+#: What git says of a repository that another user owns, of files it may not touch, and of one that another git writes.
+_FOREIGN, _BARRED, _BUSY = r"dubious ownership", r"Permission denied|Read-only file system|insufficient permission", r"\.lock': File exists"
 
 #: What is looked for in what git says, in this order; what it means; what to try.
 _CAUSES = (
-    (
-        r"No space left on device|Disk quota exceeded|file write error|write error: out of disk",
-        "The disk is full.",
-        "make room in {cache}, or let XDG_CACHE_HOME name another place",
-    ),
     (
         r"unable to create temporary file|Read-only file system|insufficient permission for adding an object",
         "The cache cannot be written.",
@@ -135,35 +137,89 @@ _CAUSES = (
 )
 
 
-def build_failure(url: str, said: str, mirror: str) -> NpuprofError:
-    """Return the error of a fetch that failed, from all that git said."""
+def build_failure(told: str, said: str, mirror: str, asked: str = "") -> NpuprofError:
+    """Return the error of a fetch that failed, from all that git said; ``told`` names the source, ``asked`` what was to be fetched."""
     cache = mirror.rpartition("/")[0]
+    if _tells_full_disk(said, cache):
+        return NpuprofError([build_full_finding(cache, _quote_git(said))])
     for pattern, why, hint in _CAUSES:
         if re.search(pattern, said):
             found = why, hint.replace("{cache}", cache).replace("{mirror}", mirror)
             break
     else:
         found = "", "git ls-remote with the address tells more"
+    why = f"Asked for was {asked}. {found[0]}".rstrip() if asked else found[0]
+    return build_fetch_error(told, f"{why} {_quote_git(said)}".strip(), found[1])
+
+
+def _tells_full_disk(said: str, folder: str) -> bool:
+    """Return whether git says that a disk is full, or could not write and the disk of a folder has no room."""
+    if re.search(_FULL_DISK, said):
+        return True
+    import shutil
+
+    try:
+        return re.search(_UNWRITTEN, said) is not None and shutil.disk_usage(folder).free < _LEAST_ROOM
+    except OSError:
+        return False
+
+
+def _quote_git(said: str) -> str:
     line = _pick_line(said)
-    told = f"git said: {line}" if line else "git said nothing."
-    return build_fetch_error(url, f"{found[0]} {told}".strip(), found[1])
+    return f"git said: {line}" if line else "git said nothing."
 
 
 def _pick_line(said: str) -> str:
-    """Return the line that tells most: what a program here says, else what the other side does."""
+    """Return the line that tells most: one that names an object, what a program here says, else what the other side does."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    marks = ("ssh:", "fatal:", "error:", "remote:", "")
+    marks = ("error: object ", "ssh:", "fatal:", "error:", "remote:", "")
     best = next((line for mark in marks for line in lines if line.startswith(mark) and "Could not read from remote" not in line), "")
     best = escape_controls(hide_credentials(best or (lines[0] if lines else "")))
     return best if len(best) <= _LONGEST else f"{best[:_LONGEST]}..."
 
 
-def build_fetch_error(url: str, why: str, hint: str) -> NpuprofError:
-    """Return that a source cannot be fetched, and that nothing has changed."""
-    return NpuprofError([Finding("NP045", f"{escape_controls(hide_credentials(url))} cannot be fetched", why, hint)])
+def build_fetch_error(told: str, why: str, hint: str) -> NpuprofError:
+    """Return that a source cannot be fetched; ``told`` names it."""
+    return NpuprofError([Finding("NP045", f"{escape_controls(hide_credentials(told))} cannot be fetched", why, hint)])
 
 
 def build_cache_error(folder: str, why: str) -> NpuprofError:
     """Return that the cache cannot be used."""
     hint = "check its owner and permissions, or let XDG_CACHE_HOME name another place"
     return NpuprofError([Finding("NP053", f"the cache {folder} cannot be used", why, hint)])
+
+
+def build_foreign_error(folder: str) -> NpuprofError:
+    """Return that the cache, or a part of it, is somebody else's."""
+    return build_cache_error(folder, "It belongs to somebody else, who could change every preset that is read from it.")
+
+
+def build_os_error(folder: str, error: OSError) -> NpuprofError:
+    """Return that the system refuses what a mirror takes; a full disk is told with the folder that is on it."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return NpuprofError([build_full_finding(folder, "")])
+    return build_cache_error(folder, f"{describe_os_error(error)}.")
+
+
+def build_full_finding(folder: str, said: str) -> Finding:
+    """Return that there is no room for what was fetched."""
+    hint = f"make room on the disk of {folder}, or let XDG_CACHE_HOME name another place"
+    return Finding("NP053", f"the cache {folder} cannot be used", f"The disk is full. {said}".rstrip(), hint)
+
+
+def build_mirror_finding(told: str, mirror: str, said: str) -> Finding:
+    """Return why git could not use the mirror of a source: whose it is, what is in its way, else that it is damaged.
+
+    ``told`` names the source.
+    """
+    cache = mirror.rpartition("/")[0]
+    if re.search(_FOREIGN, said):
+        return build_foreign_error(mirror).findings[0]
+    if _tells_full_disk(said, cache):
+        return build_full_finding(cache, _quote_git(said))
+    if re.search(_BARRED, said) or re.search(_UNWRITTEN, said):
+        return build_cache_error(mirror, f"It cannot be read, or not be written. {_quote_git(said)}").findings[0]
+    if re.search(_BUSY, said):
+        return build_cache_error(mirror, f"Another git works there. {_quote_git(said)}").findings[0]
+    why = f"It is a copy that can be fetched anew. {_quote_git(said)}"
+    return Finding("NP054", f"the mirror of {told} is damaged: {mirror}", why, "fetch it anew: npuprof source sync")

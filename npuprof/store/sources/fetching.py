@@ -1,59 +1,57 @@
 """Mirrors of sources in the user's cache, and what is fetched into them. Nothing else of npuprof touches the network.
 
 A mirror is a bare repository. What a remote has now is fetched without a ref that leads to it, and only then becomes what the
-mirror knows: its heads and tags. What a lock names is kept under ``refs/npuprof/locked``.
+mirror knows: its heads and tags. What a lock names is kept under ``refs/npuprof/locked``. A mirror that is damaged is made anew.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import stat
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 from urllib.parse import quote
 
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.report.locks import hold_file, lock_folders, name_under_way
-from npuprof.report.output import describe_os_error
-from npuprof.store.bare import is_own_folder
-from npuprof.store.git import Git
-from npuprof.store.sources.failures import build_cache_error, build_failure, build_fetch_error
-from npuprof.store.sources.mirror import find_mirror_folder
-from npuprof.store.sources.transport import HangingError, Line, Talk
+from npuprof.store.sources.failures import build_failure, build_fetch_error
+from npuprof.store.sources.holding import HeldMirror, hold_mirror, is_mirror
+from npuprof.store.sources.mirror import LOCKED, find_mirror_folder
+from npuprof.store.sources.mirrorgit import MirrorGit
+from npuprof.store.sources.mirrorrefs import (
+    HEADS,
+    TAGS,
+    RemoteRefs,
+    find_obstacles,
+    is_full_id,
+    list_refs,
+    put_refs,
+    read_moved,
+    select_below,
+    write_refs,
+)
+from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
 from npuprof.store.sources.urls import find_url_fault, hide_credentials
 
-try:
-    import fcntl
-except ImportError:  # no locks there: git's own keep two from writing one ref
-    fcntl = None  # type: ignore[assignment]
+Answer = TypeVar("Answer")
+#: Names the refs that are wanted among those of a remote; None: all of them.
+Selector = Callable[[RemoteRefs], set[str] | None]
 
 #: Seconds after which a remote that gives no sign of life is given up, unless ``$NPUPROF_TIMEOUT`` says otherwise.
 TIMEOUT = 60.0
-LOCKED = "refs/npuprof/locked/"
-_HEADS, _TAGS = "refs/heads/", "refs/tags/"
-_NEW = ".new"  # what the folder of a mirror ends with until it is complete
-_MANY = 200  # changed refs from which on they are written to one file
-#: What git says of an id that the remote does not have, or does not give away.
-_GONE = re.compile(r"not our ref|unadvertised object|no such remote ref|couldn't find remote ref")
-#: What is in no name of a ref, by git-check-ref-format.
-_NO_NAME = re.compile(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$")
-_NO_HOOKS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.logAllRefUpdates=false")
-
-#: The whole configuration of a mirror: whatever else is found there is not ours.
-_CONFIG = """\
-[core]
-\trepositoryformatversion = {version}
-\tbare = true
-\tlogAllRefUpdates = false
-[gc]
-\tauto = 0
-[maintenance]
-\tauto = false
-{extensions}"""
-_SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
+_SHOWN = 5  # refs that a message names
+#: What git says of an id that the remote does not have.
+_GONE = re.compile(r"not our ref|no such remote ref|couldn't find remote ref")
+#: And of one that the remote gives to nobody who asks by it.
+_CLOSED = re.compile(r"unadvertised object|want \S+ not valid")
+#: And of an object that its own check refuses.
+_REFUSED = re.compile(r"fsck error|object fails fsck|error in object")
+#: What it may say where the mirror is at fault, and not the remote.
+_SUSPECT = re.compile(
+    r"corrupt|bad object|missing|unable to (?:read|find|load)|not a git repository|loose object|object file|inflate|packed-refs|"
+    r"did not send all necessary|could not (?:read|parse)|bad (?:ref|tree|config)|packfile|index file|broken|is not valid|revision"
+)
 
 
 class Fetched(Record):
@@ -69,53 +67,71 @@ class Fetched(Record):
     moved: tuple[tuple[str, str, str], ...]
 
 
-def fetch_source(url: str, progress: bool | None = None, accept_moved: bool = False) -> Fetched:
+def fetch_source(
+    url: str,
+    progress: bool | None = None,
+    accept_moved: bool = False,
+    name: str = "",
+    select: Selector | None = None,
+    remake: bool = False,
+) -> Fetched:
     """Bring the mirror of a source up to date, and make it where there is none; return what the remote has.
 
-    A tag that is another object now than the mirror knew stays as it was known, unless ``accept_moved``. How far it is
-    is told on a terminal, or as ``progress`` says. Raises NpuprofError; the mirror is as it was then.
+    Fetched are all refs, or those that ``select`` names and the tags of versions that they lead to. A tag that is another
+    object now than the mirror knew stays as it was known, unless ``accept_moved``. How far it is is told on a terminal, or
+    as ``progress`` says. With ``remake`` the mirror is made anew. Raises NpuprofError; the mirror is as it was then.
     """
     _refuse_url(url)
-    timeout = _read_timeout(url)
-    with _hold_mirror(url) as (folder, hold):
-        line = Line(folder, _write_address(url), timeout, _is_shown(progress), hold)
-        return _take_over(Git(folder, bare=folder), _fetch_refs(line, url), accept_moved)
+    talker = _Talker(url, name, progress)
+
+    def fetch_refs(held: HeldMirror) -> Fetched:
+        remote, names = talker.fetch_refs(held, select)
+        return _take_over(held.open_git(), remote, names, accept_moved)
+
+    return _work_in_mirror(talker, fetch_refs, remake)
+
+
+def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), progress: bool | None = None, name: str = "") -> list[str]:
+    """Have commits, by their full ids, in the mirror of a source, whole, and keep them; return those that the remote has no longer.
+
+    Fetched are the commits that are not there, with the ``tags`` that a lock names and those of the versions that they lead
+    to, and nothing else unless the remote gives no commit to who asks by its id. The network is touched only for what is not
+    there yet. Raises NpuprofError; the mirror is as it was then.
+    """
+    _refuse_url(url)
+    wanted = [commit for commit in dict.fromkeys(commits) if is_full_id(commit)]
+    lost = [commit for commit in commits if not is_full_id(commit)]
+    talker = _Talker(url, name, progress)
+    mirror = find_mirror_folder(url)
+    if not wanted or (is_mirror(mirror) and _are_kept(MirrorGit(mirror, talker.told), wanted)):
+        return lost
+
+    def fetch_commits(held: HeldMirror) -> list[str]:
+        git = held.open_git()
+        absent = [commit for commit in wanted if not _holds_whole(git, commit)]
+        gone = [commit for commit in absent if not talker.fetch_commit(held, commit)]
+        found = [commit for commit in absent if commit not in gone]
+        if found:
+            remote = talker.list_remote(held)
+            _put_tags(git, talker.fetch_version_tags(held, remote, found, {f"{TAGS}{tag}" for tag in tags}))
+        write_refs(git, [f"update {LOCKED}{commit} {commit}" for commit in wanted if commit not in gone])
+        return gone
+
+    return [*lost, *_work_in_mirror(talker, fetch_commits)]
 
 
 def fetch_commit(url: str, commit: str, progress: bool | None = None) -> bool:
-    """Make sure that a commit, by its full id, is in the mirror of a source and stays there; return whether it is.
-
-    False is for one that the remote no longer has. The network is touched only for what is not there yet. Raises NpuprofError.
-    """
-    _refuse_url(url)
-    if not _is_full_id(commit):
-        return False
-    mirror = find_mirror_folder(url)
-    if _is_mirror(mirror) and _has_commit(Git(mirror, bare=mirror), commit):
-        keep_commit(url, commit)
-        return True
-    fetch_source(url, progress)
-    with _hold_mirror(url) as (folder, hold):
-        git = Git(folder, bare=folder)
-        if not _has_commit(git, commit):
-            line = Line(folder, _write_address(url), _read_timeout(url), _is_shown(progress), hold)
-            talk = _talk(url, line.timeout, partial(line.fetch, [commit]))
-            if talk.code and not _GONE.search(talk.said):
-                raise build_failure(url, talk.said, find_mirror_folder(url))
-            if talk.code or not _has_commit(git, commit):
-                return False
-        _write_refs(git, [f"update {LOCKED}{commit} {commit}"])
-    return True
+    """Have one commit in the mirror of a source, as ``fetch_locked`` does; return whether it is there. Raises NpuprofError."""
+    return not fetch_locked(url, [commit], (), progress)
 
 
 def keep_commit(url: str, commit: str) -> None:
     """Keep a commit of a mirror for ever, whatever its remote does. Raises NpuprofError where it is not there."""
-    mirror = find_mirror_folder(url)
-    git = Git(mirror, bare=mirror)
-    if git.try_command("show-ref", "--verify", "--quiet", f"{LOCKED}{commit}").code == 0:
+    told = name_source(url)
+    if MirrorGit(find_mirror_folder(url), told).try_command("show-ref", "--verify", "--quiet", f"{LOCKED}{commit}").code == 0:
         return
-    with _hold_mirror(url) as (folder, _):
-        _write_refs(Git(folder, bare=folder), [f"update {LOCKED}{commit} {commit}"])
+    with hold_mirror(url, told) as held:
+        write_refs(held.open_git(), [f"update {LOCKED}{commit} {commit}"])
 
 
 def build_moved_finding(url: str, moved: tuple[tuple[str, str, str], ...]) -> Finding:
@@ -126,9 +142,9 @@ def build_moved_finding(url: str, moved: tuple[tuple[str, str, str], ...]) -> Fi
     return Finding("NP046", what, "A tag names a version, and a version never changes.", "ask who keeps the source whether that was meant")
 
 
-def _write_address(url: str) -> str:
-    """Return an address as git is given it: of a path, in the form that no option and no bundle of that name can be meant by."""
-    return url if not url.startswith("/") else "file://" + quote(url)
+def name_source(url: str, name: str = "") -> str:
+    """Return a source as messages name it: by its name, if it has one, and its address without what logs anybody in."""
+    return f"the source {name!r} ({hide_credentials(url)})" if name else hide_credentials(url)
 
 
 def _refuse_url(url: str) -> None:
@@ -137,315 +153,231 @@ def _refuse_url(url: str) -> None:
         raise NpuprofError([Finding("NP048", what, "", "ssh://git@host/presets.git, https://host/presets.git, /srv/presets.git")])
 
 
-def _read_timeout(url: str) -> float:
+def _read_timeout(told: str) -> float:
     given = os.environ.get("NPUPROF_TIMEOUT", "")
     if not given:
         return TIMEOUT
     with suppress(ValueError):
         if 0 < (found := float(given)) < 1e6:
             return found
-    raise build_fetch_error(url, f"NPUPROF_TIMEOUT={given} is no number of seconds.", "write one above 0, or unset it")
+    raise build_fetch_error(told, f"NPUPROF_TIMEOUT={given} is no number of seconds.", "write one above 0, or unset it")
 
 
-def _is_shown(progress: bool | None) -> bool:
-    import sys
-
-    return sys.stderr.isatty() if progress is None else progress
-
-
-def _is_full_id(text: str) -> bool:
-    return re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) is not None
+def _write_address(url: str) -> str:
+    """Return an address as git is given it: of a path, in the form that no option and no bundle of that name can be meant by."""
+    return url if not url.startswith("/") else "file://" + quote(url)
 
 
-def _is_mirror(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, "HEAD"))
+# Mirrors that are damaged
 
 
-# The folder of a mirror: made, locked, mended
-
-
-@contextmanager
-def _hold_mirror(url: str) -> Iterator[tuple[str, int | None]]:
-    """Give the folder of a mirror, ours alone until the end, and a handle that git is to keep open.
-
-    A new one lies beside its place until all went well, and is gone where it did not. Raises NpuprofError.
-    """
-    mirror = find_mirror_folder(url)
-    cache = os.path.dirname(mirror)
-    _make_cache_folder(cache)
-    while True:
-        folder = mirror if _is_mirror(mirror) else f"{mirror}{_NEW}"
-        found = _identify_folder(folder)
-        with lock_folders([folder]):
-            if found != _identify_folder(folder, make=False) or (folder != mirror and _is_mirror(mirror)):
-                continue  # another run made it, or gave it up, while this one waited
-            try:
-                _mend_mirror(folder)
-                hold = _hold_alive(folder)
-            except OSError as error:
-                raise build_cache_error(cache, f"{describe_os_error(error)}.") from None
-            try:
-                yield folder, hold
-                if folder != mirror:
-                    os.replace(folder, mirror)
-            except BaseException:
-                if folder != mirror:
-                    _remove_folder(folder)
+def _work_in_mirror(talker: _Talker, deed: Callable[[HeldMirror], Answer], remake: bool = False) -> Answer:
+    """Do something in a mirror; where that is damaged, in one that is made anew from what can be kept of it. Raises NpuprofError."""
+    if not remake:
+        try:
+            with hold_mirror(talker.url, talker.told) as held:
+                return deed(held)
+        except NpuprofError as error:
+            if not _is_damaged(talker, error):
                 raise
-            finally:
-                if hold is not None:
-                    os.close(hold)
-            return
+    with hold_mirror(talker.url, talker.told, remake=True) as held:
+        talker.rescue(held)
+        return deed(held)
 
 
-def _make_cache_folder(cache: str) -> None:
+def _is_damaged(talker: _Talker, error: NpuprofError) -> bool:
+    """Return whether an error is one of the mirror: it says so, or could be, and the mirror is not whole."""
+    finding = error.findings[0]
+    if finding.code != "NP045" or not _SUSPECT.search(finding.why):
+        return finding.code == "NP054"
+    mirror = find_mirror_folder(talker.url)
+    words = ("rev-list", "--objects", "--all", "--quiet")
+    return is_mirror(mirror) and MirrorGit(mirror, talker.told).try_command(*words).code != 0
+
+
+def _are_kept(git: MirrorGit, commits: list[str]) -> bool:
+    """Return whether commits are kept in a mirror, and all that belongs to them is there."""
     try:
-        os.makedirs(cache, mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise build_cache_error(cache, f"It cannot be made: {describe_os_error(error, os.path.join(cache, 'x'))}.") from None
-    _refuse_foreign(cache)
-    if not os.access(cache, os.R_OK | os.W_OK | os.X_OK):
-        raise build_cache_error(cache, "It cannot be written.")
+        refs = list_refs(git)
+    except NpuprofError as error:
+        if error.findings[0].code != "NP054":
+            raise
+        return False
+    return all(f"{LOCKED}{commit}" in refs for commit in commits) and _are_whole(git, commits)
 
 
-def _refuse_foreign(folder: str) -> None:
-    if not is_own_folder(os.path.realpath(folder)):
-        raise build_cache_error(folder, "It belongs to somebody else, who could change every preset that is read from it.")
+def _are_whole(git: MirrorGit, commits: list[str]) -> bool:
+    listed = "".join(f"{commit}\n" for commit in commits).encode()
+    return git.try_command("rev-list", "--objects", "--quiet", "--stdin", stdin=listed).code == 0
 
 
-def _identify_folder(folder: str, make: bool = True) -> tuple[int, int]:
-    """Return what tells a folder from all others, (0, 0) where there is none. Raises NpuprofError."""
-    try:
-        if make:
-            with suppress(FileExistsError):
-                os.mkdir(folder, 0o700)
-        found = os.lstat(folder)
-    except FileNotFoundError:
-        return 0, 0
-    except OSError as error:
-        raise build_cache_error(folder, f"{describe_os_error(error)}.") from None
-    if not stat.S_ISDIR(found.st_mode):
-        raise build_cache_error(folder, "It is no folder.")
-    if make:
-        _refuse_foreign(folder)
-    return found.st_dev, found.st_ino
+def _holds_whole(git: MirrorGit, commit: str) -> bool:
+    """Return whether a commit is in a mirror. Raises NpuprofError (NP054) where not all that belongs to it is there."""
+    found = git.read_objects([commit])[0]
+    if found is None and f"{LOCKED}{commit}" not in list_refs(git):
+        return False
+    if found is not None and found.type != "commit":
+        return False
+    if found is None or not _are_whole(git, [commit]):
+        raise NpuprofError([git.explain_absence([commit])])
+    return True
 
 
-def _mend_mirror(folder: str) -> None:
-    """Make a folder a mirror, or give one back what it has to hold. Raises OSError."""
-    for name in ("objects/pack", "objects/info", "refs/heads", "refs/tags"):
-        os.makedirs(os.path.join(folder, name), exist_ok=True)
-    known = _read_text(os.path.join(folder, "config"))
-    if known not in (_build_config(False), _build_config(True)):
-        _write_text(folder, "config", _build_config(re.search(r"(?i)^\s*objectformat\s*=\s*\"?sha256", known, re.MULTILINE) is not None))
-    if not _read_text(os.path.join(folder, "HEAD")).startswith("ref: refs/heads/"):
-        _write_text(folder, "HEAD", "ref: refs/heads/main\n")
+# What is said to a remote
 
 
-def _build_config(is_long: bool) -> str:
-    return _CONFIG.format(version=int(is_long), extensions=_SHA256 if is_long else "")
+class _Talker:
+    """Talks to the remote of a source, and tells of it by its name."""
 
+    def __init__(self, url: str, name: str, progress: bool | None) -> None:
+        import sys
 
-def _read_text(path: str) -> str:
-    with suppress(FileNotFoundError), open(path, encoding="utf-8", errors="replace") as file:
-        return file.read(65536)
-    return ""
+        self.url = url
+        self.told = name_source(url, name)
+        self._timeout = _read_timeout(self.told)
+        self._is_shown = sys.stderr.isatty() if progress is None else progress
 
-
-def _write_text(folder: str, name: str, text: str) -> None:
-    under_way = name_under_way(folder)
-    with open(under_way, "x", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(under_way, os.path.join(folder, name))
-
-
-def _hold_alive(folder: str) -> int | None:
-    """Return a handle that marks the mirror as one in use as long as anybody has it open, once nobody else has.
-
-    A run that is killed leaves its git alive for a while; then locks are those of a living one. They are removed once there is
-    none. Raises NpuprofError where it lives on.
-    """
-    if fcntl is None:
-        return None
-    handle = os.open(os.path.join(folder, "HEAD"), os.O_RDONLY)
-    try:
-        started = time.monotonic()
-        while stale := _list_leftovers(folder):
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() - started > TIMEOUT:
-                    raise build_cache_error(folder, f"Another git, which a killed run has left, works there: {stale[0]}.") from None
-                time.sleep(0.05)
-                continue
-            except OSError:
-                pass  # a file system without locks
-            for path in _list_leftovers(folder):
-                os.unlink(path)
-            break
-        hold_file(handle)
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle
-
-
-def _list_leftovers(folder: str) -> list[str]:
-    """Return the files that a git has under way in a mirror, or that one which was killed has left."""
-    found = []
-    for place, folders, files in os.walk(folder):
-        is_top, in_objects = place == folder, place.startswith(os.path.join(folder, "objects"))
-        found += [
-            os.path.join(place, name)
-            for name in files
-            if name.endswith(".lock") or (in_objects and name.startswith("tmp_")) or (is_top and name == "packed-refs.new")
-        ]
-        if in_objects:
-            folders[:] = [name for name in folders if place.endswith("objects") and not name.startswith(".")]
-    return found
-
-
-def _remove_folder(folder: str) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-# What is fetched, and what of it is taken over
-
-
-def _fetch_refs(line: Line, url: str) -> dict[str, str]:
-    """Fetch what a remote has that the mirror has not; return its refs. The mirror's own do not change. Raises NpuprofError."""
-    for _ in range(3):
-        talk = _talk(url, line.timeout, line.list_refs)
+    def list_remote(self, held: HeldMirror) -> RemoteRefs:
+        """Return the refs of the remote. Raises NpuprofError."""
+        talk = self._talk(self._open_line(held).list_refs)
         if talk.code:
-            break
-        refs = _parse_remote_refs(talk.answer)
-        if any(len(oid) == 64 for oid in refs.values()) and line.mirror.endswith(_NEW):
-            _write_text(line.mirror, "config", _build_config(True))
-        known = set(_list_refs(Git(line.mirror, bare=line.mirror)).values())
-        if known and not refs:  # as a web page answers that stands where a repository was
-            why = "It lists no branch and no tag now, and the mirror knows some."
-            raise build_fetch_error(url, why, "git ls-remote with the address shows what it lists")
-        wanted = {oid for oid in refs.values() if oid not in known}
-        if not wanted:
-            return refs
-        talk = _talk(url, line.timeout, partial(line.fetch, sorted(wanted)))
+            raise self._build_failure(talk, "the list of its branches and tags")
+        remote = RemoteRefs.parse(talk.answer)
+        if any(len(oid) == 64 for oid in remote.refs.values()) and held.is_new:
+            held.use_long_ids()
+        return remote
+
+    def fetch_refs(self, held: HeldMirror, select: Selector | None) -> tuple[RemoteRefs, set[str]]:
+        """Fetch what the remote has that the mirror has not; return its refs, and the names of those that are here now.
+
+        The mirror's own do not change. Raises NpuprofError.
+        """
+        git = held.open_git()
+        known = list_refs(git)
+        for attempt in range(3):
+            remote = self.list_remote(held)
+            if not remote.refs and any(name.startswith((HEADS, TAGS)) for name in known):
+                why = "It lists no branch and no tag now, and the mirror knows some."  # as a web page that stands where it was
+                raise build_fetch_error(self.told, why, "git ls-remote with the address shows what it lists")
+            chosen = select(remote) if select else None
+            names = set(remote.refs) if chosen is None else chosen | _list_changed(known, remote)
+            wanted = {remote.refs[name] for name in names}.difference(known.values())
+            talk = self._fetch(held, sorted(wanted))
+            if not talk.code:
+                if chosen is not None:
+                    commits = [remote.find_target(name) for name in chosen]
+                    names |= self.fetch_version_tags(held, remote, commits).keys()
+                return remote, names
+            if not _GONE.search(talk.said) or attempt == 2:
+                break  # else something was moved or deleted between the two
+        raise self._build_failure(talk, _format_names(chosen))
+
+    def fetch_commit(self, held: HeldMirror, commit: str) -> bool:
+        """Fetch a commit by its id, or what leads to it where that is not given away; return whether it is there. Raises NpuprofError."""
+        if len(commit) == 64 and held.is_new:
+            held.use_long_ids()
+        git, asked = held.open_git(), f"the commit {commit[:12]}"
+        talk = self._fetch(held, [commit])
+        if talk.code and _CLOSED.search(talk.said):
+            remote = self.list_remote(held)
+            known = set(list_refs(git).values())
+            tips = {oid for name, oid in remote.refs.items() if remote.find_target(name) == commit} or set(remote.refs.values())
+            talk = self._fetch(held, sorted(tips - known))
+            asked = f"{asked}, by its branches and tags as it gives no commit by its id"
+        if talk.code and not _GONE.search(talk.said):
+            raise self._build_failure(talk, asked)
+        return not talk.code and _holds_whole(git, commit)
+
+    def fetch_version_tags(self, held: HeldMirror, remote: RemoteRefs, commits: Iterable[str], named: Iterable[str] = ()) -> dict[str, str]:
+        """Fetch the tags of versions that commits lead to, and those that are named, as far as git lets them pass; return them."""
+        listed = "".join(f"{commit}\n" for commit in commits).encode()
+        git = held.open_git()
+        reached = set(git.run_command("rev-list", "--ignore-missing", "--stdin", stdin=listed).decode().split())
+        known = list_refs(git)
+        tags = {name: oid for name, oid in remote.refs.items() if name not in known and name.startswith(TAGS)}
+        return self._fetch_apart(held, {
+            name: oid for name, oid in tags.items() if name in named or (remote.is_version(name) and remote.find_target(name) in reached)
+        })  # fmt: skip
+
+    def _fetch_apart(self, held: HeldMirror, refs: dict[str, str]) -> dict[str, str]:
+        """Fetch refs, without those that git's check refuses or that are gone meanwhile; return them. Raises NpuprofError."""
+        talk = self._fetch(held, sorted(set(refs.values())))
         if not talk.code:
             return refs
-        if not _GONE.search(talk.said):
-            break  # else something was moved or deleted between the two
-    raise build_failure(url, talk.said, find_mirror_folder(url))
+        if not _REFUSED.search(talk.said) and not _GONE.search(talk.said):
+            raise self._build_failure(talk, "the tags of its versions")
+        names = sorted(refs)
+        halves = (names[: len(names) // 2], names[len(names) // 2 :]) if len(names) > 1 else ()
+        return {name: oid for half in halves for name, oid in self._fetch_apart(held, {name: refs[name] for name in half}).items()}
+
+    def rescue(self, held: HeldMirror) -> None:
+        """Take over what is whole in a mirror that is to be replaced: all its refs, else those of its locked commits that are."""
+        if not held.old:
+            return
+        git = held.open_git()
+        with suppress(NpuprofError, HangingError):
+            refs = list_refs(MirrorGit(held.old, self.told))
+            if any(len(oid) == 64 for oid in refs.values()):
+                held.use_long_ids()
+            line = self._open_line(held, held.old)
+            if refs and not line.fetch(sorted(set(refs.values()))).code:
+                put_refs(git, {}, refs)
+                return
+            for name, oid in refs.items():
+                if name.startswith(LOCKED) and not line.fetch([oid]).code:
+                    write_refs(git, [f"update {name} {oid}"])
+
+    def _fetch(self, held: HeldMirror, wanted: list[str]) -> Talk:
+        return self._talk(partial(self._open_line(held).fetch, wanted)) if wanted else Talk(0, b"", "")
+
+    def _open_line(self, held: HeldMirror, url: str = "") -> Line:
+        return Line(held.folder, _write_address(url or self.url), self._timeout, self._is_shown, held.hold)
+
+    def _talk(self, ask: Callable[[], Talk]) -> Talk:
+        try:
+            return ask()
+        except HangingError as error:
+            why = f"It gave no sign of life for {self._timeout:g} seconds, and was given up."
+            if error.is_slow:
+                why = f"It sent less than {LEAST_SPEED} bytes a second for {self._timeout:g} seconds, and was given up."
+            raise build_fetch_error(self.told, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
+
+    def _build_failure(self, talk: Talk, asked: str) -> NpuprofError:
+        return build_failure(self.told, talk.said, find_mirror_folder(self.url), asked)
 
 
-def _parse_remote_refs(answer: bytes) -> dict[str, str]:
-    """Return heads, tags and HEAD of a remote; what has a name that no ref may have is left out."""
-    found = {}
-    for line in os.fsdecode(answer).split("\n"):
-        oid, _, name = line.partition("\t")
-        if _is_full_id(oid) and (name == "HEAD" or (name.startswith((_HEADS, _TAGS)) and not _NO_NAME.search(name))):
-            found[name] = oid
-    return found
+# What becomes of what was fetched
 
 
-def _talk(url: str, timeout: float, ask: Callable[[], Talk]) -> Talk:
-    try:
-        return ask()
-    except HangingError:
-        why = f"It gave no sign of life for {timeout:g} seconds, and was given up."
-        raise build_fetch_error(url, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
+def _format_names(refs: set[str] | None) -> str:
+    """Return which refs were asked for, in words."""
+    if refs is None:
+        return "all its branches and tags"
+    names = sorted(name.removeprefix("refs/") for name in refs)
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def _take_over(git: Git, refs: dict[str, str], accept_moved: bool) -> Fetched:
-    """Let the mirror know what was fetched; return it. Raises NpuprofError."""
-    known = _list_refs(git)
-    heads, tags, known_tags = _refs_below(refs, _HEADS), _refs_below(refs, _TAGS), _refs_below(known, _TAGS)
-    changed = [name for name, oid in tags.items() if known_tags.get(name, oid) != oid]
-    moved = _read_moved(git, changed, known_tags, tags) if changed else ()
-    gone = [f"{_HEADS}{name}" for name in _refs_below(known, _HEADS) if name not in heads]
-    gone += [f"{_TAGS}{name}" for name in _find_obstacles(known_tags, tags)]
-    kept = {f"{_TAGS}{name}" for name in changed} if not accept_moved else set()
-    written = {name: oid for name, oid in refs.items() if name != "HEAD" and known.get(name) != oid and name not in kept}
-    if len(written) > _MANY:
-        _write_refs(git, [f"delete {name}" for name in gone])
-        _pack_refs(git, {name: oid for name, oid in known.items() if name not in gone} | written)
-        written = {name: oid for name, oid in written.items() if name in known}  # what lies in a file of its own goes before the packed
-        gone = []
-    elif _find_obstacles(dict.fromkeys(gone, ""), written):
-        _write_refs(git, [f"delete {name}" for name in gone])
-        gone = []
-    _write_refs(git, [*(f"delete {name}" for name in gone), *(f"update {name} {oid}" for name, oid in written.items())])
-    return Fetched(tags, heads, refs.get("HEAD", ""), moved)
+def _list_changed(known: dict[str, str], remote: RemoteRefs) -> set[str]:
+    """Return the tags that a mirror knows as something else."""
+    return {name for name, oid in remote.refs.items() if name.startswith(TAGS) and known.get(name, oid) != oid}
 
 
-def _pack_refs(git: Git, refs: dict[str, str]) -> None:
-    """Write all refs of a mirror to its one file, as ``git pack-refs`` would: ten thousand files of their own take seconds."""
-    names = sorted(refs, key=os.fsencode)
-    asked = "".join(f"{refs[name]}^{{}}\n" for name in names).encode()
-    peeled = git.run_command("cat-file", "--batch-check=%(objectname)", stdin=asked).decode().splitlines()
-    lines = ["# pack-refs with: peeled fully-peeled sorted \n"]
-    for name, target in zip(names, peeled, strict=True):
-        lines.append(f"{refs[name]} {name}\n")
-        if target != refs[name]:
-            lines.append(f"^{target}\n")
-    path = os.path.join(git.bare, "packed-refs")
-    try:
-        with open(f"{path}.lock", "x", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            file.write("".join(lines))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{path}.lock", path)
-    except OSError as error:
-        if not isinstance(error, FileExistsError):
-            with suppress(OSError):
-                os.unlink(f"{path}.lock")
-        raise build_cache_error(git.bare, f"{describe_os_error(error)}.") from None
+def _take_over(git: MirrorGit, remote: RemoteRefs, names: set[str], accept_moved: bool) -> Fetched:
+    """Let the mirror know what was fetched; return what the remote has. Raises NpuprofError."""
+    known = list_refs(git)
+    heads, tags, known_tags = select_below(remote.refs, HEADS), select_below(remote.refs, TAGS), select_below(known, TAGS)
+    changed = [name.removeprefix(TAGS) for name in sorted(_list_changed(known, remote))]
+    moved = read_moved(git, changed, known_tags, tags) if changed else ()
+    gone = [f"{HEADS}{name}" for name in select_below(known, HEADS) if name not in heads]
+    gone += [f"{TAGS}{name}" for name in find_obstacles(known_tags, tags)]
+    kept = {f"{TAGS}{name}" for name in changed} if not accept_moved else set()
+    written = {name: remote.refs[name] for name in names - kept if name != "HEAD" and known.get(name) != remote.refs[name]}
+    put_refs(git, known, written, gone)
+    return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved)
 
 
-def _list_refs(git: Git) -> dict[str, str]:
-    listed = os.fsdecode(git.run_command("for-each-ref", "--format=%(objectname) %(refname)"))
-    return {name: oid for oid, _, name in (line.partition(" ") for line in listed.splitlines())}
-
-
-def _refs_below(refs: dict[str, str], prefix: str) -> dict[str, str]:
-    return {name.removeprefix(prefix): oid for name, oid in refs.items() if name.startswith(prefix)}
-
-
-def _find_obstacles(known: dict[str, str], wanted: dict[str, str]) -> list[str]:
-    """Return the tags that are gone upstream and stand where others now need a folder, or the other way round."""
-    old = {name for name in known if name not in wanted}
-    if not old:
-        return []
-    folders = {name[:end] for name in wanted for end in _slashes(name)}
-    return [name for name in old if name in folders or any(name[:end] in wanted for end in _slashes(name))]
-
-
-def _slashes(name: str) -> list[int]:
-    return [match.start() for match in re.finditer("/", name)]
-
-
-def _read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
-    asked = [f"{oid}^{{commit}}" for name in names for oid in (known[name], now[name])]
-    commits = iter(git.read_objects(asked))
-    moved = []
-    for name in names:
-        before, after = next(commits), next(commits)
-        differ = before is not None and after is not None and before.oid != after.oid
-        moved.append((name, before.oid, after.oid) if differ and before and after else (name, known[name], now[name]))
-    return tuple(moved)
-
-
-def _write_refs(git: Git, lines: list[str]) -> None:
-    """Change refs of a mirror, all or none. Raises NpuprofError."""
-    if lines:
-        git.run_command(*_NO_HOOKS, "update-ref", "--no-deref", "--stdin", stdin=os.fsencode("".join(f"{line}\n" for line in lines)))
-
-
-def _has_commit(git: Git, commit: str) -> bool:
-    """Return whether a commit is in a mirror, and all that belongs to it. Raises NpuprofError."""
-    if git.try_command("show-ref", "--verify", "--quiet", f"{LOCKED}{commit}").code == 0:
-        return True
-    found = git.read_objects([commit])[0]
-    if found is None or found.type != "commit":
-        return False
-    return git.try_command("rev-list", "--objects", "--quiet", commit, "--not", "--all").code == 0
+def _put_tags(git: MirrorGit, tags: dict[str, str]) -> None:
+    """Let the mirror know tags beside those that it knows. Raises NpuprofError."""
+    known = list_refs(git)
+    gone = find_obstacles({name: oid for name, oid in known.items() if name.startswith(TAGS)}, tags)
+    put_refs(git, known, {name: oid for name, oid in tags.items() if name not in known}, gone)

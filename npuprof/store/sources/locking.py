@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve.digests import load_sha256
@@ -12,9 +12,10 @@ from npuprof.store.revisions import load_repository_revision
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import build_later_finding, open_mirror
+from npuprof.store.sources.mirrorrefs import HEADS, TAGS, RemoteRefs
 from npuprof.store.sources.project import Source
-from npuprof.store.sources.ranges import parse_version_range
-from npuprof.store.versions import YANKED, VersionText, parse_version_text
+from npuprof.store.sources.ranges import VersionRange, parse_version_range
+from npuprof.store.versions import YANKED, VersionText, parse_version_request, parse_version_text
 
 #: How many versions a message lists.
 _SHOWN = 8
@@ -47,16 +48,48 @@ def lock_source(
     return LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
 
 
+def select_refs(source: Source, references: Iterable[str], known: LockedSource | None, remote: RemoteRefs) -> set[str] | None:
+    """Return the refs of a remote that decide what a source is locked to; None where that may be any of them.
+
+    They are what its ``rev`` chooses, what ``known`` names, versions that are referred to, and what says that one was yanked.
+    """
+    tags = {name.removeprefix(TAGS) for name in remote.refs if name.startswith(TAGS)}
+    found = {f"{tag}{YANKED}" for tag in tags if f"{tag}{YANKED}" in tags}
+    wanted = parse_version_range(source.rev)
+    ref = ""
+    if wanted is not None:
+        found |= {_choose_version(list_store_versions(tags), wanted, tags)}
+    elif source.rev not in tags:
+        ref = next((name for name in (f"{HEADS}{source.rev}", source.rev) if name in remote.refs), "")
+        if not ref:
+            return None
+    found |= {source.rev} if wanted is None and not ref else set()
+    for reference in references:
+        name, _, text = reference.partition("@")
+        request = parse_version_request(text.strip("\"'"))
+        if request is None:
+            return None
+        numbers = {tag: parse_version_text(tag.removeprefix(f"{name}/")) for tag in tags if tag.startswith(f"{name}/v")}
+        found |= {tag for tag, number in numbers.items() if number is not None and request.accepts(number)}
+    if known is not None:
+        found |= {known.tag, *(f"{name.partition('@')[0]}/v{pin.version}" for name, pin in known.versions.items())}
+    return {f"{TAGS}{tag}" for tag in found & tags} | ({ref} if ref else set())
+
+
+def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags: Collection[str]) -> str:
+    """Return the tag of the newest version that a range takes, a yanked one only where all are; an empty text where there is none."""
+    accepted = [version for version in known if wanted.accepts(version)]
+    kept = [version for version in accepted if f"{known[version]}{YANKED}" not in tags]
+    return known[max(kept or accepted, key=lambda version: version.order)] if accepted else ""
+
+
 def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None) -> tuple[str, str]:
     """Return the tag, if it is a version of the store, and the commit that are meant."""
     wanted = parse_version_range(source.rev)
-    known = list_store_versions(fetched)
+    known = list_store_versions(fetched.tags)
     if wanted is not None:
-        accepted = [version for version in known if wanted.accepts(version)]
-        if accepted:
-            kept = [version for version in accepted if f"{known[version]}{YANKED}" not in fetched.tags]
-            newest = max(kept or accepted, key=lambda version: version.order)
-            return known[newest], repository.resolve_commit(f"refs/tags/{known[newest]}")
+        if tag := _choose_version(known, wanted, fetched.tags):
+            return tag, repository.resolve_commit(f"{TAGS}{tag}")
     else:
         for ref in (f"refs/tags/{source.rev}", f"refs/heads/{source.rev}", source.rev):
             name = ref.rpartition("/")[2] if ref != source.rev else ""
@@ -83,15 +116,15 @@ def _try_commit(repository: Repository, revision: str) -> str:
         return ""
 
 
-def list_store_versions(fetched: Fetched) -> dict[VersionText, str]:
+def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:
     """Return the versions of a whole store and the tags ``vX.Y.Z`` that are they."""
-    named = [tag for tag in fetched.tags if tag.startswith("v") and not tag.endswith(YANKED)]
+    named = [tag for tag in tags if tag.startswith("v") and not tag.endswith(YANKED)]
     return {version: tag for tag in named if (version := parse_version_text(tag))}
 
 
 def suggest_range(fetched: Fetched) -> str:
     """Return the ``rev`` for a source that is added without one: what is compatible with its newest version, else its default branch."""
-    known = [version for version in list_store_versions(fetched) if not version.pre]
+    known = [version for version in list_store_versions(fetched.tags) if not version.pre]
     if not known:
         return "HEAD"
     major, minor, _ = max(known, key=lambda version: version.order).number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Origin
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from npuprof.store.repository import Repository
 
 _SEAL = b"\n# npuprof sha256:"
+#: Where a mirror keeps the commits that locks name.
+LOCKED = "refs/npuprof/locked/"
+#: Codes of what says that a source cannot be read on this machine: what builds on it may be right all the same.
+UNTOLD = frozenset(("NP043", "NP053", "NP054"))
 
 
 def find_cache_folder() -> str:
@@ -41,19 +46,55 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     Raises NpuprofError where it was never fetched here, or somebody else owns it.
     """
     from npuprof.store.repository import Repository
+    from npuprof.store.sources.mirrorgit import MirrorGit
 
     folder = find_mirror_folder(url)
-    if not os.path.isdir(folder):
+    if not os.path.exists(folder):
         raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
-    found = Repository(os.path.join(folder, path) if path else folder, bare=folder)
+    refuse_foreign_cache()
+    found = Repository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
     found.is_source = True
     return found
+
+
+def require_commit(repository: Repository, name: str, commit: str) -> None:
+    """Raise NpuprofError where the mirror of a source lacks a commit: never fetched, or kept and lost with a part of the mirror."""
+    if repository.git.read_objects([commit])[0] is not None:
+        return
+    if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
+        raise NpuprofError([repository.git.explain_absence([commit])])
+    raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])
+
+
+def refuse_foreign_cache() -> None:
+    """Raise NpuprofError (NP053) where the folder of all mirrors, or the one above, belongs to somebody else."""
+    refuse_foreign(find_cache_folder())
+    refuse_foreign(os.path.join(find_cache_folder(), "sources"))
+
+
+def refuse_foreign(folder: str) -> None:
+    """Raise NpuprofError (NP053) where a folder of the cache belongs to somebody else."""
+    from npuprof.store.bare import is_own_folder
+    from npuprof.store.sources.failures import build_foreign_error
+
+    if not is_own_folder(os.path.realpath(folder)):
+        raise build_foreign_error(folder)
 
 
 def build_unfetched_finding(name: str, what: str) -> Finding:
     """Return that presets of a source cannot be read here, as they are not on this machine."""
     why = "Nothing but source add, sync and update touches the network."
     return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, "fetch what the lock names: npuprof source sync")
+
+
+def is_untold(findings: Iterable[Finding]) -> bool:
+    """Return whether a preset could not be resolved as one of its sources is not, or not whole, on this machine."""
+    return any(finding.code in UNTOLD for finding in findings)
+
+
+def advise_sync_of(finding: Finding, words: str) -> Finding:
+    """Return what says that a source is not here, with what to sync: ``--rev REV`` or ``--history`` for other locks than today's."""
+    return finding._replace(hint=f"{finding.hint} {words}") if finding.hint.endswith("npuprof source sync") else finding
 
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:
@@ -69,12 +110,17 @@ class TextCache:
     def __init__(self, url: str, path: str, commit: str) -> None:
         mark = load_sha256()(f"{normalize_url(url)}\n{path}".encode(errors="surrogateescape")).hexdigest()[:16]
         self._folder = os.path.join(find_cache_folder(), "presets", f"{mark}-{commit}")
+        self._is_ours: bool | None = None
 
     def read_text(self, name: str) -> bytes | None:
         """Return a text that was kept, None where there is none or it is not whole."""
         try:
             raw = read_plain_file(os.path.join(self._folder, name))
         except (OSError, ValueError):
+            return None
+        if self._is_ours is None:
+            self._is_ours = _is_owned(self._folder)
+        if not self._is_ours:
             return None
         text, seal, digest = raw.rpartition(_SEAL)
         return text if seal and _seal_text(name, text) == digest else None
@@ -92,6 +138,13 @@ class TextCache:
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(fresh)
+
+
+def _is_owned(folder: str) -> bool:
+    """Return whether texts in a folder are the user's own: anybody can seal one."""
+    from npuprof.store.bare import is_own_folder
+
+    return all(map(is_own_folder, (find_cache_folder(), os.path.dirname(folder), folder)))
 
 
 def _seal_text(name: str, text: bytes) -> bytes:

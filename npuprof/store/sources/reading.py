@@ -15,7 +15,7 @@ from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_pro
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
-from npuprof.store.sources.mirror import TextCache, build_later_finding, build_unfetched_finding, open_mirror
+from npuprof.store.sources.mirror import TextCache, build_later_finding, open_mirror, require_commit
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.vendored import VERSIONS, VendoredCopy
 
@@ -161,8 +161,7 @@ class SourceStore(ReadOnceStore):
             from npuprof.store.revisions import load_repository_revision
 
             repository = open_mirror(self.source, self.locked.url, self.locked.path)
-            if repository.git.read_objects([self.commit])[0] is None:
-                raise NpuprofError([build_unfetched_finding(self.source, f"the commit {self.commit[:7]} is not on this machine")])
+            require_commit(repository, self.source, self.commit)
             self._revision = load_repository_revision(repository, self.commit)
         return self._revision
 

@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from npuprof.report.terminal import progress_line
 from npuprof.store.git import Git, build_git_environment, list_settings, take_environment
+from npuprof.store.sources.failures import build_os_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _SETTINGS = (
     "credential.interactive=false",
     "submodule.recurse=false", "fetch.recurseSubmodules=false", "transfer.bundleURI=false", "fetch.bundleURI=", "fetch.fsckObjects=true",
     "transfer.fsckObjects=true", "fetch.unpackLimit=1", "transfer.unpackLimit=1", "gc.auto=0", "maintenance.auto=false",
-    "fetch.writeCommitGraph=false", "fetch.prune=false", "fetch.pruneTags=false", "core.logAllRefUpdates=false", "http.lowSpeedLimit=1",
+    "fetch.writeCommitGraph=false", "fetch.prune=false", "fetch.pruneTags=false", "core.logAllRefUpdates=false",
 )  # fmt: skip
 _FLAGS = (
     "--progress",
@@ -37,6 +38,8 @@ _FLAGS = (
     "--no-show-forced-updates",
     "--stdin",
 )
+#: Fewer bytes a second, over the time in which a sign of life is waited for, are none: a remote may send one now and then for ever.
+LEAST_SPEED = 10
 _LONGEST_LIST = 64 * 1024 * 1024  # bytes of refs that are taken from a remote
 #: What of the surrounding git or of a desktop has no say here.
 _LEFT_OUT = (
@@ -58,7 +61,15 @@ _LOOK = 0.2  # seconds after which the process is looked at, if it says nothing
 
 
 class HangingError(Exception):
-    """A remote gave no sign of life, or comes to no end."""
+    """A remote gave no sign of life, or is too slow to come to an end."""
+
+    is_slow = False
+
+
+class SlowError(HangingError):
+    """A remote sends something now and then, and too little of it."""
+
+    is_slow = True
 
 
 class Talk(NamedTuple):
@@ -87,23 +98,27 @@ class Line(NamedTuple):
         return self._talk(["ls-remote", "--", self.url, "HEAD", "refs/heads/*", "refs/tags/*"])
 
     def fetch(self, wanted: Iterable[str]) -> Talk:
-        """Fetch objects by their ids; no ref is written. Raises HangingError.
+        """Fetch objects by their ids; no ref is written. Raises HangingError, NpuprofError where there is no room for the list.
 
         By ids, as git looks for each name among all the others.
         """
         import tempfile
 
-        with tempfile.TemporaryFile() as listed:  # a command line does not hold any number of them
-            listed.write("".join(f"{oid}\n" for oid in wanted).encode())
-            listed.seek(0)
-            return self._talk(["fetch", *_FLAGS, "--", self.url], cast("BinaryIO", listed))
+        try:
+            with tempfile.TemporaryFile(dir=self.mirror) as listed:  # a command line does not hold any number of them
+                listed.write("".join(f"{oid}\n" for oid in wanted).encode())
+                listed.seek(0)
+                return self._talk(["fetch", *_FLAGS, "--", self.url], cast("BinaryIO", listed))
+        except OSError as error:
+            raise build_os_error(self.mirror, error) from None
 
     def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
         import git
 
         environ = _build_environment(self.mirror, self.timeout)
-        settings = (*list_settings(), *_SETTINGS, f"http.lowSpeedTime={max(1, round(self.timeout))}")
+        slow = (f"http.lowSpeedLimit={LEAST_SPEED}", f"http.lowSpeedTime={max(1, round(self.timeout))}")
+        settings = (*list_settings(), *_SETTINGS, *slow)
         command = ["git", f"--git-dir={self.mirror}", *(word for setting in settings for word in ("-c", setting)), *words]
         handles = () if self.hold is None else (self.hold,)
         shown = progress_line() if self.progress else nullcontext(_say_nothing)
@@ -146,7 +161,10 @@ def _build_environment(mirror: str, timeout: float) -> dict[str, str]:
 
 
 def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
-    """Take in what git says until it ends. Raises HangingError where it is silent, and its files do not grow, for too long."""
+    """Take in what git says until it ends.
+
+    Raises HangingError where it is silent, and its files do not grow, for too long; SlowError where both come to too little.
+    """
     import selectors
 
     assert process.stdout is not None, "it was asked for"
@@ -154,6 +172,7 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
     said, answer = _Said(tell), bytearray()
     takers: dict[int, Callable[[bytes], None]] = {process.stderr.fileno(): said.take, process.stdout.fileno(): answer.extend}
     alive, size = time.monotonic(), _measure_packs(line.mirror)
+    since, total, heard_before = alive, 0, size  # when the speed was looked at last, what was said, and what had come by then
     with selectors.DefaultSelector() as selector:
         for handle in takers:
             os.set_blocking(handle, False)
@@ -164,6 +183,7 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
                     heard = _read_available(key.fd)
                     if heard:
                         takers[key.fd](heard)
+                        total += len(heard)
                         alive = time.monotonic()
                     elif heard is not None:
                         selector.unregister(key.fd)
@@ -177,6 +197,11 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
                 return Talk(process.returncode, bytes(answer), said.finish())
             if len(answer) > _LONGEST_LIST:
                 raise HangingError
+            if time.monotonic() - since > line.timeout:
+                came = total + _measure_packs(line.mirror)
+                if came - heard_before < LEAST_SPEED * line.timeout and alive > since:
+                    raise SlowError
+                since, heard_before = time.monotonic(), came
             if time.monotonic() - alive > min(1.0, line.timeout / 2):
                 now = _measure_packs(line.mirror)
                 if now != size:
