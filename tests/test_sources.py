@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from repositories import ENVIRONMENT, Repo
 
+from npuprof.document.secrets import hide_secrets
+from npuprof.edit.mergetext import split_conflicts
 from npuprof.model import NpuprofError
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
 from npuprof.store.sources.project import parse_project
@@ -156,6 +158,59 @@ def test_what_npuprof_toml_cannot_say_is_told_at_its_place(text: str, told: str,
         assert (result.code, told in result.err) == (2, True), result.err
         assert "npuprof.toml" in result.err
         assert "secret" not in result.err
+
+
+SECRETS = [
+    'url = ["https://me:secret@host/x.git"]',
+    'url = "https://me:secret@host/x.git',
+    'url = https://me:secret@host/x.git',
+    'url = "file:///x" https://me:secret@host/x.git',
+    'ulr = "https://me:secret@host/x.git"',
+    'ulr = "me:secret@host:x.git"',
+    'url = "https://me:sec/ret secret@host/x.git"',
+    'url = "https://me\\u003asecret@host/x.git"',
+    'url = "https://ghp_secretsecret@host/x.git"',
+    'url = "https://host/x?token=secret"',
+    'url = "file:///x"\nrev = "https://me:secret@host/x.git"',
+    'url = "file:///x"\nrev = "me:secret@host/x.git"',
+    'url = "file:///x"\npath = "https://me:secret@host/x.git"',
+    'url = "file:///x"\npassword = "secret"',
+    '"https://me:secret@host" = 1',
+    '{ url = "https://me:secret@host" }',
+    'url = { a = "https://me:secret@host" }',
+    '# https://me:secret@host\nurl = "https://me:secret@host/x"\n<<<<<<< HEAD',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["npuprof.toml", "npuprof.lock"])
+@pytest.mark.parametrize("text", SECRETS)
+def test_no_password_is_shown_wherever_it_stands_in_the_two_files(text: str, name: str, app: Repo, run: Run) -> None:
+    path = app.folder / name
+    if name == "npuprof.lock":
+        path.write_text(path.read_text().replace("url = ", f"{text}\n#", 1))
+    else:
+        path.write_text(f"[sources.team]\n{text}\n")
+    forms = [("check", "--format", form) for form in ("text", "json", "github", "sarif")]
+    for words in (*forms, ("source", "list"), ("source", "sync"), ("show", "team:base")):
+        result = run(*words)
+        assert "secret" not in result.err + result.out
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ('url = "https://me:secret@host/x"  # y', 'url = "https://***@host/x"  # y'),
+        ('url = "ssh://git@host/x.git"', 'url = "ssh://git@host/x.git"'),
+        ('url = "git@host:x.git"', 'url = "git@host:x.git"'),
+        ('url = "git:secret@host:x.git"', 'url = "git:***@host:x.git"'),
+        ('a = "https://a:b@c", b = "ssh://git@d"', 'a = "https://***@c", b = "ssh://git@d"'),
+        ('"base@1" = "1.0.0 abc"', '"base@1" = "1.0.0 abc"'),
+        ('token = "x" # z', 'token = "***" # z'),
+    ],
+)
+def test_of_a_line_only_what_logs_somebody_in_is_hidden(line: str, shown: str) -> None:
+    assert hide_secrets("a/npuprof.toml", line) == shown
+    assert hide_secrets("profiles/a.toml", line) == line
 
 
 def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> None:
@@ -574,6 +629,63 @@ def test_two_sides_that_add_sources_merge(app: Repo, team: Team, run: Run) -> No
     app.git("merge", "-q", "other")
     assert run("source", "sync").code == 0
     assert [row["name"] for row in json.loads(run("source", "list", "--format", "json").out)["sources"]] == ["team", "c", "b"]
+
+
+LOCKED = """\
+version = 1
+
+[sources.team]
+url = "file:///srv/team.git"
+path = "profiles"
+rev = "^1.0"
+# ours since spring
+tag = "v1.0.0"
+commit = "{}"
+digest = "sha256:{}"
+
+[sources.team.versions]
+"base@1.0.0" = "1.0.0 {}"
+""".format("a" * 40, "0" * 64, "b" * 40)
+PIN = '"other@1.0.0" = "1.0.0 ' + "d" * 40 + '"\n'
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "clean"),
+    [
+        ({'"^1.0"': '">=1.0"'}, {'tag = "v1.0.0"': 'tag = "v1.1.0"', "a" * 40: "c" * 40, "0" * 64: "1" * 64}, False),
+        ({"a" * 40: "e" * 40}, {"0" * 64: "1" * 64}, False),
+        ({'rev = "^1.0"': 'rev = "main"', 'tag = "v1.0.0"\n': ""}, {"a" * 40: "c" * 40}, False),
+        ({"a" * 40: "c" * 40}, {'"base@1.0.0"': f'{PIN}"base@1.0.0"'}, False),
+        ({"a" * 40: "c" * 40}, {f'\n[sources.team.versions]\n"base@1.0.0" = "1.0.0 {"b" * 40}"\n': ""}, False),
+        ({'"base@1.0.0"': f'{PIN}"base@1.0.0"'}, {'"base@1.0.0"': '"base@1" = "1.0.0 ' + "b" * 40 + '"\n"base@1.0.0"'}, True),
+        ({}, {"a" * 40: "c" * 40, "0" * 64: "1" * 64, 'tag = "v1.0.0"': 'tag = "v1.1.0"'}, True),
+        ({"a" * 40: "c" * 40}, {"a" * 40: "c" * 40}, True),
+    ],
+)
+def test_an_entry_of_the_lock_is_taken_from_one_side_or_left_to_a_person(
+    ours: dict[str, str], theirs: dict[str, str], clean: bool, tmp_path: Path, run: Run
+) -> None:
+    def write(name: str, changes: dict[str, str]) -> str:
+        text = LOCKED
+        for before, after in changes.items():
+            assert before in text
+            text = text.replace(before, after)
+        (tmp_path / name).write_text(text)
+        return text
+
+    sides = [write(name, changes) for name, changes in (("base", {}), ("ours", ours), ("theirs", theirs))]
+    result = run("git", "merge-driver", *(str(tmp_path / name) for name in ("base", "ours", "theirs")), "npuprof.lock")
+    assert result.code == (0 if clean else 1), result.err
+    text = (tmp_path / "ours").read_text()
+    assert ("<<<<<<<" in text) is not clean
+    if clean:
+        assert set(text.split("\n")) == set((sides[1] + (sides[2] if ours != {} else "")).split("\n")) if ours else text == sides[2]
+    else:
+        pair = split_conflicts(text)
+        assert pair is not None
+        assert [parse_lock("npuprof.lock", side.encode()).sources for side in pair] == [
+            parse_lock("npuprof.lock", side.encode()).sources for side in sides[1:]
+        ]
 
 
 def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from os.path import commonpath
 from typing import Any
 
+from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding
 from npuprof.report.text import escape_controls, format_count, measure_width, paint_text
 
@@ -25,8 +27,8 @@ class _Sources:
         self._mark: object = None
         self._lines: list[str] = []
 
-    def read_line(self, finding: Finding, number: int) -> str | None:
-        """Return the line a finding cites, None where there is none to show."""
+    def read_line(self, finding: Finding, number: int, column: int) -> tuple[str, str] | None:
+        """Return the line a finding cites, before a column and from there on, None where there is none to show."""
         if not number:
             return None
         mark = id(finding.origin.document) if finding.origin is not None else finding.path
@@ -35,7 +37,14 @@ class _Sources:
         if number > len(self._lines):
             return None
         line = self._lines[number - 1].rstrip("\r")
-        return line if len(line) <= 400 else None
+        if len(line) > 400:
+            return None
+        shown = hide_secrets(finding.path or "", line)
+        if shown == line:
+            return line[: column - 1], line[column - 1 :]
+        same = len(commonpath([shown, line]))
+        end = column - 1 if column - 1 <= same else max(same, len(shown) - len(line) + column - 1)
+        return shown[:end], shown[end:]
 
 
 def _split_source(finding: Finding) -> list[str]:
@@ -55,12 +64,12 @@ def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
     place = f"{paint_text(escape_controls(place), '1', coloured)}: " if place else ""
     lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
     line, column = finding.position
-    source = sources.read_line(finding, line)
+    source = sources.read_line(finding, line, column)
     if source is not None:
         number = str(line)
-        caret = " " * measure_width(escape_controls(source[: column - 1])) + "^"
+        caret = " " * measure_width(escape_controls(source[0])) + "^"
         lines += [
-            f"  {number} | {escape_controls(source)}",
+            f"  {number} | {escape_controls(''.join(source))}",
             f"  {' ' * len(number)} | {paint_text(caret, _COLOURS[finding.severity], coloured)}",
         ]
     if finding.why:

@@ -7,8 +7,10 @@ from typing import Any
 
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
+from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record
 from npuprof.store.sources.ranges import parse_version_range
+from npuprof.store.sources.urls import find_url_fault
 from npuprof.store.versions import parse_version_text
 
 FILE = "npuprof.lock"
@@ -75,7 +77,8 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     def add(message: str, path: Path) -> None:
         why = "It is written by npuprof; by hand it is hard to get right."
         hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
-        problems.append(Finding("NP044", message, why, hint, Origin(document, path), ".".join(map(str, path))))
+        shown = [hide_secrets(FILE, text) for text in (message, ".".join(map(str, path)))]
+        problems.append(Finding("NP044", shown[0], why, hint, Origin(document, path), shown[1]))
 
     if document.data.get("version", 1) != 1:
         add(f"the lock has the form {document.data['version']!r}, which this npuprof does not know", ("version",))
@@ -101,6 +104,10 @@ def _find_entry_fault(said: Any) -> str:
     for key in _TEXTS:
         if not isinstance(said.get(key, "" if key in _OPTIONAL else None), str):
             return f"has no {key}" if key not in said else f"has a {key} that is no text"
+    if fault := find_url_fault(said["url"]):
+        return f"has a url that is none: {fault}"
+    if ":" in said["rev"]:
+        return "has a rev that is none"
     if not _COMMIT.fullmatch(said["commit"]):
         return "has a commit that is no full id"
     wanted, number = parse_version_range(said["rev"]), parse_version_text(said.get("tag", ""))
