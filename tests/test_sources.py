@@ -143,7 +143,7 @@ def test_what_is_no_range_is_a_revision(text: str) -> None:
         ('[sources.team]\nurl = "file:///x"\npath = "../y"\n', "is no folder below the top"),
         ('[sources.team]\nurl = "file:///x"\nrev = "-x"\n', "is no range of versions and no revision"),
         ('[sources.team]\nurl = "file:///x"\nrules = 1\n', "'rules' in [sources.team] must be true or false"),
-        ('[sources.team]\nurl = "file:///x"\nvendor = "/x"\n', "is no folder below this one"),
+        ('[sources.team]\nurl = "file:///x"\nvendor = "/x"\n', "is no folder below that of npuprof.toml"),
         ('[sources."a b"]\nurl = "file:///x"\n', "cannot be the name of a source"),
         ('[sources.builtin]\nurl = "file:///x"\n', "cannot be the name"),
         ('[sources.team]\nurl = "file:///x"\n[sources.Team]\nurl = "file:///x"\n', "differ in case only"),
@@ -568,6 +568,165 @@ def test_a_copy_replaces_nothing_but_a_copy(app: Repo, run: Run) -> None:
     for folder in ("profiles", "profiles/team", ".", "..", "/tmp"):
         assert run("source", "vendor", "team", "--into", folder).code == 2
     assert (app.folder / "profiles/own.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize("folder", ["/srv/x", "../x", "a/../../x", "a/./b", ".git/x", "a/.GIT/x", "away", "away/x", "hidden", ""])
+def test_a_copy_lies_in_the_repository_and_nowhere_else(folder: str, app: Repo, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (app.folder / "away").symlink_to(tmp_path / "elsewhere")
+    (app.folder / "hidden").symlink_to(".git")
+    before = (app.folder / "npuprof.toml").read_text()
+    result = run("source", "vendor", "team", "--into", folder)
+    assert (result.code, folder in result.err) == (2, True), result.err
+    assert (app.folder / "npuprof.toml").read_text() == before
+    assert not [path for path in tmp_path.rglob("*") if path.name == ".commit"]
+    (app.folder / "npuprof.toml").write_text(f'{before}vendor = "{folder}"\n')
+    assert run("show", "job").code == 2, "nor is it read from there"
+
+
+def test_a_copy_brings_the_sources_of_the_source_and_theirs(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("core", "tools", "suite")
+    chain = [Team(tmp_path / name) for name in names]
+    chain[0].publish({"base": BASE.format(1)}, "1.0.0", "base/v1.0.0")
+    for index, (one, below) in enumerate(zip(chain[1:], chain, strict=False)):
+        source = names[index]
+        one.repo.write({"base": f'[profile]\nextends = ["{source}:base@1.0.0"]\n[options]\nop_debug_level = {index}\n'})
+        one.repo.write({"now": f'[profile]\nextends = ["{source}:base"]\n'})
+        monkeypatch.chdir(one.repo.folder)
+        assert run("source", "add", source, below.url).code == 0
+        one.publish({}, "1.0.0", "base/v1.0.0")
+        below.publish({"base": BASE.format(99 + index)}, "1.1.0")
+        assert run("source", "update", "--yes").code == 0
+        one.publish({"other": "options.deterministic = 1\n"}, "1.0.1")
+    monkeypatch.chdir(app.folder)
+    assert run("source", "add", "suite", chain[-1].url).code == 0
+    app.write({"old": 'profile.extends = ["suite:base@1.0.0"]\n', "new": 'profile.extends = ["suite:now"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    expected = [run("show", name, "--origin").out for name in ("old", "new")]
+    assert "hccl_timeout = 1" in expected[0]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "second"))
+    assert run("source", "sync").code == 0, "sources of versions that are referred to are fetched too"
+    assert [run("show", name, "--origin").out for name in ("old", "new")] == expected
+    assert run("source", "vendor", "suite").code == 0
+    assert run("source", "vendor", "team").code == 0
+    app.commit()
+    for one in (*chain, team):
+        offline(one)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    subprocess.run(["git", "clone", "-q", app.folder, tmp_path / "clone"], check=True)
+    monkeypatch.chdir(tmp_path / "clone")
+    assert [run("show", name, "--origin").out for name in ("old", "new")] == expected
+    assert "hccl_timeout = 1" in run("show", "old@HEAD").out
+    assert run("source", "sync").code == 0
+    assert run("check").code == 0
+    nested = next((tmp_path / "clone/vendor/suite/.sources").glob("*/base.toml"))
+    nested.write_text(nested.read_text() + "# edited\n")
+    result = run("source", "sync")
+    assert (result.code, "NP049" in result.err, "npuprof source vendor suite" in result.err) == (2, True, True), result.err
+    assert "NP049" in run("check").out
+    shutil.rmtree(nested.parent.parent)
+    assert "NP044" in run("show", "new").err
+
+
+def test_an_edited_copy_is_mended_from_a_fresh_clone(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("source", "vendor", "team").code == 0
+    copy = app.folder / "vendor/team/base.toml"
+    good = copy.read_text()
+    for damage in (lambda: copy.write_text(BASE.format(1)), copy.with_name(".commit").unlink):
+        damage()
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+        assert "npuprof source vendor team" in run("source", "sync").err
+        assert run("source", "vendor", "team").code == 0
+        assert (copy.read_text(), run("source", "sync").code) == (good, 0)
+        shutil.rmtree(tmp_path / "fresh")
+
+
+def test_an_update_copies_anew_what_a_copy_lacks(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    assert run("show", "pinned").code == 0
+    (app.folder / "vendor/team/base.toml").unlink()
+    assert "copied vendor/team anew" in run("source", "update").err
+    assert run("source", "sync").code == 0
+
+
+@pytest.mark.parametrize("folder", ["vendor/team", "vendor/team/x", "vendor", "Vendor/Team"])
+def test_a_copy_does_not_replace_that_of_another_source(folder: str, app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    assert run("source", "add", "other", team.url).code == 0
+    result = run("source", "vendor", "other", "--into", folder)
+    assert (result.code, "the copy of the source 'team'" in result.err) == (2, True), result.err
+    assert run("source", "sync").code == 0
+
+
+def test_a_copy_that_nothing_reads_any_more_is_told(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    result = run("source", "vendor", "team", "--into", "third/team/")
+    assert "the copy in vendor/team stays" in result.err
+    assert 'vendor = "third/team"' in (app.folder / "npuprof.toml").read_text()
+    assert "its copy in third/team stays" in run("source", "remove", "team", "--force").err
+
+
+@pytest.mark.parametrize("how", ["mirror", "copy", "commit"])
+def test_the_rules_of_a_source_bind_where_that_is_wanted_however_it_is_read(how: str, app: Repo, team: Team, run: Run) -> None:
+    (team.repo.folder / "npuprof.toml").write_text('[[rule]]\ncode = "TEAM-1"\nrequire = "hccl_timeout == 1"\nmessage = "one"\n')
+    team.publish({}, "1.1.0")
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text() + "rules = true\n")
+    result = run("source", "update", "--yes")
+    assert "TEAM-1" in result.out, "a rule that is new breaks presets"
+    if how != "mirror":
+        assert run("source", "vendor", "team").code == 0
+        offline(team)
+        shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    app.commit()
+    result = run("check", "job@HEAD" if how == "commit" else "job")
+    assert (result.code, "TEAM-1" in result.out) == (1, True), result.out
+    project.write_text(project.read_text().replace("rules = true\n", ""))
+    assert "TEAM-1" not in run("check", "job").out
+
+
+def test_what_an_update_breaks_is_told_from_what_the_rules_of_a_source_forbade_before(app: Repo, team: Team, run: Run) -> None:
+    (team.repo.folder / "npuprof.toml").write_text('[[rule]]\ncode = "TEAM-1"\nrequire = "hccl_timeout == 1"\nmessage = "one"\n')
+    team.publish({}, "1.1.0")
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text() + "rules = true\n")
+    assert run("source", "update", "--yes").code == 0
+    team.publish({"base": BASE.format(7)}, "1.2.0")
+    result = run("source", "update", "--dry-run")
+    assert "hccl_timeout" in result.out
+    assert "TEAM-1" not in result.out, "it was broken already"
+
+
+@pytest.mark.parametrize("requires", ['requires = ">=99"\n', 'requires = ">=99"\nlater = 1\n'])
+def test_the_npuprof_that_a_source_needs_is_asked_for_before_it_is_read(
+    requires: str, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = (app.folder / "npuprof.lock").read_text()
+    (team.repo.folder / "npuprof.toml").write_text(requires)
+    team.publish({"base": BASE.format(7).replace("[options]", "later = 1\n[options]")}, "1.1.0")
+    for words in (("source", "update", "--yes"), ("source", "add", "new", team.url)):
+        result = run(*words)
+        assert (result.code, "NP041" in result.err, ">=99" in result.err) == (2, True, True), result.err
+    assert (app.folder / "npuprof.lock").read_text() == lock
+    assert run("show", "job").code == 0
+    monkeypatch.setattr("npuprof.model.__version__", "99.0.0")
+    (team.repo.folder / "npuprof.toml").write_text('requires = ">=99"\n')
+    team.publish({"base": BASE.format(7)}, "1.1.1")
+    assert run("source", "update", "--yes").code == 0
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    monkeypatch.chdir(app.folder)
+    for words in (("source", "sync"), ("show", "job"), ("show", "team:base"), ("list", "--store", "team:"), ("check",)):
+        result = run(*words)
+        told = result.out + result.err
+        assert (result.code, "the source 'team' needs npuprof >=99" in told, "team@1.1.1:npuprof.toml:1" in told) == (2, True, True), told
+    assert run("show", "own").code == 0
 
 
 def test_what_a_source_decides_to_execute_is_trusted_singly(app: Repo, team: Team, run: Run) -> None:

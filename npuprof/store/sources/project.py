@@ -160,8 +160,8 @@ class _Reader:
             self._add(f"url = {hide_credentials(good['url'])!r}: {fault}", (*path, "url"), f"write {_EXAMPLES['url']}")
         if "path" in good and not is_store_path(good["path"]):
             self._add(f"path = {good['path']!r} is no folder below the top of a repository", (*path, "path"), f"write {_EXAMPLES['path']}")
-        if "vendor" in good and (good["vendor"] == "." or not is_store_path(good["vendor"])):
-            self._add(f"vendor = {good['vendor']!r} is no folder below this one", (*path, "vendor"), f"write {_EXAMPLES['vendor']}")
+        if "vendor" in good and (fault := find_copy_fault(good["vendor"])):
+            self._add(f"vendor = {good['vendor']!r} {fault}", (*path, "vendor"), f"write {_EXAMPLES['vendor']}")
         if "rev" in good and not _is_revision(good["rev"]):
             self._add(f"rev = {good['rev']!r} is no range of versions and no revision", (*path, "rev"), f"write {_EXAMPLES['rev']}")
         if len(self.problems) > before or not is_source_name(name):
@@ -186,6 +186,13 @@ def is_store_path(path: str) -> bool:
     return path == "." or (
         bool(path) and path.isprintable() and path[0] not in "/-" and all(part and part not in (".", "..") for part in parts)
     )
+
+
+def find_copy_fault(folder: str) -> str:
+    """Return why a copy of a source cannot lie in a folder, an empty text where it can."""
+    if folder == "." or not is_store_path(folder):
+        return "is no folder below that of npuprof.toml"
+    return "is git's own folder" if ".git" in folder.lower().split("/") else ""
 
 
 def _is_revision(text: str) -> bool:

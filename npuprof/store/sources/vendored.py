@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+import posixpath
+from collections.abc import Callable
 
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.output import read_plain_file
+from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, is_profile_name
+from npuprof.store.sources.urls import normalize_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.revision import Revision
+    from npuprof.store.sources.lock import LockedSource
 
 #: Below this folder of a copy lie the stores at the commits of versions that are referred to.
 VERSIONS = ".versions"
+#: Below this folder of a copy lie the sources of the source, and theirs, each store at each commit once.
+NESTED = ".sources"
 #: Says which commit a copy is of.
 MARK = ".commit"
 #: What lies beside a store and says where its presets come from, and which rules bind them; a dot stands before the names in a copy.
@@ -63,6 +71,48 @@ class VendoredCopy:
             return read_plain_file(path)
         except OSError:
             return None
+
+
+class CopyPlace(Record):
+    """Where the copy of a source lies: below ``top``, the folder of the copy that this repository names, which ``open_folder`` opens."""
+
+    open_folder: Callable[[str], VendoredCopy]
+    top: str
+    folder: str = ""
+
+    def open(self) -> VendoredCopy:
+        """Return the copy. Raises NpuprofError where it is not to be read."""
+        return self.open_folder(posixpath.join(self.top, self.folder) if self.folder else self.top)
+
+    def find_version(self, commit: str) -> CopyPlace:
+        """Return where the store lies at the commit of a version that is referred to."""
+        return self._replace(folder=posixpath.join(self.folder, name_version_folder(commit)))
+
+    def find_nested(self, locked: LockedSource) -> CopyPlace:
+        """Return where a source of the source lies."""
+        return self._replace(folder=name_nested_folder(locked))
+
+
+def name_version_folder(commit: str) -> str:
+    """Return the folder, in the copy of a source, of its store at another commit."""
+    return f"{VERSIONS}/{commit}"
+
+
+def name_nested_folder(locked: LockedSource) -> str:
+    """Return the folder, in the copy that a repository names, of a source of the source: one for a store at a commit, whoever names it."""
+    mark = load_sha256()(f"{normalize_url(locked.url)}\n{locked.path}".encode(errors="surrogateescape")).hexdigest()[:16]
+    return f"{NESTED}/{mark}-{locked.commit}"
+
+
+def find_copy_folder(base: str, folder: str) -> str:
+    """Return the path of a copy, ``folder`` below that of npuprof.toml. Raises NpuprofError (NP941) where a link leads it elsewhere."""
+    path = os.path.join(base, folder)
+    real, below = os.path.realpath(path), os.path.realpath(base).rstrip(os.sep) + os.sep
+    if real.startswith(below) and ".git" not in real[len(below) :].lower().split(os.sep):
+        return path
+    what = f"{folder} leads out of {os.path.relpath(base)}, to {real}"
+    why = "A copy is part of this repository: every clone has it, and nothing else is written or read."
+    raise NpuprofError([Finding("NP941", what, why, "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER")])
 
 
 def _open_below(revision: Revision, folder: str) -> Revision:
