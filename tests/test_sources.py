@@ -260,7 +260,7 @@ def test_a_lock_comes_back_from_its_text() -> None:
             f"sha256:{'1' * 64}",
             "v1.0.0",
             "it's broken",
-            {"x/y@1": LockedVersion("1.0.0", "c" * 40), "x@main": LockedVersion("-", "d" * 40, True)},
+            {"x/y@1": LockedVersion("1.0.0", "c" * 40), "x@main": LockedVersion("-", "d" * 40, "it is: slow")},
         ),
     }
     assert parse_lock("npuprof.lock", format_lock(made).encode()).sources == dict(sorted(made.items()))
@@ -526,6 +526,55 @@ def test_deprecated_presets_and_yanked_versions_are_told_on_update_and_in_checks
     assert "team:base is deprecated: use other" in result.err
     told = json.loads(run("check", "--format", "json").out)["findings"]
     assert {(one["code"], one["path"]) for one in told} >= {("NP703", "profiles/job.toml"), ("NP704", "profiles/pinned.toml")}
+
+
+def test_who_uses_a_yanked_version_of_a_source_is_told_why_and_what_to_write(app: Repo, team: Team, run: Run) -> None:
+    def read_hints() -> dict[str, tuple[str, str]]:
+        told = json.loads(run("check", "--format", "json").out)["findings"]
+        return {one["path"]: (one["message"], one["hint"]) for one in told if one["code"] == "NP704"}
+
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
+    team.publish({"base": BASE.format(7)}, "1.1.0", "base/v1.1.0")
+    team.publish({"base": BASE.format(8)}, "1.2.0", "base/v1.2.0")
+    for tag in ("base/v1.0.0", "base/v1.2.0", "v1.2.0"):
+        team.repo.git("tag", "-a", f"{tag}.yanked", "-m", "it is: slow")
+    team.push()
+    result = run("source", "update", "--yes")
+    assert "team:base@1.0.0 is yanked: it is: slow" in result.err
+    told, hint = read_hints()["profiles/pinned.toml"]
+    assert "it is: slow" in told
+    assert hint == 'write "team:base@1.1.0" in its place, then npuprof source update team'
+    assert run("source", "vendor", "team").code == 0
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    assert read_hints()["profiles/pinned.toml"][1] == "put another version behind the @, then npuprof source update team"
+    app.write({"pinned": 'profile.extends = ["team:base@1.1.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    assert read_hints() == {}
+
+
+@pytest.mark.parametrize(
+    ("rev", "yanked", "hint"),
+    [
+        ("1.0.0", "v1.0.0", 'write rev = "^1.1" in npuprof.toml:4, then npuprof source update team'),
+        ("^1.0", "v1.1.0", "npuprof source update team takes 1.0.0"),
+        ("^1.0", "v1.0.0 v1.1.0", "npuprof source update team takes a newer version, once there is one"),
+    ],
+)
+def test_of_a_source_at_a_yanked_version_the_next_step_is_told(rev: str, yanked: str, hint: str, app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(7)}, "1.1.0")
+    project, lock = app.folder / "npuprof.toml", app.folder / "npuprof.lock"
+    project.write_text(project.read_text().replace("^1.0", rev))
+    assert run("source", "update", "--yes").code == 0
+    before = lock.read_text()
+    for tag in yanked.split():
+        team.repo.git("tag", "-a", f"{tag}.yanked", "-m", "it is slow")
+    team.push()
+    assert run("source", "update", "--yes").code == 0
+    if "yanked = " not in lock.read_text():
+        lock.write_text(before.replace("commit =", 'yanked = "it is slow"\ncommit ='))
+    (one,) = (one for one in json.loads(run("check", "job", "--format", "json").out)["findings"] if one["code"] == "NP704")
+    assert one["message"] == "job extends team:base in a version that was yanked: it is slow"
+    assert one["hint"] == hint
 
 
 def test_a_release_records_what_its_sources_were_and_stays_what_it_is(app: Repo, team: Team, run: Run) -> None:

@@ -127,13 +127,10 @@ def check_deprecated_parents(view: View) -> Iterator[Finding]:
 def check_yanked_parents(view: View) -> Iterator[Finding]:
     """Yield the presets that a profile extends in a version that was yanked, of its own store or of a source, each where it is named."""
     own = view.config.lineage[-1]
-    foreign = {member.name: said for member in view.config.lineage[:-1] if (said := getattr(member.home, "yanked", ""))}
-    for index, reference in enumerate(own.extends if foreign or own.yanked else ()):
-        if said := own.yanked.get(reference) or foreign.get(reference.partition("@")[0]):
-            what = f"{own.name} extends {reference} in a version that was yanked: {said}"
-            hint = "take a newer one: npuprof source update, or another version behind the @"
-            hint = hint if reference not in own.yanked else "put another version behind the @"
-            fault = Fault("NP704", what, "Whoever released it says that nobody should use it any more.", hint)
+    for index, reference in enumerate(own.extends if own.yanked else ()):
+        if said := own.yanked.get(reference):
+            what = f"{own.name} extends {reference} in a version that was yanked: {said.why}"
+            fault = Fault("NP704", what, "Whoever released it says that nobody should use it any more.", said.hint)
             yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
 
 

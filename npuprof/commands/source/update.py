@@ -159,7 +159,8 @@ def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str
     for name, old in place.lock.sources.items():
         if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
             told.append(f"{name} {old.shown} was yanked: {why}")
-    told += [f"{name}:{pin} is yanked" for name, locked in new.items() for pin, version in locked.versions.items() if version.yanked]
+    for name, locked in new.items():
+        told += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
     sources = Sources(place.project, Lock(sources=new))
     for source, references in sorted(place.list_references().items()):
         for reference in sorted(references):

@@ -19,18 +19,18 @@ _TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "yanked")
 _OPTIONAL = ("tag", "path", "yanked")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})( yanked)?")
+_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
 
 
 class LockedVersion(Record):
-    """What a reference with an @ to a source's preset is: the number of the version, its commit, and whether it was yanked."""
+    """What a reference with an @ to a source's preset is: the number of the version, its commit, and why it was yanked, if it was."""
 
     version: str
     commit: str
-    yanked: bool = False
+    yanked: str = ""
 
     def __str__(self) -> str:
-        return f"{self.version} {self.commit}{' yanked' if self.yanked else ''}"
+        return f"{self.version} {self.commit}{f' yanked: {self.yanked}' if self.yanked else ''}"
 
 
 class LockedSource(Record):
@@ -90,7 +90,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
             add(f"the lock of {name!r} {fault}", path)
             continue
         pins = {reference: _PIN.fullmatch(text) for reference, text in said.get("versions", {}).items()}
-        versions = {reference: LockedVersion(pin[1], pin[2], bool(pin[3])) for reference, pin in pins.items() if pin}
+        versions = {reference: LockedVersion(pin[1], pin[2], pin[3] or "") for reference, pin in pins.items() if pin}
         texts = {key: said.get(key, "") for key in _TEXTS}
         found[name] = LockedSource(name, **texts, versions=versions)
     if problems:

@@ -103,7 +103,7 @@ def _pin_version(source: Source, repository: Repository, commit: str, reference:
     found = repository.resolve_revision(name, wanted, at=commit)
     if found.version and not repository.is_ancestor(found.commit, commit):
         raise NpuprofError([build_later_finding(source.name, reference, found.label)])
-    yanked = bool(found.version and repository.find_yank(f"{name}/v{found.version.number_text}"))
+    yanked = repository.find_yank(f"{name}/v{found.version.number_text}") if found.version else ""
     return LockedVersion(found.version.number_text if found.version else "-", found.commit, yanked)
 
 

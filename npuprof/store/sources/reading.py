@@ -18,7 +18,9 @@ from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache, build_later_finding, build_unfetched_finding, open_mirror
 from npuprof.store.sources.project import Project
+from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, find_copy_folder
+from npuprof.store.versions import parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class Sources:
         if name not in self._opened:
             locked = self.require_lock(name, asked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self._find_copy(name, locked))
+            self._opened[name].asked = self.project.find_source_origin(name, "rev")
         return self._opened[name]
 
     def list_locked(self) -> list[SourceStore]:
@@ -136,6 +139,7 @@ class SourceStore(ReadOnceStore):
         self._cache = None if self.is_version or self._copy else TextCache(locked.url, locked.path, self.commit)
         self._versions: dict[str, SourceStore] = {}
         self._is_met = False
+        self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
         """Return the copy of the store in this repository. Raises NpuprofError (NP044) where it is of another commit."""
@@ -262,7 +266,7 @@ class SourceStore(ReadOnceStore):
 
             name, _, wanted = reference.partition("@")
             pinned = None if self.is_version else self.locked.versions.get(reference)
-            yanked = f"{self.source}:{name} {pinned.version} is yanked" if pinned and pinned.yanked else ""
+            yanked = pinned.yanked if pinned else ""
             if self.copy is not None and pinned is not None:
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
                 copy = self.copy.find_version(pinned.commit)
@@ -288,6 +292,24 @@ class SourceStore(ReadOnceStore):
         """Return the stores at the versions that its lock holds, each commit once. Raises NpuprofError."""
         found = {pin.commit: reference for reference, pin in self.locked.versions.items()} if not self.is_version else {}
         return [self.find_version(reference) for reference in found.values()]
+
+    def advise_yanked(self, reference: str) -> str:
+        """Return what to do about a reference to a version that was yanked, as far as that is known here."""
+        source, _, name = reference.partition("@")[0].partition(":")
+        update = f"npuprof source update {source}"
+        if "/" in self.source:
+            return f"it is named where {self.source.rpartition('/')[0]} is kept; once mended there: npuprof source update"
+        newest = ""
+        with suppress(NpuprofError):  # it is a copy, and the mirror is not here
+            tags = open_mirror(self.source, self.locked.url, self.locked.path)
+            newest = tags.find_newest_kept(name, self.locked.commit) if self.is_version else tags.find_newest_kept("")
+        if self.is_version:
+            newer = f'write "{source}:{name}@{newest}" in its place' if newest else "put another version behind the @"
+            return f"{newer}, then {update}"
+        number, wanted = parse_version_text(newest), parse_version_range(self.locked.rev)
+        if number is None or (wanted is not None and wanted.accepts(number)):
+            return f"{update} takes {newest or 'a newer version, once there is one'}"
+        return f'write rev = "^{number.number[0]}.{number.number[1]}" in {self.asked or "npuprof.toml"}, then {update}'
 
     def _has_tag(self, name: str, pinned: LockedVersion) -> bool:
         """Return whether the tag of a version names the commit that was locked."""
@@ -391,8 +413,6 @@ def refuse_unmet_requirement(home: Folder) -> None:
 def _find_unmet_requirement(document: Document, who: str, hint: str) -> Finding | None:
     """Return that npuprof.toml needs another npuprof, None where it needs none."""
     from npuprof.model import __version__
-    from npuprof.store.sources.ranges import parse_version_range
-    from npuprof.store.versions import parse_version_text
 
     said = document.data.get("requires")
     wanted, here = parse_version_range(said) if isinstance(said, str) else None, parse_version_text(__version__)
