@@ -439,7 +439,7 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(words: tuple[str
         ("nope:base", "there is no source 'nope'"),
         ("taem:base", "did you mean 'team'"),
         ("team:nope", "team:nope"),
-        ("team:bsae", "did you mean 'base'"),
+        ("team:bsae", "did you mean 'team:base'"),
         ("team:", "cannot be the name|team:"),
         ("team:base@9", "no released version"),
         ("team:../x", "there is no profile"),
@@ -1104,3 +1104,114 @@ def test_presets_whose_names_differ_in_case_only_are_told(store: Any, run: Any) 
     result = run("check")
     assert (result.code, result.out.count("NP016"), "profiles/bert.toml" in result.out) == (0, 1, True)
     assert "NP016" not in run("check", "bert").out
+
+
+# -- what is told of presets that are kept elsewhere -------------------------------------------------------------------
+
+
+def test_a_caret_stays_below_what_it_points_at_where_something_before_it_is_hidden(app: Repo, run: Run) -> None:
+    (app.folder / "npuprof.toml").write_text('[sources.team]\nurl = "https://me:secret@host/x" here\n')
+    line, caret = run("list").err.splitlines()[1:3]
+    assert line.endswith('url = "https://***@host/x" here')
+    assert line.index("here") == caret.index("^")
+
+
+def test_what_is_wrong_in_a_source_is_mended_there_and_said_so(app: Repo, team: Team, run: Run) -> None:
+    team.repo.write({
+        "gone": 'profile.extends = ["bsae"]\n',
+        "late": 'profile.extends = ["base@9.0.0"]\n',
+        "power": 'env.LD_PRELOAD = "/x.so"\n',
+        "old": "options.op_debug_level = 1\n",
+    })  # fmt: skip
+    team.publish({}, "1.1.0")
+    for name in ("gone", "late", "power", "old"):
+        app.write({name: f'profile.extends = ["team:{name}"]\n'})
+    app.write({"wrong": 'profile.extends = ["team:bsae"]\n', "job": None})
+    result = run("source", "update", "--yes")
+    told = {one["code"]: one for one in json.loads(run("check", "--format", "json").out)["findings"] if one["path"].startswith("team@")}
+    there = "(to be mended in team; npuprof source update team takes it from there)"
+    assert told["NP101"]["hint"] == f"did you mean 'base'? {there}"
+    assert told["NP101"]["message"] == "team:gone extends 'bsae', which is not in team"
+    assert told["NP011"]["message"] == "team:base has no released version 9.0.0"
+    assert told["NP501"]["hint"].endswith(there)
+    assert told["NP605"]["hint"].endswith("npuprof trust team:")
+    assert "did you mean 'team:base'" in run("show", "wrong").err
+    assert "leave the @ off" in run("show", "team:old@1").err
+    for form in ("text", "github", "sarif"):
+        assert there in run("check", "--format", form).out
+    team.publish({"other": "options.deterministic = 0\n"}, "1.2.0")
+    result = run("source", "update", "--dry-run")
+    assert "NP101" not in result.out, "what was broken before is no news"
+
+
+def test_a_link_in_a_source_is_cited_by_its_name(app: Repo, team: Team, run: Run) -> None:
+    folder = team.repo.folder / "profiles"
+    (folder / "link.toml").symlink_to("base.toml")
+    (folder / "out.toml").symlink_to("../README.toml")
+    (folder / "gone.toml").symlink_to("nothing.toml")
+    (folder / "round.toml").symlink_to("round.toml")
+    team.publish({}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    assert "# team@1.1.0:profiles/link.toml:5" in run("show", "team:link", "--origin").out
+    for name, why in (("out", "leads out of the store"), ("gone", "nothing.toml, which is not there"), ("round", "leads to itself")):
+        result = run("show", f"team:{name}")
+        assert (result.code, f"team@1.1.0:profiles/{name}.toml: error NP005: cannot read {name}: a link" in result.err) == (2, True), (
+            result.err
+        )
+        assert why in result.err
+
+
+def test_a_source_that_is_not_here_is_told_once(app: Repo, run: Run) -> None:
+    app.write({"two": 'profile.extends = ["team:base", "team:other"]\n'})
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    for words in (("show", "two"), ("render", "two"), ("check",), ("list",), ("diff", "two", "job"), ("explain", "two", "hccl_timeout")):
+        result = run(*words)
+        assert (result.out + result.err).count("NP043") == 1, words
+
+
+def test_a_tree_shows_what_presets_of_a_source_extend(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = Team(tmp_path / "tools")
+    tools.repo.write({"wide": 'profile.extends = ["core:base"]\n', "wider": 'profile.extends = ["wide"]\n'})
+    monkeypatch.chdir(tools.repo.folder)
+    assert run("source", "add", "core", team.url).code == 0
+    tools.publish({}, "2.0.0")
+    monkeypatch.chdir(app.folder)
+    assert run("source", "add", "tools", tools.url).code == 0
+    app.write({"job": None, "broad": 'profile.extends = ["tools:wider"]\n', "pinned": 'profile.extends = ["tools/core:base@1.0.0"]\n'})
+    below = "tools/core:base (1.0.0)\n`-- tools:wide (2.0.0)\n    `-- tools:wider (2.0.0)\n        `-- broad\n"
+    assert run("list", "--tree").out == f"{below}tools/core:base@1.0.0\n`-- pinned\nown\n"
+    assert run("list", "--tree", "--store", "tools:").out == "tools/core:base (1.0.0)\n`-- tools:wide\n    `-- tools:wider\n"
+
+
+@pytest.mark.parametrize("words", [("--path", "nope"), ("--path", "../.."), ("--rev", "^9"), ("--rev", "nope"), ("--rev", "a:b")])
+def test_what_is_wrong_with_a_new_source_is_about_no_line_of_another(words: tuple[str, ...], app: Repo, team: Team, run: Run) -> None:
+    result = run("source", "add", "x", team.url, *words)
+    assert (result.code, result.err.startswith("error NP0"), "[sources.team]" in result.err) == (2, True, False), result.err
+
+
+def test_a_path_that_was_made_absolute_is_told(app: Repo, team: Team, run: Run) -> None:
+    result = run("source", "add", "near", "../team.git")
+    assert f"near is at {team.bare}, a path of this machine" in result.err
+    assert "a path of this machine" not in run("source", "add", "far", str(team.bare)).err
+
+
+def test_a_preset_of_the_store_does_not_build_on_one_outside_of_it(
+    app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaf = team.repo.folder / "jobs/x/preset.toml"
+    leaf.parent.mkdir(parents=True)
+    leaf.write_text('profile.extends = ["base"]\n')
+    (team.repo.folder / "npuprof.toml").write_text('presets = ["jobs/*/preset.toml"]\n')
+    team.publish({"heir": 'profile.extends = ["jobs/x/preset"]\n'}, "1.1.0")
+    monkeypatch.chdir(team.repo.folder)
+    for words in (("check",), ("check", "--rev", "HEAD")):
+        told = [one for one in json.loads(run(*words, "--format", "json").out)["findings"] if one["code"] == "NP708"]
+        assert [(one["path"].rpartition(":")[2], one["line"], one["profiles"]) for one in told] == [("profiles/heir.toml", 1, ["heir"])]
+    monkeypatch.chdir(app.folder)
+    assert run("source", "update", "--yes").code == 0
+    result = run("show", "team:heir")
+    assert (result.code, "NP101" in result.err) == (2, True)
+    assert "team:heir extends 'jobs/x/preset', which lies outside the store of team" in result.err
+    assert "to be mended in team" in result.err

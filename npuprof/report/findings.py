@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from os.path import commonpath
 from typing import Any
 
 from npuprof.document.secrets import hide_secrets
@@ -42,7 +42,7 @@ class _Sources:
         shown = hide_secrets(finding.path or "", line)
         if shown == line:
             return line[: column - 1], line[column - 1 :]
-        same = len(commonpath([shown, line]))
+        same = next((place for place, (one, other) in enumerate(zip(shown, line, strict=False)) if one != other), len(shown))
         end = column - 1 if column - 1 <= same else max(same, len(shown) - len(line) + column - 1)
         return shown[:end], shown[end:]
 
@@ -56,6 +56,23 @@ def _split_source(finding: Finding) -> list[str]:
         return read_plain_file(finding.path or "").decode(errors="replace").split("\n")
     except (OSError, ValueError):
         return []
+
+
+#: How the path of a file begins that was read from a source: its name and the version.
+_OF_SOURCE = re.compile(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
+#: Those of which the hint is for who uses the source: it is theirs to install, to trust.
+_FOR_USERS = ("NP041", "NP930")
+
+
+def _build_hint(finding: Finding) -> str:
+    """Return what to try; of what stands in a source, with where that is."""
+    match = _OF_SOURCE.match(finding.path or "")
+    if match is None or finding.code in _FOR_USERS:
+        return finding.hint
+    if finding.code == "NP605":
+        return finding.hint.replace("npuprof trust", f"npuprof trust {match[1]}:")
+    there = f"to be mended in {match[1]}; npuprof source update {match[1].partition('/')[0]} takes it from there"
+    return f"{finding.hint} ({there})" if finding.hint else there
 
 
 def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
@@ -74,8 +91,8 @@ def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
         ]
     if finding.why:
         lines.append(f"  why: {escape_controls(finding.why)}")
-    if finding.hint:
-        lines.append(f"  try: {escape_controls(finding.hint)}")
+    if hint := _build_hint(finding):
+        lines.append(f"  try: {escape_controls(hint)}")
     author = finding.origin.profile if finding.origin else ""
     heirs = [name for name in finding.profiles if name != author]
     if heirs and author:
@@ -99,7 +116,7 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
         "column": finding.column or None,
         "key": finding.key or None,
         "why": finding.why or None,
-        "hint": finding.hint or None,
+        "hint": _build_hint(finding) or None,
         "profiles": list(finding.profiles),
     }
 
@@ -120,7 +137,8 @@ def _format_github_annotation(finding: Finding) -> str:
     level = {"error": "error", "warning": "warning", "info": "notice"}[finding.severity]
     places = {"file": finding.path, "line": finding.line or None, "col": finding.column or None, "title": f"npuprof {finding.code}"}
     shown = ",".join(f"{name}={_escape_github_text(str(value), property_=True)}" for name, value in places.items() if value)
-    parts = [finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {finding.hint}" if finding.hint else ""]
+    hint = _build_hint(finding)
+    parts = [finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {hint}" if hint else ""]
     return f"::{level} {shown}::{_escape_github_text(chr(10).join(filter(None, parts)))}\n"
 
 
@@ -144,13 +162,12 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
         described.append({"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}})
     results = []
     for finding in findings:
+        hint = _build_hint(finding)
         result: dict[str, Any] = {
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": _LEVELS[finding.severity],
-            "message": {
-                "text": " ".join(filter(None, (f"{finding.message}.", finding.why, f"Try: {finding.hint}." if finding.hint else "")))
-            },
+            "message": {"text": " ".join(filter(None, (f"{finding.message}.", finding.why, f"Try: {hint}." if hint else "")))},
         }
         if finding.path:
             from urllib.parse import quote

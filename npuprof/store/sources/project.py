@@ -55,8 +55,10 @@ class Project(Record):
     ignores: tuple[Ignore, ...] = ()
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
-        """Return where a source, or one of its keys, is written."""
-        return Origin(self.document, ("sources", name, *path)) if self.document is not None else None
+        """Return where a source, or one of its keys, is written; None of one that is not written yet."""
+        if self.document is None or name not in self.sources:
+            return None
+        return Origin(self.document, ("sources", name, *path))
 
 
 def parse_project(source: str, raw: bytes, revision: str | None = None) -> Project:

@@ -9,10 +9,11 @@ from contextlib import suppress
 
 from npuprof.document import Document, parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_project_folder, is_profile_name
+from npuprof.store.layout import Layout
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
@@ -20,6 +21,7 @@ from npuprof.store.sources.mirror import TextCache, build_later_finding, build_u
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, find_copy_folder
+from npuprof.store.sources.wording import name_source_in_error
 from npuprof.store.versions import parse_version_text
 
 TYPE_CHECKING = False
@@ -245,12 +247,19 @@ class SourceStore(ReadOnceStore):
         if raw is None:
             if name not in self.revision.files:
                 raise NpuprofError([self._build_missing_finding(name, asked)])
-            raw = self.revision.read_profile_text(name)
+            raw = self._read_text(name)
             if self._cache:
                 self._cache.keep_text(f"{name}.toml", raw)
         read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
         text = f" {load_sha256()(raw).hexdigest()}" if self._copy else ""  # a copy may have been edited
         return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}{text}", home=self)
+
+    def _read_text(self, name: str) -> bytes:
+        try:
+            return self.revision.read_profile_text(name)
+        except NpuprofError as error:  # a link that leads nowhere
+            place = Place(self.cite_file(f"{name}.toml"))
+            raise NpuprofError([finding._replace(where=place) for finding in error.findings]) from None
 
     @property
     def _view(self) -> str:
@@ -281,7 +290,10 @@ class SourceStore(ReadOnceStore):
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
                 self._versions[reference] = SourceStore(self.locked, self.source, there, shown, yanked=yanked)
                 return self._versions[reference]
-            pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
+            try:
+                pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
+            except NpuprofError as error:
+                raise name_source_in_error(error, self.source, name) from None
             if pin.released and not self.revision.repository.is_ancestor(pin.commit, self.commit):
                 raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
             shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
@@ -317,8 +329,24 @@ class SourceStore(ReadOnceStore):
         return found is not None and found.oid == pinned.commit
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there")
-        return build_missing_finding("NP008", f"{self.source}:{name}", f"{self.source} {self.shown}", hint, asked)
+        hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
+        is_own = asked is not None and asked.profile.startswith(self.label)
+        if is_own and asked is not None and self._was_outside(name):
+            what = f"{asked.profile} extends {name!r}, which lies outside the store of {self.source}"
+            why = "Of a source the store is shared, and none of the files outside of it that its npuprof.toml names."
+            hint = f"move {name}.toml into the store, or extend none of what extends it"
+            return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))
+        if not is_own:
+            hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace("' or '", f"' or '{self.label}")
+        where = self.source if asked else f"{self.source} {self.shown}"  # what a preset lacks is the same fault in the next version
+        return build_missing_finding("NP008", name if is_own else f"{self.label}{name}", where, hint, asked)
+
+    def _was_outside(self, name: str) -> bool:
+        """Return whether a preset is one outside the store where the source is kept."""
+        with suppress(NpuprofError):
+            globs = find_sources(self).project.presets
+            return Layout(f"{self.locked.path}/" if self.locked.path else "", globs).takes(name)
+        return False
 
     def __repr__(self) -> str:
         return f"SourceStore({self.source!r}, {self.shown!r})"
