@@ -660,7 +660,7 @@ def test_a_copy_brings_the_sources_of_the_source_and_theirs(
     assert [run("show", name, "--origin").out for name in ("old", "new")] == expected
     assert run("source", "vendor", "suite").code == 0
     assert run("source", "vendor", "team").code == 0
-    app.commit()
+    assert (run("commit").code, app.git("status", "--short")) == (0, "")
     for one in (*chain, team):
         offline(one)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
