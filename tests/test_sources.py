@@ -670,13 +670,39 @@ def test_a_copy_brings_the_sources_of_the_source_and_theirs(
     assert "hccl_timeout = 1" in run("show", "old@HEAD").out
     assert run("source", "sync").code == 0
     assert run("check").code == 0
-    nested = next((tmp_path / "clone/vendor/suite/.sources").glob("*/base.toml"))
-    nested.write_text(nested.read_text() + "# edited\n")
-    result = run("source", "sync")
-    assert (result.code, "NP049" in result.err, "npuprof source vendor suite" in result.err) == (2, True, True), result.err
-    assert "NP049" in run("check").out
-    shutil.rmtree(nested.parent.parent)
+    pool = tmp_path / "clone/vendor/suite/.sources"
+    for nested in pool.glob("*/base.toml"):
+        good = nested.read_text()
+        nested.write_text(good + "# edited\n")
+        result = run("source", "sync")
+        assert (result.code, "NP049" in result.err, "npuprof source vendor suite" in result.err) == (2, True, True), result.err
+        assert "NP049" in run("check").out
+        nested.write_text(good)
+    shutil.rmtree(pool)
     assert "NP044" in run("show", "new").err
+
+
+def test_a_copy_brings_the_versions_that_presets_of_the_source_refer_to(app: Repo, team: Team, run: Run, tmp_path: Path) -> None:
+    pin = '[profile]\nextends = ["{}"]\n[options]\nop_debug_level = {}\n'
+    team.publish({"base": BASE.format(2), "mid": 'profile.extends = ["base"]\n'}, "1.1.0", "base/v1.1.0", "mid/v1.1.0")
+    team.publish({"base": BASE.format(3), "mid": pin.format("base@1.0.0", 3), "top": pin.format("mid@1.1.0", 4)}, "1.2.0", "top/v1.2.0")
+    range_, chained = pin.format("base@1", 0), pin.format("top@1.2.0", 5)
+    team.publish({"base": BASE.format(4), "range": range_, "chained": chained, "top": None, "late": pin.format("base@7", 1)}, "1.3.0")
+    app.write({name: f'profile.extends = ["team:{name}"]\n' for name in ("mid", "range", "chained", "late", "mid@1.1.0", "top@1.2.0")})
+    for name in ("mid@1.1.0", "top@1.2.0"):
+        os.replace(app.folder / f"profiles/{name}.toml", app.folder / f"profiles/{name.replace('@', '-')}.toml")
+    assert run("source", "update", "--yes").code == 0
+    names = ("mid", "range", "chained", "mid-1.1.0", "top-1.2.0")
+    expected = [run("show", name, "--origin").out for name in names]
+    assert run("source", "vendor", "team").code == 0
+    offline(team)
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    assert [run("show", name, "--origin").out for name in names] == expected
+    timeouts = [next(line.split()[2] for line in one.splitlines() if line.startswith("hccl_timeout")) for one in expected]
+    assert timeouts == ["600", "2", "2", "2", "2"]
+    result = run("show", "late")
+    assert (result.code, "the copy of the source 'team' has no base@7" in result.err) == (2, True), result.err
+    assert run("source", "sync").code == 0
 
 
 def test_an_edited_copy_is_mended_from_a_fresh_clone(

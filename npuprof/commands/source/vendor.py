@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from npuprof.commands.source.place import ProjectPlace
     from npuprof.store.sources.lock import LockedSource
     from npuprof.store.sources.project import Source
-    from npuprof.store.sources.reading import SourceStore
 
 
 class Vendor(Verb):
@@ -69,12 +68,13 @@ def _find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
 
 def write_copy(top: str, locked: LockedSource) -> int:
     """Copy the store of a source into a folder, in the place of what is there; return the number of files. Raises NpuprofError."""
+    from npuprof.commands.source.copying import collect_files
     from npuprof.report import output, writing
     from npuprof.report.locks import lock_folders
     from npuprof.report.writing import Wanted
     from npuprof.store.sources.vendored import MARK
 
-    texts = _collect_texts(locked)
+    texts = collect_files(locked)
     made = output.make_folder(top)
     try:
         with lock_folders([top]):
@@ -95,39 +95,6 @@ def write_copy(top: str, locked: LockedSource) -> int:
     return len(texts)
 
 
-def _collect_texts(locked: LockedSource) -> dict[str, bytes]:
-    """Return the files of a copy by their paths in it: the store, those at the versions referred to, and the same of its sources.
-
-    Raises NpuprofError.
-    """
-    from npuprof.store.sources.lock import Lock
-    from npuprof.store.sources.project import Project, Source
-    from npuprof.store.sources.reading import Sources
-
-    project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
-    found: dict[str, bytes] = {}
-    _collect_store(Sources(project, Lock(sources={locked.name: locked})).open_source(locked.name), "", found)
-    return found
-
-
-def _collect_store(store: SourceStore, folder: str, found: dict[str, bytes]) -> None:
-    """Add what a copy of a store and its sources holds, as far as it is not there yet; ``folder`` is where it lies. Raises NpuprofError."""
-    from npuprof.store.sources.reading import find_sources
-    from npuprof.store.sources.vendored import MARK, PROJECT_FILES, name_nested_folder, name_version_folder
-
-    for part in (store, *store.list_versions()):
-        below = folder if part is store else f"{folder}{name_version_folder(part.commit)}/"
-        if f"{below}{MARK}" in found:
-            continue
-        names = part.revision.names()
-        part.revision.load_texts(names)
-        found |= {f"{below}{name}.toml": part.revision.read_profile_text(name) for name in names}
-        found[f"{below}{MARK}"] = f"{part.commit}\n".encode()
-        found |= {f"{below}.{name}": text for name in PROJECT_FILES if (text := part.read_file(name)) is not None}
-        for nested in find_sources(part).list_locked():
-            _collect_store(nested, f"{name_nested_folder(nested.locked)}/", found)
-
-
 def _remove_empty_folders(folder: str, top: str) -> None:
     while folder != top and not os.listdir(folder):
         os.rmdir(folder)
@@ -135,9 +102,9 @@ def _remove_empty_folders(folder: str, top: str) -> None:
 
 
 def _list_files(top: str) -> list[str]:
-    from npuprof.store.sources.vendored import MARK, PROJECT_FILES
+    from npuprof.store.sources.vendored import MARK, PROJECT_FILES, REFERENCES
 
-    marks = (MARK, *(f".{name}" for name in PROJECT_FILES))
+    marks = (MARK, REFERENCES, *(f".{name}" for name in PROJECT_FILES))
     return [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(".toml") or name in marks]
 
 

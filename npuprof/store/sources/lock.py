@@ -89,13 +89,19 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         if fault := _find_entry_fault(said):
             add(f"the lock of {name!r} {fault}", path)
             continue
-        pins = {reference: _PIN.fullmatch(text) for reference, text in said.get("versions", {}).items()}
-        versions = {reference: LockedVersion(pin[1], pin[2], pin[3] or "") for reference, pin in pins.items() if pin}
+        pins = said.get("versions", {}).items()
+        versions = {reference: pin for reference, text in pins if (pin := parse_locked_version(text))}
         texts = {key: said.get(key, "") for key in _TEXTS}
         found[name] = LockedSource(name, **texts, versions=versions)
     if problems:
         raise NpuprofError(problems)
     return Lock(document, found)
+
+
+def parse_locked_version(text: str) -> LockedVersion | None:
+    """Return the version that a text writes as ``LockedVersion`` does, None where it writes none."""
+    match = _PIN.fullmatch(text)
+    return LockedVersion(match[1], match[2], match[3] or "") if match else None
 
 
 def _find_entry_fault(said: Any) -> str:

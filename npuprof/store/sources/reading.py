@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from npuprof.document import Document, parse_document
 from npuprof.document.profile import Profile
@@ -17,7 +17,7 @@ from npuprof.store.layout import Layout
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
-from npuprof.store.sources.mirror import TextCache, build_later_finding, build_unfetched_finding, open_mirror
+from npuprof.store.sources.mirror import TextCache, build_later_finding, build_unfetched_finding, find_mirror_folder, open_mirror
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, find_copy_folder
@@ -275,6 +275,8 @@ class SourceStore(ReadOnceStore):
 
             name, _, wanted = reference.partition("@")
             pinned = None if self.is_version else self.locked.versions.get(reference)
+            if pinned is None and self._copy is not None:
+                pinned = self._copy.read_references().get(reference)
             yanked = pinned.yanked if pinned else ""
             if self.copy is not None and pinned is not None:
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
@@ -283,6 +285,10 @@ class SourceStore(ReadOnceStore):
                     self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked
                 )
                 return self._versions[reference]
+            if self.copy is not None and not os.path.isdir(find_mirror_folder(self.locked.url)):
+                what = f"the copy of the source {self.source!r} has no {reference}"
+                hint = f"copy it: npuprof source update {self.source.partition('/')[0]}"
+                raise NpuprofError([_place(Finding("NP044", what, "It holds the versions that presets refer to.", hint), asked)])
             if pinned and pinned.version != "-":
                 wanted = pinned.version
             if pinned and not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
@@ -364,14 +370,18 @@ def find_edited_copies(store: SourceStore) -> list[Finding]:
     while waiting:
         here = waiting.pop()
         assert here.copy is not None, "it is asked for where there is one, and all that it needs came with it"
-        if here.copy.folder in seen:
+        if not here.is_version and here.copy.folder in seen:
             continue
         seen.add(here.copy.folder)
         if not here.is_version and digest_texts(here.read_all_texts()) != here.locked.digest:
             what = f"the copy of the source {here.source!r} is not what npuprof.lock says: its digest is another"
             why = "It was edited; presets of a source are changed where they come from."
             found[here.source] = Finding("NP049", what, why, _advise_copy(here.source))
-        waiting += [*here.list_versions(), *find_sources(here).list_locked()]
+        waiting += here.list_versions()
+        sources = find_sources(here)
+        for name in sources.project.sources:
+            with suppress(NpuprofError) if here.is_version else nullcontext():  # of single presets only what they build on was copied
+                waiting += [sources.open_source(name)] if name in sources.lock.sources else []
     return list(found.values())
 
 
