@@ -1179,7 +1179,11 @@ def test_a_link_in_a_source_is_cited_by_its_name(app: Repo, team: Team, run: Run
     team.publish({}, "1.1.0")
     assert run("source", "update", "--yes").code == 0
     assert "# team@1.1.0:profiles/link.toml:5" in run("show", "team:link", "--origin").out
-    for name, why in (("out", "leads out of the store"), ("gone", "nothing.toml, which is not there"), ("round", "leads to itself")):
+    for name, why in (
+        ("out", "leads out of the store"),
+        ("gone", "a link to nothing.toml, which is no preset"),
+        ("round", "leads to itself"),
+    ):
         result = run("show", f"team:{name}")
         assert (result.code, f"team@1.1.0:profiles/{name}.toml: error NP005: cannot read {name}: a link" in result.err) == (2, True), (
             result.err

@@ -167,7 +167,7 @@ class Revision(ReadOnceStore):
 
     def trace_links(self, name: str) -> list[str]:
         """Return the names of a file, of those its links lead to, one after the other. Raises NpuprofError."""
-        found = [name]
+        found, target = [name], ""
         while len(found) <= _MAX_LINKS:
             if not self.files[found[-1]].is_link:
                 return found
@@ -178,11 +178,13 @@ class Revision(ReadOnceStore):
                 break
         if self.is_outside(found[0]):
             raise NpuprofError([build_outside_finding(self.cite_file(f"{found[0]}.toml"), found[0], None, True)])
-        what = f"a link to {found[-1]}.toml, which is not there"
-        if found[-1].startswith(("../", "/")):
+        what = f"a link to {target}, which is no preset"
+        if target.startswith(("../", "/")):
             what = "a link that leads out of the store"
-        elif len(found) > _MAX_LINKS or found[-1] in found[:-1]:
+        elif found[-1] in found[:-1]:
             what = "a link that leads to itself"
+        elif len(found) > _MAX_LINKS:
+            what = "a link to a link, and so on: more than are followed"
         raise NpuprofError([self._build_blob_finding("NP005", found[0], what, "put the file itself there")])
 
     def _read_content(self, name: str) -> bytes:
