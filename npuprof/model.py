@@ -6,7 +6,7 @@ that ``npuprof render`` does after it has read its files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol, Self, dataclass_transform
 
@@ -269,7 +269,7 @@ class NpuprofError(Exception):
     def findings(self) -> tuple[Finding, ...]:
         """The problems; worked out when somebody asks, as their places take time to find."""
         if self._findings is None:
-            self._findings = tuple(self._given)
+            self._findings = tuple(_tell_once(self._given))
         return self._findings
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -277,6 +277,17 @@ class NpuprofError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.findings))
+
+
+def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings; those that are about no place, as that a source is not here, are one however many presets ran into it."""
+    told: list[Finding] = []
+    for finding in findings:
+        if finding.origin is None and finding.where is None:
+            if finding in told:
+                continue
+            told.append(finding)
+        yield finding
 
 
 #: Longer words are no slips of a name.

@@ -230,10 +230,16 @@ def test_links_are_followed_within_the_store_and_not_out_of_it(tmp_path: Path, m
     store = npuprof.open_store()
     for name in ("one", "x/two", "c2"):
         assert store.resolve(f"{name}@HEAD").options == {"hccl_timeout": 1}
-    for name, last in (("out", "../other"), ("ring", "ring"), ("lost", "gone"), ("odd", "base"), ("c1", "c9")):
-        place = f"{repo.head[:7]}:profiles/{last}.toml"
-        message = f"cannot read {last}: a link that leads out of the store"
-        assert refuse(f"{name}@HEAD") == [("NP005", "error", message, "", "copy the file into the store", (place, 0, 0), "", ())]
+    for name, why in (
+        ("out", "a link that leads out of the store"),
+        ("ring", "a link that leads to itself"),
+        ("lost", "a link to gone.toml, which is no preset"),
+        ("odd", "a link to base, which is no preset"),
+        ("c1", "a link to a link, and so on: more than are followed"),
+    ):
+        place = f"{repo.head[:7]}:profiles/{name}.toml"
+        message = f"cannot read {name}: {why}"
+        assert refuse(f"{name}@HEAD") == [("NP005", "error", message, "", "put the file itself there", (place, 0, 0), "", ())]
 
 
 def test_a_text_that_the_repository_lacks_is_told(two: Repo) -> None:

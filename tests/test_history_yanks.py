@@ -137,3 +137,21 @@ def test_a_yanked_number_is_not_given_again(repo: Repo, run) -> None:
     assert run("yank", "base@1.1.0", "--why", "slow").code == 0
     assert "1.1.0 is released already" in run("release", "base", "1.1.0").err
     assert "minor: 1.2.0 is next" in run("release", "base", "--dry-run").out
+
+
+@pytest.mark.parametrize(
+    ("yanked", "heir", "hint"),
+    [
+        (["base@1.0.0"], "old", 'write "base@1.1.0" in its place'),
+        (["base@1.1.0"], "exact", 'write "base@1.0.0" in its place'),
+        (["base@1.0.0", "base@1.1.0"], "exact", 'release base anew, or write "base" without a version'),
+        (["@5.0.0"], "store", 'write "base@v5.1.0" in its place'),
+    ],
+)
+def test_the_newest_version_that_is_not_yanked_is_named(yanked: list[str], heir: str, hint: str, repo: Repo, run) -> None:
+    repo.git("tag", "-a", "v5.1.0", "-m", "5.1.0")
+    repo.commit({"old": HEIR.format("base@1.0.0")})
+    for version in yanked:
+        assert run("yank", version, "--why", "it is slow").code == 0
+    told = json.loads(run("check", heir, "--format", "json").out)["findings"]
+    assert [one["hint"] for one in told if one["code"] == "NP704"] == [hint]

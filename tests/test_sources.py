@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from repositories import ENVIRONMENT, Repo
 
+from npuprof.document.secrets import hide_secrets
+from npuprof.edit.mergetext import split_conflicts
 from npuprof.model import NpuprofError
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
 from npuprof.store.sources.project import parse_project
@@ -141,7 +143,7 @@ def test_what_is_no_range_is_a_revision(text: str) -> None:
         ('[sources.team]\nurl = "file:///x"\npath = "../y"\n', "is no folder below the top"),
         ('[sources.team]\nurl = "file:///x"\nrev = "-x"\n', "is no range of versions and no revision"),
         ('[sources.team]\nurl = "file:///x"\nrules = 1\n', "'rules' in [sources.team] must be true or false"),
-        ('[sources.team]\nurl = "file:///x"\nvendor = "/x"\n', "is no folder below this one"),
+        ('[sources.team]\nurl = "file:///x"\nvendor = "/x"\n', "is no folder below that of npuprof.toml"),
         ('[sources."a b"]\nurl = "file:///x"\n', "cannot be the name of a source"),
         ('[sources.builtin]\nurl = "file:///x"\n', "cannot be the name"),
         ('[sources.team]\nurl = "file:///x"\n[sources.Team]\nurl = "file:///x"\n', "differ in case only"),
@@ -156,6 +158,59 @@ def test_what_npuprof_toml_cannot_say_is_told_at_its_place(text: str, told: str,
         assert (result.code, told in result.err) == (2, True), result.err
         assert "npuprof.toml" in result.err
         assert "secret" not in result.err
+
+
+SECRETS = [
+    'url = ["https://me:secret@host/x.git"]',
+    'url = "https://me:secret@host/x.git',
+    'url = https://me:secret@host/x.git',
+    'url = "file:///x" https://me:secret@host/x.git',
+    'ulr = "https://me:secret@host/x.git"',
+    'ulr = "me:secret@host:x.git"',
+    'url = "https://me:sec/ret secret@host/x.git"',
+    'url = "https://me\\u003asecret@host/x.git"',
+    'url = "https://ghp_secretsecret@host/x.git"',
+    'url = "https://host/x?token=secret"',
+    'url = "file:///x"\nrev = "https://me:secret@host/x.git"',
+    'url = "file:///x"\nrev = "me:secret@host/x.git"',
+    'url = "file:///x"\npath = "https://me:secret@host/x.git"',
+    'url = "file:///x"\npassword = "secret"',
+    '"https://me:secret@host" = 1',
+    '{ url = "https://me:secret@host" }',
+    'url = { a = "https://me:secret@host" }',
+    '# https://me:secret@host\nurl = "https://me:secret@host/x"\n<<<<<<< HEAD',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["npuprof.toml", "npuprof.lock"])
+@pytest.mark.parametrize("text", SECRETS)
+def test_no_password_is_shown_wherever_it_stands_in_the_two_files(text: str, name: str, app: Repo, run: Run) -> None:
+    path = app.folder / name
+    if name == "npuprof.lock":
+        path.write_text(path.read_text().replace("url = ", f"{text}\n#", 1))
+    else:
+        path.write_text(f"[sources.team]\n{text}\n")
+    forms = [("check", "--format", form) for form in ("text", "json", "github", "sarif")]
+    for words in (*forms, ("source", "list"), ("source", "sync"), ("show", "team:base")):
+        result = run(*words)
+        assert "secret" not in result.err + result.out
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ('url = "https://me:secret@host/x"  # y', 'url = "https://***@host/x"  # y'),
+        ('url = "ssh://git@host/x.git"', 'url = "ssh://git@host/x.git"'),
+        ('url = "git@host:x.git"', 'url = "git@host:x.git"'),
+        ('url = "git:secret@host:x.git"', 'url = "git:***@host:x.git"'),
+        ('a = "https://a:b@c", b = "ssh://git@d"', 'a = "https://***@c", b = "ssh://git@d"'),
+        ('"base@1" = "1.0.0 abc"', '"base@1" = "1.0.0 abc"'),
+        ('token = "x" # z', 'token = "***" # z'),
+    ],
+)
+def test_of_a_line_only_what_logs_somebody_in_is_hidden(line: str, shown: str) -> None:
+    assert hide_secrets("a/npuprof.toml", line) == shown
+    assert hide_secrets("profiles/a.toml", line) == line
 
 
 def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> None:
@@ -205,7 +260,7 @@ def test_a_lock_comes_back_from_its_text() -> None:
             f"sha256:{'1' * 64}",
             "v1.0.0",
             "it's broken",
-            {"x/y@1": LockedVersion("1.0.0", "c" * 40), "x@main": LockedVersion("-", "d" * 40, True)},
+            {"x/y@1": LockedVersion("1.0.0", "c" * 40), "x@main": LockedVersion("-", "d" * 40, "it is: slow")},
         ),
     }
     assert parse_lock("npuprof.lock", format_lock(made).encode()).sources == dict(sorted(made.items()))
@@ -384,7 +439,7 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(words: tuple[str
         ("nope:base", "there is no source 'nope'"),
         ("taem:base", "did you mean 'team'"),
         ("team:nope", "team:nope"),
-        ("team:bsae", "did you mean 'base'"),
+        ("team:bsae", "did you mean 'team:base'"),
         ("team:", "cannot be the name|team:"),
         ("team:base@9", "no released version"),
         ("team:../x", "there is no profile"),
@@ -473,6 +528,55 @@ def test_deprecated_presets_and_yanked_versions_are_told_on_update_and_in_checks
     assert {(one["code"], one["path"]) for one in told} >= {("NP703", "profiles/job.toml"), ("NP704", "profiles/pinned.toml")}
 
 
+def test_who_uses_a_yanked_version_of_a_source_is_told_why_and_what_to_write(app: Repo, team: Team, run: Run) -> None:
+    def read_hints() -> dict[str, tuple[str, str]]:
+        told = json.loads(run("check", "--format", "json").out)["findings"]
+        return {one["path"]: (one["message"], one["hint"]) for one in told if one["code"] == "NP704"}
+
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
+    team.publish({"base": BASE.format(7)}, "1.1.0", "base/v1.1.0")
+    team.publish({"base": BASE.format(8)}, "1.2.0", "base/v1.2.0")
+    for tag in ("base/v1.0.0", "base/v1.2.0", "v1.2.0"):
+        team.repo.git("tag", "-a", f"{tag}.yanked", "-m", "it is: slow")
+    team.push()
+    result = run("source", "update", "--yes")
+    assert "team:base@1.0.0 is yanked: it is: slow" in result.err
+    told, hint = read_hints()["profiles/pinned.toml"]
+    assert "it is: slow" in told
+    assert hint == 'write "team:base@1.1.0" in its place, then npuprof source update team'
+    assert run("source", "vendor", "team").code == 0
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    assert read_hints()["profiles/pinned.toml"][1] == "put another version behind the @, then npuprof source update team"
+    app.write({"pinned": 'profile.extends = ["team:base@1.1.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    assert read_hints() == {}
+
+
+@pytest.mark.parametrize(
+    ("rev", "yanked", "hint"),
+    [
+        ("1.0.0", "v1.0.0", 'write rev = "^1.1" in npuprof.toml:4, then npuprof source update team'),
+        ("^1.0", "v1.1.0", "npuprof source update team takes 1.0.0"),
+        ("^1.0", "v1.0.0 v1.1.0", "npuprof source update team takes a newer version, once there is one"),
+    ],
+)
+def test_of_a_source_at_a_yanked_version_the_next_step_is_told(rev: str, yanked: str, hint: str, app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(7)}, "1.1.0")
+    project, lock = app.folder / "npuprof.toml", app.folder / "npuprof.lock"
+    project.write_text(project.read_text().replace("^1.0", rev))
+    assert run("source", "update", "--yes").code == 0
+    before = lock.read_text()
+    for tag in yanked.split():
+        team.repo.git("tag", "-a", f"{tag}.yanked", "-m", "it is slow")
+    team.push()
+    assert run("source", "update", "--yes").code == 0
+    if "yanked = " not in lock.read_text():
+        lock.write_text(before.replace("commit =", 'yanked = "it is slow"\ncommit ='))
+    (one,) = (one for one in json.loads(run("check", "job", "--format", "json").out)["findings"] if one["code"] == "NP704")
+    assert one["message"] == "job extends team:base in a version that was yanked: it is slow"
+    assert one["hint"] == hint
+
+
 def test_a_release_records_what_its_sources_were_and_stays_what_it_is(app: Repo, team: Team, run: Run) -> None:
     assert run("release", "job", "1.0.0").code == 0
     commit = team.repo.git("rev-parse", "v1.0.0^{commit}")
@@ -513,6 +617,191 @@ def test_a_copy_replaces_nothing_but_a_copy(app: Repo, run: Run) -> None:
     for folder in ("profiles", "profiles/team", ".", "..", "/tmp"):
         assert run("source", "vendor", "team", "--into", folder).code == 2
     assert (app.folder / "profiles/own.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize("folder", ["/srv/x", "../x", "a/../../x", "a/./b", ".git/x", "a/.GIT/x", "away", "away/x", "hidden", ""])
+def test_a_copy_lies_in_the_repository_and_nowhere_else(folder: str, app: Repo, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (app.folder / "away").symlink_to(tmp_path / "elsewhere")
+    (app.folder / "hidden").symlink_to(".git")
+    before = (app.folder / "npuprof.toml").read_text()
+    result = run("source", "vendor", "team", "--into", folder)
+    assert (result.code, folder in result.err) == (2, True), result.err
+    assert (app.folder / "npuprof.toml").read_text() == before
+    assert not [path for path in tmp_path.rglob("*") if path.name == ".commit"]
+    (app.folder / "npuprof.toml").write_text(f'{before}vendor = "{folder}"\n')
+    assert run("show", "job").code == 2, "nor is it read from there"
+
+
+def test_a_copy_brings_the_sources_of_the_source_and_theirs(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("core", "tools", "suite")
+    chain = [Team(tmp_path / name) for name in names]
+    chain[0].publish({"base": BASE.format(1)}, "1.0.0", "base/v1.0.0")
+    for index, (one, below) in enumerate(zip(chain[1:], chain, strict=False)):
+        source = names[index]
+        one.repo.write({"base": f'[profile]\nextends = ["{source}:base@1.0.0"]\n[options]\nop_debug_level = {index}\n'})
+        one.repo.write({"now": f'[profile]\nextends = ["{source}:base"]\n'})
+        monkeypatch.chdir(one.repo.folder)
+        assert run("source", "add", source, below.url).code == 0
+        one.publish({}, "1.0.0", "base/v1.0.0")
+        below.publish({"base": BASE.format(99 + index)}, "1.1.0")
+        assert run("source", "update", "--yes").code == 0
+        one.publish({"other": "options.deterministic = 1\n"}, "1.0.1")
+    monkeypatch.chdir(app.folder)
+    assert run("source", "add", "suite", chain[-1].url).code == 0
+    app.write({"old": 'profile.extends = ["suite:base@1.0.0"]\n', "new": 'profile.extends = ["suite:now"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    expected = [run("show", name, "--origin").out for name in ("old", "new")]
+    assert "hccl_timeout = 1" in expected[0]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "second"))
+    assert run("source", "sync").code == 0, "sources of versions that are referred to are fetched too"
+    assert [run("show", name, "--origin").out for name in ("old", "new")] == expected
+    assert run("source", "vendor", "suite").code == 0
+    assert run("source", "vendor", "team").code == 0
+    assert (run("commit").code, app.git("status", "--short")) == (0, "")
+    for one in (*chain, team):
+        offline(one)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    subprocess.run(["git", "clone", "-q", app.folder, tmp_path / "clone"], check=True)
+    monkeypatch.chdir(tmp_path / "clone")
+    assert [run("show", name, "--origin").out for name in ("old", "new")] == expected
+    assert "hccl_timeout = 1" in run("show", "old@HEAD").out
+    assert run("source", "sync").code == 0
+    assert run("check").code == 0
+    pool = tmp_path / "clone/vendor/suite/.sources"
+    for nested in pool.glob("*/base.toml"):
+        good = nested.read_text()
+        nested.write_text(good + "# edited\n")
+        result = run("source", "sync")
+        assert (result.code, "NP049" in result.err, "npuprof source vendor suite" in result.err) == (2, True, True), result.err
+        assert "NP049" in run("check").out
+        nested.write_text(good)
+    shutil.rmtree(pool)
+    assert "NP044" in run("show", "new").err
+
+
+def test_a_copy_brings_the_versions_that_presets_of_the_source_refer_to(app: Repo, team: Team, run: Run, tmp_path: Path) -> None:
+    pin = '[profile]\nextends = ["{}"]\n[options]\nop_debug_level = {}\n'
+    team.publish({"base": BASE.format(2), "mid": 'profile.extends = ["base"]\n'}, "1.1.0", "base/v1.1.0", "mid/v1.1.0")
+    team.publish({"base": BASE.format(3), "mid": pin.format("base@1.0.0", 3), "top": pin.format("mid@1.1.0", 4)}, "1.2.0", "top/v1.2.0")
+    range_, chained = pin.format("base@1", 0), pin.format("top@1.2.0", 5)
+    team.publish({"base": BASE.format(4), "range": range_, "chained": chained, "top": None, "late": pin.format("base@7", 1)}, "1.3.0")
+    app.write({name: f'profile.extends = ["team:{name}"]\n' for name in ("mid", "range", "chained", "late", "mid@1.1.0", "top@1.2.0")})
+    for name in ("mid@1.1.0", "top@1.2.0"):
+        os.replace(app.folder / f"profiles/{name}.toml", app.folder / f"profiles/{name.replace('@', '-')}.toml")
+    assert run("source", "update", "--yes").code == 0
+    names = ("mid", "range", "chained", "mid-1.1.0", "top-1.2.0")
+    expected = [run("show", name, "--origin").out for name in names]
+    assert run("source", "vendor", "team").code == 0
+    offline(team)
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    assert [run("show", name, "--origin").out for name in names] == expected
+    timeouts = [next(line.split()[2] for line in one.splitlines() if line.startswith("hccl_timeout")) for one in expected]
+    assert timeouts == ["600", "2", "2", "2", "2"]
+    result = run("show", "late")
+    assert (result.code, "the copy of the source 'team' has no base@7" in result.err) == (2, True), result.err
+    assert run("source", "sync").code == 0
+
+
+def test_an_edited_copy_is_mended_from_a_fresh_clone(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("source", "vendor", "team").code == 0
+    copy = app.folder / "vendor/team/base.toml"
+    good = copy.read_text()
+    for damage in (lambda: copy.write_text(BASE.format(1)), copy.with_name(".commit").unlink):
+        damage()
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+        assert "npuprof source vendor team" in run("source", "sync").err
+        assert run("source", "vendor", "team").code == 0
+        assert (copy.read_text(), run("source", "sync").code) == (good, 0)
+        shutil.rmtree(tmp_path / "fresh")
+
+
+def test_an_update_copies_anew_what_a_copy_lacks(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    assert run("show", "pinned").code == 0
+    (app.folder / "vendor/team/base.toml").unlink()
+    assert "copied vendor/team anew" in run("source", "update").err
+    assert run("source", "sync").code == 0
+
+
+@pytest.mark.parametrize("folder", ["vendor/team", "vendor/team/x", "vendor", "Vendor/Team"])
+def test_a_copy_does_not_replace_that_of_another_source(folder: str, app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    assert run("source", "add", "other", team.url).code == 0
+    result = run("source", "vendor", "other", "--into", folder)
+    assert (result.code, "the copy of the source 'team'" in result.err) == (2, True), result.err
+    assert run("source", "sync").code == 0
+
+
+def test_a_copy_that_nothing_reads_any_more_is_told(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    result = run("source", "vendor", "team", "--into", "third/team/")
+    assert "the copy in vendor/team stays" in result.err
+    assert 'vendor = "third/team"' in (app.folder / "npuprof.toml").read_text()
+    assert "its copy in third/team stays" in run("source", "remove", "team", "--force").err
+
+
+@pytest.mark.parametrize("how", ["mirror", "copy", "commit"])
+def test_the_rules_of_a_source_bind_where_that_is_wanted_however_it_is_read(how: str, app: Repo, team: Team, run: Run) -> None:
+    (team.repo.folder / "npuprof.toml").write_text('[[rule]]\ncode = "TEAM-1"\nrequire = "hccl_timeout == 1"\nmessage = "one"\n')
+    team.publish({}, "1.1.0")
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text() + "rules = true\n")
+    result = run("source", "update", "--yes")
+    assert "TEAM-1" in result.out, "a rule that is new breaks presets"
+    if how != "mirror":
+        assert run("source", "vendor", "team").code == 0
+        offline(team)
+        shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    app.commit()
+    result = run("check", "job@HEAD" if how == "commit" else "job")
+    assert (result.code, "TEAM-1" in result.out) == (1, True), result.out
+    project.write_text(project.read_text().replace("rules = true\n", ""))
+    assert "TEAM-1" not in run("check", "job").out
+
+
+def test_what_an_update_breaks_is_told_from_what_the_rules_of_a_source_forbade_before(app: Repo, team: Team, run: Run) -> None:
+    (team.repo.folder / "npuprof.toml").write_text('[[rule]]\ncode = "TEAM-1"\nrequire = "hccl_timeout == 1"\nmessage = "one"\n')
+    team.publish({}, "1.1.0")
+    project = app.folder / "npuprof.toml"
+    project.write_text(project.read_text() + "rules = true\n")
+    assert run("source", "update", "--yes").code == 0
+    team.publish({"base": BASE.format(7)}, "1.2.0")
+    result = run("source", "update", "--dry-run")
+    assert "hccl_timeout" in result.out
+    assert "TEAM-1" not in result.out, "it was broken already"
+
+
+@pytest.mark.parametrize("requires", ['requires = ">=99"\n', 'requires = ">=99"\nlater = 1\n'])
+def test_the_npuprof_that_a_source_needs_is_asked_for_before_it_is_read(
+    requires: str, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = (app.folder / "npuprof.lock").read_text()
+    (team.repo.folder / "npuprof.toml").write_text(requires)
+    team.publish({"base": BASE.format(7).replace("[options]", "later = 1\n[options]")}, "1.1.0")
+    for words in (("source", "update", "--yes"), ("source", "add", "new", team.url)):
+        result = run(*words)
+        assert (result.code, "NP041" in result.err, ">=99" in result.err) == (2, True, True), result.err
+    assert (app.folder / "npuprof.lock").read_text() == lock
+    assert run("show", "job").code == 0
+    monkeypatch.setattr("npuprof.model.__version__", "99.0.0")
+    (team.repo.folder / "npuprof.toml").write_text('requires = ">=99"\n')
+    team.publish({"base": BASE.format(7)}, "1.1.1")
+    assert run("source", "update", "--yes").code == 0
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    monkeypatch.chdir(app.folder)
+    for words in (("source", "sync"), ("show", "job"), ("show", "team:base"), ("list", "--store", "team:"), ("check",)):
+        result = run(*words)
+        told = result.out + result.err
+        assert (result.code, "the source 'team' needs npuprof >=99" in told, "team@1.1.1:npuprof.toml:1" in told) == (2, True, True), told
+    assert run("show", "own").code == 0
 
 
 def test_what_a_source_decides_to_execute_is_trusted_singly(app: Repo, team: Team, run: Run) -> None:
@@ -574,6 +863,63 @@ def test_two_sides_that_add_sources_merge(app: Repo, team: Team, run: Run) -> No
     app.git("merge", "-q", "other")
     assert run("source", "sync").code == 0
     assert [row["name"] for row in json.loads(run("source", "list", "--format", "json").out)["sources"]] == ["team", "c", "b"]
+
+
+LOCKED = """\
+version = 1
+
+[sources.team]
+url = "file:///srv/team.git"
+path = "profiles"
+rev = "^1.0"
+# ours since spring
+tag = "v1.0.0"
+commit = "{}"
+digest = "sha256:{}"
+
+[sources.team.versions]
+"base@1.0.0" = "1.0.0 {}"
+""".format("a" * 40, "0" * 64, "b" * 40)
+PIN = '"other@1.0.0" = "1.0.0 ' + "d" * 40 + '"\n'
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "clean"),
+    [
+        ({'"^1.0"': '">=1.0"'}, {'tag = "v1.0.0"': 'tag = "v1.1.0"', "a" * 40: "c" * 40, "0" * 64: "1" * 64}, False),
+        ({"a" * 40: "e" * 40}, {"0" * 64: "1" * 64}, False),
+        ({'rev = "^1.0"': 'rev = "main"', 'tag = "v1.0.0"\n': ""}, {"a" * 40: "c" * 40}, False),
+        ({"a" * 40: "c" * 40}, {'"base@1.0.0"': f'{PIN}"base@1.0.0"'}, False),
+        ({"a" * 40: "c" * 40}, {f'\n[sources.team.versions]\n"base@1.0.0" = "1.0.0 {"b" * 40}"\n': ""}, False),
+        ({'"base@1.0.0"': f'{PIN}"base@1.0.0"'}, {'"base@1.0.0"': '"base@1" = "1.0.0 ' + "b" * 40 + '"\n"base@1.0.0"'}, True),
+        ({}, {"a" * 40: "c" * 40, "0" * 64: "1" * 64, 'tag = "v1.0.0"': 'tag = "v1.1.0"'}, True),
+        ({"a" * 40: "c" * 40}, {"a" * 40: "c" * 40}, True),
+    ],
+)
+def test_an_entry_of_the_lock_is_taken_from_one_side_or_left_to_a_person(
+    ours: dict[str, str], theirs: dict[str, str], clean: bool, tmp_path: Path, run: Run
+) -> None:
+    def write(name: str, changes: dict[str, str]) -> str:
+        text = LOCKED
+        for before, after in changes.items():
+            assert before in text
+            text = text.replace(before, after)
+        (tmp_path / name).write_text(text)
+        return text
+
+    sides = [write(name, changes) for name, changes in (("base", {}), ("ours", ours), ("theirs", theirs))]
+    result = run("git", "merge-driver", *(str(tmp_path / name) for name in ("base", "ours", "theirs")), "npuprof.lock")
+    assert result.code == (0 if clean else 1), result.err
+    text = (tmp_path / "ours").read_text()
+    assert ("<<<<<<<" in text) is not clean
+    if clean:
+        assert set(text.split("\n")) == set((sides[1] + (sides[2] if ours != {} else "")).split("\n")) if ours else text == sides[2]
+    else:
+        pair = split_conflicts(text)
+        assert pair is not None
+        assert [parse_lock("npuprof.lock", side.encode()).sources for side in pair] == [
+            parse_lock("npuprof.lock", side.encode()).sources for side in sides[1:]
+        ]
 
 
 def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -784,3 +1130,118 @@ def test_presets_whose_names_differ_in_case_only_are_told(store: Any, run: Any) 
     result = run("check")
     assert (result.code, result.out.count("NP016"), "profiles/bert.toml" in result.out) == (0, 1, True)
     assert "NP016" not in run("check", "bert").out
+
+
+# -- what is told of presets that are kept elsewhere -------------------------------------------------------------------
+
+
+def test_a_caret_stays_below_what_it_points_at_where_something_before_it_is_hidden(app: Repo, run: Run) -> None:
+    (app.folder / "npuprof.toml").write_text('[sources.team]\nurl = "https://me:secret@host/x" here\n')
+    line, caret = run("list").err.splitlines()[1:3]
+    assert line.endswith('url = "https://***@host/x" here')
+    assert line.index("here") == caret.index("^")
+
+
+def test_what_is_wrong_in_a_source_is_mended_there_and_said_so(app: Repo, team: Team, run: Run) -> None:
+    team.repo.write({
+        "gone": 'profile.extends = ["bsae"]\n',
+        "late": 'profile.extends = ["base@9.0.0"]\n',
+        "power": 'env.LD_PRELOAD = "/x.so"\n',
+        "old": "options.op_debug_level = 1\n",
+    })  # fmt: skip
+    team.publish({}, "1.1.0")
+    for name in ("gone", "late", "power", "old"):
+        app.write({name: f'profile.extends = ["team:{name}"]\n'})
+    app.write({"wrong": 'profile.extends = ["team:bsae"]\n', "job": None})
+    result = run("source", "update", "--yes")
+    told = {one["code"]: one for one in json.loads(run("check", "--format", "json").out)["findings"] if one["path"].startswith("team@")}
+    there = "(to be mended in team; npuprof source update team takes it from there)"
+    assert told["NP101"]["hint"] == f"did you mean 'base'? {there}"
+    assert told["NP101"]["message"] == "team:gone extends 'bsae', which is not in team"
+    assert told["NP011"]["message"] == "team:base has no released version 9.0.0"
+    assert told["NP501"]["hint"].endswith(there)
+    assert told["NP605"]["hint"].endswith("npuprof trust team:")
+    assert "did you mean 'team:base'" in run("show", "wrong").err
+    assert "leave the @ off" in run("show", "team:old@1").err
+    for form in ("text", "github", "sarif"):
+        assert there in run("check", "--format", form).out
+    team.publish({"other": "options.deterministic = 0\n"}, "1.2.0")
+    result = run("source", "update", "--dry-run")
+    assert "NP101" not in result.out, "what was broken before is no news"
+
+
+def test_a_link_in_a_source_is_cited_by_its_name(app: Repo, team: Team, run: Run) -> None:
+    folder = team.repo.folder / "profiles"
+    (folder / "link.toml").symlink_to("base.toml")
+    (folder / "out.toml").symlink_to("../README.toml")
+    (folder / "gone.toml").symlink_to("nothing.toml")
+    (folder / "round.toml").symlink_to("round.toml")
+    team.publish({}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    assert "# team@1.1.0:profiles/link.toml:5" in run("show", "team:link", "--origin").out
+    for name, why in (
+        ("out", "leads out of the store"),
+        ("gone", "a link to nothing.toml, which is no preset"),
+        ("round", "leads to itself"),
+    ):
+        result = run("show", f"team:{name}")
+        assert (result.code, f"team@1.1.0:profiles/{name}.toml: error NP005: cannot read {name}: a link" in result.err) == (2, True), (
+            result.err
+        )
+        assert why in result.err
+
+
+def test_a_source_that_is_not_here_is_told_once(app: Repo, run: Run) -> None:
+    app.write({"two": 'profile.extends = ["team:base", "team:other"]\n'})
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"])
+    for words in (("show", "two"), ("render", "two"), ("check",), ("list",), ("diff", "two", "job"), ("explain", "two", "hccl_timeout")):
+        result = run(*words)
+        assert (result.out + result.err).count("NP043") == 1, words
+
+
+def test_a_tree_shows_what_presets_of_a_source_extend(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = Team(tmp_path / "tools")
+    tools.repo.write({"wide": 'profile.extends = ["core:base"]\n', "wider": 'profile.extends = ["wide"]\n'})
+    monkeypatch.chdir(tools.repo.folder)
+    assert run("source", "add", "core", team.url).code == 0
+    tools.publish({}, "2.0.0")
+    monkeypatch.chdir(app.folder)
+    assert run("source", "add", "tools", tools.url).code == 0
+    app.write({"job": None, "broad": 'profile.extends = ["tools:wider"]\n', "pinned": 'profile.extends = ["tools/core:base@1.0.0"]\n'})
+    below = "tools/core:base (1.0.0)\n`-- tools:wide (2.0.0)\n    `-- tools:wider (2.0.0)\n        `-- broad\n"
+    assert run("list", "--tree").out == f"{below}tools/core:base@1.0.0\n`-- pinned\nown\n"
+    assert run("list", "--tree", "--store", "tools:").out == "tools/core:base (1.0.0)\n`-- tools:wide\n    `-- tools:wider\n"
+
+
+@pytest.mark.parametrize("words", [("--path", "nope"), ("--path", "../.."), ("--rev", "^9"), ("--rev", "nope"), ("--rev", "a:b")])
+def test_what_is_wrong_with_a_new_source_is_about_no_line_of_another(words: tuple[str, ...], app: Repo, team: Team, run: Run) -> None:
+    result = run("source", "add", "x", team.url, *words)
+    assert (result.code, result.err.startswith("error NP0"), "[sources.team]" in result.err) == (2, True, False), result.err
+
+
+def test_a_path_that_was_made_absolute_is_told(app: Repo, team: Team, run: Run) -> None:
+    result = run("source", "add", "near", "../team.git")
+    assert f"near is at {team.bare}, a path of this machine" in result.err
+    assert "a path of this machine" not in run("source", "add", "far", str(team.bare)).err
+
+
+def test_a_preset_of_the_store_does_not_build_on_one_outside_of_it(
+    app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaf = team.repo.folder / "jobs/x/preset.toml"
+    leaf.parent.mkdir(parents=True)
+    leaf.write_text('profile.extends = ["base"]\n')
+    (team.repo.folder / "npuprof.toml").write_text('presets = ["jobs/*/preset.toml"]\n')
+    team.publish({"heir": 'profile.extends = ["jobs/x/preset"]\n'}, "1.1.0")
+    monkeypatch.chdir(team.repo.folder)
+    for words in (("check",), ("check", "--rev", "HEAD")):
+        told = [one for one in json.loads(run(*words, "--format", "json").out)["findings"] if one["code"] == "NP708"]
+        assert [(one["path"].rpartition(":")[2], one["line"], one["profiles"]) for one in told] == [("profiles/heir.toml", 1, ["heir"])]
+    monkeypatch.chdir(app.folder)
+    assert run("source", "update", "--yes").code == 0
+    result = run("show", "team:heir")
+    assert (result.code, "NP101" in result.err) == (2, True)
+    assert "team:heir extends 'jobs/x/preset', which lies outside the store of team" in result.err
+    assert "to be mended in team" in result.err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from npuprof import catalog
@@ -96,9 +96,8 @@ def _is_same_setting(key: str, tail: Path, before: tuple[bool, Any], now: tuple[
 
 def _find_own_value(view: View, profile: Profile, key: str, tail: Path) -> tuple[bool, Any]:
     """Return what a profile by itself has at a place: one of its ancestors may be laid over it once more."""
-    resolver: Any = view.resolver  # a config knows only part of what made it
     try:
-        own = resolver.fold_lineage(resolver.resolve_lineage(profile), view.scenario)
+        own = view.resolver.fold_lineage(view.resolver.resolve_lineage(profile), view.scenario)
     except NpuprofError:  # its parents are not here: it was released
         return False, None
     return values.find_value(key, own.get(key), tail)
@@ -127,13 +126,24 @@ def check_deprecated_parents(view: View) -> Iterator[Finding]:
 def check_yanked_parents(view: View) -> Iterator[Finding]:
     """Yield the presets that a profile extends in a version that was yanked, of its own store or of a source, each where it is named."""
     own = view.config.lineage[-1]
-    foreign = {member.name: said for member in view.config.lineage[:-1] if (said := getattr(member.home, "yanked", ""))}
-    for index, reference in enumerate(own.extends if foreign or own.yanked else ()):
-        if said := own.yanked.get(reference) or foreign.get(reference.partition("@")[0]):
-            what = f"{own.name} extends {reference} in a version that was yanked: {said}"
-            hint = "take a newer one: npuprof source update, or another version behind the @"
-            hint = hint if reference not in own.yanked else "put another version behind the @"
-            fault = Fault("NP704", what, "Whoever released it says that nobody should use it any more.", hint)
+    for index, reference in enumerate(own.extends if own.yanked else ()):
+        if said := own.yanked.get(reference):
+            what = f"{own.name} extends {reference} in a version that was yanked: {said.why}"
+            fault = Fault("NP704", what, "Whoever released it says that nobody should use it any more.", said.hint)
+            yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
+
+
+def check_outside_parents(view: View) -> Iterator[Finding]:
+    """Yield the presets outside the store that a preset in it extends: who takes the store as a source does not have them."""
+    own = view.config.lineage[-1]
+    is_outside: Callable[[str], bool] | None = getattr(own.home, "is_outside", None)
+    if is_outside is None or own.key.partition("@")[0] != own.name or not own.extends or is_outside(own.name):
+        return
+    for index, reference in enumerate(own.extends):
+        if is_outside(reference.partition("@")[0]):
+            what = f"{own.name} extends {reference}, which lies outside the store"
+            why = "Who uses the store as a source has only what lies in it: there the parent is missing."
+            fault = Fault("NP708", what, why, f"move {reference.partition('@')[0]}.toml into the store, or its values into {own.name}")
             yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
 
 

@@ -180,16 +180,13 @@ def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each copy of a source in this repository that is not what the lock says."""
     if not isinstance(home, Folder) or not home.project_file:
         return
-    from npuprof.store.sources.locking import digest_texts
-    from npuprof.store.sources.reading import build_edited_finding, find_sources
+    from npuprof.store.sources.reading import find_edited_copies, find_sources
 
     with suppress(NpuprofError):  # told where a preset is read
         sources = find_sources(home)
         for name, source in sources.project.sources.items():
             if source.vendor and name in sources.lock.sources:
-                store = sources.open_source(name)
-                if digest_texts(store.read_all_texts()) != store.locked.digest:
-                    yield build_edited_finding(name)
+                yield from find_edited_copies(sources.open_source(name))
 
 
 def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from npuprof import catalog
@@ -17,11 +18,10 @@ from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, has_release_tags, is_profile_name, spec
-from npuprof.store.parents import is_source_reference
+from npuprof.store.parents import find_extended_profile, is_source_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.profile import ProfileSource
     from npuprof.report.answer import Forms
     from npuprof.store.repository import Repository
     from npuprof.store.versions import TagRef, Version
@@ -72,9 +72,7 @@ class List(Verb):
             raise NpuprofError([Finding("NP201", f"--where asks for {unknown[0]!r}, which is no setting", "", hint)])
         forms: Forms = {
             "text": lambda: (
-                _format_tree([profile for profile, _ in found], _name_versions(workspace.home))
-                if self.tree
-                else _build_table(_build_rows(found, workspace.listed_store))
+                _format_tree([profile for profile, _ in found]) if self.tree else _build_table(_build_rows(found, workspace.listed_store))
             ),
             "markdown": lambda: _format_markdown_list(_build_rows(found, workspace.listed_store)),
             "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.listed_store)},
@@ -167,28 +165,49 @@ def _format_markdown_list(rows: list[dict[str, Any]]) -> str:
     return "| preset | for | version | extends | description |\n|---|---|---|---|---|\n" + "".join(lines)
 
 
-def _name_versions(home: ProfileSource) -> dict[str, str]:
-    """Return the versions that sources are locked to, by their names."""
-    from npuprof.store.sources.reading import find_sources
-
-    try:
-        return {name: locked.shown for name, locked in find_sources(home).lock.sources.items()}
-    except NpuprofError:
-        return {}  # told where their presets are resolved
+def _name_parent(heir: Profile, reference: str) -> str:
+    """Return what a parent is called here: what a preset of a source refers to is of that source, or of one below it."""
+    if not is_source_reference(heir.name):
+        return reference
+    source = heir.name.partition(":")[0]
+    return f"{source}/{reference}" if is_source_reference(reference) else f"{source}:{reference}"
 
 
-def _format_tree(profiles: list[Profile], versions: dict[str, str]) -> str:
+def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
+    """Return the presets of sources that others extend, and what those extend, by their names here; None for one that is not to be had.
+
+    What is named with its own version is not followed further: its parents are those of that time.
+    """
+    own = {profile.name for profile in profiles}
+    found: dict[str, Profile | None] = {}
+    waiting = list(profiles)
+    while waiting:
+        heir = waiting.pop()
+        for reference in heir.extends:
+            name = _name_parent(heir, reference)
+            if not is_source_reference(name) or name in own or name in found:
+                continue
+            found[name] = None
+            if heir.home is not None and "@" not in reference:
+                with suppress(NpuprofError):  # told where it is resolved
+                    found[name] = parent = find_extended_profile(heir.home, reference, None, 0)
+                    waiting.append(parent)
+    return found
+
+
+def _format_tree(profiles: list[Profile]) -> str:
     """Return who extends whom, with the heirs of each preset told once, and no branch deeper than a terminal is wide."""
+    foreign = _find_foreign_parents(profiles)
     heirs: dict[str, list[str]] = {}
-    names = {profile.name for profile in profiles}
-    for profile in profiles:
+    members = [*(foreign[name] for name in sorted(foreign)), *profiles]
+    for profile in filter(None, members):
         for parent in profile.extends:
-            heirs.setdefault(parent, []).append(profile.name)
+            heirs.setdefault(_name_parent(profile, parent), []).append(profile.name)
+    names = {*foreign, *(profile.name for profile in profiles)}
+    below_others = {heir for parent in names for heir in heirs.get(parent, ())}
+    roots = deque(name for name in (*sorted(foreign), *(profile.name for profile in profiles)) if name not in below_others)
     lines: list[str] = []
     told: set[str] = set()
-    foreign = dict.fromkeys(parent for profile in profiles for parent in profile.extends if is_source_reference(parent))
-    names |= foreign.keys()
-    roots = deque([*sorted(foreign), *(p.name for p in profiles if not any(parent in names for parent in p.extends))])
     while roots:
         waiting = [(roots.popleft(), "", "")]
         while waiting:
@@ -201,8 +220,8 @@ def _format_tree(profiles: list[Profile], versions: dict[str, str]) -> str:
                 told.add(name)
                 roots.append(name)
             else:
-                version = versions.get(name.partition(":")[0], "") if name in foreign else ""
-                lines.append(f"{lead}{name}{f' ({version})' if version and '@' not in name else ''}\n")
+                version = getattr(getattr(foreign.get(name), "home", None), "shown", "")
+                lines.append(f"{lead}{name}{f' ({version})' if version else ''}\n")
                 told.add(name)
                 for place in range(len(children) - 1, -1, -1):
                     last = place == len(children) - 1

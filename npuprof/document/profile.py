@@ -78,12 +78,19 @@ class Override(Record):
     layer: str
 
 
+class Yank(Record):
+    """Why nobody should use a version any more, and what to do about a reference to it."""
+
+    why: str
+    hint: str
+
+
 class Profile:
     """What one document says, before anyone knows whether its keys are real.
 
     ``key`` identifies the profile in an inheritance (its name, and the store and revision it was pinned to),
-    ``problems`` are the faults of its form: a profile that has any cannot be resolved. ``yanked`` says of versions that it
-    extends, by the references to them, why nobody should use them any more; it is known once its parents were looked up.
+    ``problems`` are the faults of its form: a profile that has any cannot be resolved. ``yanked`` are the versions that it
+    extends and nobody should use any more, by the references to them; they are known once its parents were looked up.
     """
 
     __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table", "yanked")
@@ -94,7 +101,7 @@ class Profile:
         self.key = key or document.name
         self.home = home
         self.stacked = False  # put together on a command line: what is named last wins, whatever extends it
-        self.yanked: dict[str, str] = {}
+        self.yanked: dict[str, Yank] = {}
         self.problems: list[Finding] = []
         renew_hints()
         reader = _Reader(document, self.problems)

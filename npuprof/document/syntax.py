@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from npuprof.document.keys import format_short_value
+from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, Place
 
 _CONFLICT_MARKS = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
@@ -39,7 +40,8 @@ def build_syntax_finding(source: str, text: str, message: str) -> Finding:
         why, hint = "A merge left both sides in the file.", "keep one side, and delete the marks"
         return Finding("NP001", "not valid TOML: a merge conflict is not resolved", why, hint, where=Place(source, line, column))
     fault = _find_fault(lines, what or message, line, column, ended)
-    return Finding("NP001", f"not valid TOML: {fault.what}", _WHY, fault.hint, where=Place(source, fault.line, fault.column))
+    what, hint = (hide_secrets(source, told) for told in (f"not valid TOML: {fault.what}", fault.hint))
+    return Finding("NP001", what, _WHY, hint, where=Place(source, fault.line, fault.column))
 
 
 def _find_fault(lines: list[str], message: str, line: int, column: int, ended: bool) -> Fault:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding
 from npuprof.report.text import escape_controls, format_count, measure_width, paint_text
 
@@ -25,8 +27,8 @@ class _Sources:
         self._mark: object = None
         self._lines: list[str] = []
 
-    def read_line(self, finding: Finding, number: int) -> str | None:
-        """Return the line a finding cites, None where there is none to show."""
+    def read_line(self, finding: Finding, number: int, column: int) -> tuple[str, str] | None:
+        """Return the line a finding cites, before a column and from there on, None where there is none to show."""
         if not number:
             return None
         mark = id(finding.origin.document) if finding.origin is not None else finding.path
@@ -35,7 +37,14 @@ class _Sources:
         if number > len(self._lines):
             return None
         line = self._lines[number - 1].rstrip("\r")
-        return line if len(line) <= 400 else None
+        if len(line) > 400:
+            return None
+        shown = hide_secrets(finding.path or "", line)
+        if shown == line:
+            return line[: column - 1], line[column - 1 :]
+        same = next((place for place, (one, other) in enumerate(zip(shown, line, strict=False)) if one != other), len(shown))
+        end = column - 1 if column - 1 <= same else max(same, len(shown) - len(line) + column - 1)
+        return shown[:end], shown[end:]
 
 
 def _split_source(finding: Finding) -> list[str]:
@@ -49,24 +58,41 @@ def _split_source(finding: Finding) -> list[str]:
         return []
 
 
+#: How the path of a file begins that was read from a source: its name and the version.
+_OF_SOURCE = re.compile(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
+#: Those of which the hint is for who uses the source: it is theirs to install, to trust.
+_FOR_USERS = ("NP041", "NP930")
+
+
+def _build_hint(finding: Finding) -> str:
+    """Return what to try; of what stands in a source, with where that is."""
+    match = _OF_SOURCE.match(finding.path or "")
+    if match is None or finding.code in _FOR_USERS:
+        return finding.hint
+    if finding.code == "NP605":
+        return finding.hint.replace("npuprof trust", f"npuprof trust {match[1]}:")
+    there = f"to be mended in {match[1]}; npuprof source update {match[1].partition('/')[0]} takes it from there"
+    return f"{finding.hint} ({there})" if finding.hint else there
+
+
 def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
     severity = paint_text(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
     place = finding.place
     place = f"{paint_text(escape_controls(place), '1', coloured)}: " if place else ""
     lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
     line, column = finding.position
-    source = sources.read_line(finding, line)
+    source = sources.read_line(finding, line, column)
     if source is not None:
         number = str(line)
-        caret = " " * measure_width(escape_controls(source[: column - 1])) + "^"
+        caret = " " * measure_width(escape_controls(source[0])) + "^"
         lines += [
-            f"  {number} | {escape_controls(source)}",
+            f"  {number} | {escape_controls(''.join(source))}",
             f"  {' ' * len(number)} | {paint_text(caret, _COLOURS[finding.severity], coloured)}",
         ]
     if finding.why:
         lines.append(f"  why: {escape_controls(finding.why)}")
-    if finding.hint:
-        lines.append(f"  try: {escape_controls(finding.hint)}")
+    if hint := _build_hint(finding):
+        lines.append(f"  try: {escape_controls(hint)}")
     author = finding.origin.profile if finding.origin else ""
     heirs = [name for name in finding.profiles if name != author]
     if heirs and author:
@@ -90,7 +116,7 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
         "column": finding.column or None,
         "key": finding.key or None,
         "why": finding.why or None,
-        "hint": finding.hint or None,
+        "hint": _build_hint(finding) or None,
         "profiles": list(finding.profiles),
     }
 
@@ -111,7 +137,8 @@ def _format_github_annotation(finding: Finding) -> str:
     level = {"error": "error", "warning": "warning", "info": "notice"}[finding.severity]
     places = {"file": finding.path, "line": finding.line or None, "col": finding.column or None, "title": f"npuprof {finding.code}"}
     shown = ",".join(f"{name}={_escape_github_text(str(value), property_=True)}" for name, value in places.items() if value)
-    parts = [finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {finding.hint}" if finding.hint else ""]
+    hint = _build_hint(finding)
+    parts = [finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {hint}" if hint else ""]
     return f"::{level} {shown}::{_escape_github_text(chr(10).join(filter(None, parts)))}\n"
 
 
@@ -135,13 +162,12 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
         described.append({"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}})
     results = []
     for finding in findings:
+        hint = _build_hint(finding)
         result: dict[str, Any] = {
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": _LEVELS[finding.severity],
-            "message": {
-                "text": " ".join(filter(None, (f"{finding.message}.", finding.why, f"Try: {finding.hint}." if finding.hint else "")))
-            },
+            "message": {"text": " ".join(filter(None, (f"{finding.message}.", finding.why, f"Try: {hint}." if hint else "")))},
         }
         if finding.path:
             from urllib.parse import quote

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from npuprof.document.profile import Profile
+from npuprof.document.profile import Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import FORM, compute_preset_digest
@@ -22,11 +22,11 @@ _JOINTS = {ord(char): None for char in "-_/"}
 
 
 class PinnedProfile(NamedTuple):
-    """A profile at a revision, the name to show, ``bert@1.2.0`` or ``bert@abc1234``, and why the version was yanked, if it was."""
+    """A profile at a revision, the name to show, ``bert@1.2.0`` or ``bert@abc1234``, and that the version was yanked, if it was."""
 
     profile: Profile
     label: str
-    yanked: str = ""
+    yanked: Yank | None = None
 
 
 class ComposedParts:
@@ -54,7 +54,7 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
     if isinstance(home, ComposedParts):
         return home.profile(reference, asked)
     if is_source_reference(reference):
-        return find_source_profile(home, reference, asked)
+        return find_source_profile(home, reference, asked, referrer)
     if "@" in reference:
         from npuprof.store.sources.reading import SourceStore
 
@@ -73,13 +73,15 @@ def is_source_reference(text: str) -> bool:
     return bool(colon) and source != "builtin" and source.isascii() and source.translate(_JOINTS).isalnum()
 
 
-def find_source_profile(home: ProfileSource, reference: str, asked: Origin | None = None) -> Profile:
+def find_source_profile(home: ProfileSource, reference: str, asked: Origin | None = None, referrer: Profile | None = None) -> Profile:
     """Return the profile that ``SOURCE:NAME[@VERSION]`` names, seen from a store. Raises NpuprofError."""
     from npuprof.store.sources.reading import find_source_store
 
     store = find_source_store(home, reference, asked)
     if store.released and is_changed_release(store.revision, store.released):
         raise NpuprofError([build_changed_finding(store.released, asked)])
+    if store.yanked and referrer is not None:
+        referrer.yanked[reference] = Yank(store.yanked, store.advise_yanked(reference))
     return store.profile(reference.partition(":")[2].partition("@")[0], asked)
 
 
@@ -98,11 +100,18 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
     return PinnedProfile(found, pin.label, _find_yank(pin, reference.partition("@")[2].strip("\"'")))
 
 
-def _find_yank(pin: Pin, revision: str) -> str:
-    """Return why the version that a reference names was yanked, of the preset or of the whole store; an empty text where it was not."""
-    if pin.version:
-        return pin.home.repository.find_yank(f"{pin.name}/v{pin.version}")
-    return pin.home.repository.find_yank(revision) if revision.startswith("v") and parse_version_text(revision) else ""
+def _find_yank(pin: Pin, revision: str) -> Yank | None:
+    """Return that the version that a reference names was yanked, of the preset or of the whole store; None where it was not."""
+    tags = pin.home.repository
+    if not pin.version and not (revision.startswith("v") and parse_version_text(revision)):
+        return None
+    said = tags.find_yank(f"{pin.name}/v{pin.version}" if pin.version else revision)
+    if not said:
+        return None
+    newest = tags.find_newest_kept(pin.name if pin.version else "")
+    newest = f"v{newest}" if newest and not pin.version else newest
+    hint = f'write "{pin.name}@{newest}" in its place' if newest else f'release {pin.name} anew, or write "{pin.name}" without a version'
+    return Yank(said, hint)
 
 
 def is_changed_release(home: Revision, version: Version) -> bool:

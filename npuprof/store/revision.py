@@ -130,9 +130,10 @@ class Revision(ReadOnceStore):
 
     def source_path(self, name: str) -> str:
         """Return a preset's path as git writes it, from the top of the repository."""
-        return Layout(self.repository.prefix).path_of(name) if not self._is_outside(name) else self.layout.path_of(name, True)
+        return Layout(self.repository.prefix).path_of(name) if not self.is_outside(name) else self.layout.path_of(name, True)
 
-    def _is_outside(self, name: str) -> bool:
+    def is_outside(self, name: str) -> bool:
+        """Return whether a preset lies outside the store's folder, where npuprof.toml of that commit names it."""
         return name in self.files and self.files[name].outside
 
     def cite_file(self, path: str) -> str:
@@ -166,20 +167,25 @@ class Revision(ReadOnceStore):
 
     def trace_links(self, name: str) -> list[str]:
         """Return the names of a file, of those its links lead to, one after the other. Raises NpuprofError."""
-        found = [name]
+        found, target = [name], ""
         while len(found) <= _MAX_LINKS:
             if not self.files[found[-1]].is_link:
                 return found
             link = self._read_content(found[-1]).decode(errors="replace")
             target = posixpath.normpath(posixpath.join(posixpath.dirname(found[-1]), link))
             found.append(target.removesuffix(".toml"))
-            if target == found[-1] or found[-1] not in self.files or self._is_outside(found[-1]) or self._is_outside(found[0]):
+            if target == found[-1] or found[-1] not in self.files or self.is_outside(found[-1]) or self.is_outside(found[0]):
                 break
-        if self._is_outside(found[0]):
+        if self.is_outside(found[0]):
             raise NpuprofError([build_outside_finding(self.cite_file(f"{found[0]}.toml"), found[0], None, True)])
-        raise NpuprofError(
-            [self._build_blob_finding("NP005", found[-1], "a link that leads out of the store", "copy the file into the store")]
-        )
+        what = f"a link to {target}, which is no preset"
+        if target.startswith(("../", "/")):
+            what = "a link that leads out of the store"
+        elif found[-1] in found[:-1]:
+            what = "a link that leads to itself"
+        elif len(found) > _MAX_LINKS:
+            what = "a link to a link, and so on: more than are followed"
+        raise NpuprofError([self._build_blob_finding("NP005", found[0], what, "put the file itself there")])
 
     def _read_content(self, name: str) -> bytes:
         oid = self.files[name].oid

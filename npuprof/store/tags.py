@@ -18,6 +18,7 @@ class ReleaseTags:
         self._tags: dict[str, list[TagRef]] = {}
         self._versions: dict[str, Version | None] = {}
         self._yanks: dict[str, str] = {}
+        self._kept: dict[str, str] = {}
         self._proposed: list[TagRef] = []
         self._reachability = Reachability(git)
 
@@ -79,6 +80,22 @@ class ReleaseTags:
             self._yanks[tag] = said or "no reason is given" if found else ""
         return self._yanks[tag]
 
+    def find_newest_kept(self, name: str, commit: str = "") -> str:
+        """Return the number of the newest version that was not yanked, of a preset or, without a name, of the whole store.
+
+        Of a ``commit`` only those that are reachable from it; an empty text where there is none. Raises NpuprofError.
+        """
+        key = f"{name} {commit}"
+        if key not in self._kept:
+            if name:
+                refs = self._list_reachable_refs(name, commit) if commit else self.list_tag_refs(name)
+                texts = [ref.text for ref in refs]
+            else:
+                texts = [version.text for version in self.load_store_versions(commit)]
+            texts = sorted((text for text in texts if not text.pre), key=lambda text: text.order, reverse=True)
+            self._kept[key] = next((str(text) for text in texts if not self.find_yank(f"{name}/v{text}".lstrip("/"))), "")
+        return self._kept[key]
+
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
         """Return the versions of tags, those that are annotated. Raises NpuprofError where the repository lacks one."""
         unread = [ref for ref in refs if ref.tag not in self._versions]
@@ -109,6 +126,7 @@ class ReleaseTags:
         self._tags.clear()
         self._versions.clear()
         self._yanks.clear()
+        self._kept.clear()
         self._proposed.clear()
         self._reachability = Reachability(self.git)
 

@@ -11,7 +11,8 @@ from npuprof.catalog import values
 from npuprof.commands.git.judgement import find_unfit_changes
 from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys, parse_document
-from npuprof.model import Finding, NpuprofError, Path
+from npuprof.document.secrets import hide_secrets
+from npuprof.model import Finding, NpuprofError, Path, TomlTable
 from npuprof.report import output
 from npuprof.report.answer import Answer
 
@@ -58,7 +59,9 @@ class MergeDriver(Verb):
             )
         bom = _BOM if sides[0].startswith(_BOM) else b""
         writing.write_files_atomically({self.ours: bom + outcome.text.encode()})
-        return Answer(None, tuple(f"{self.path}: {remark}" for remark in outcome.remarks), 1 if outcome.conflicts else 0)
+        return Answer(
+            None, tuple(f"{self.path}: {hide_secrets(self.path, remark)}" for remark in outcome.remarks), 1 if outcome.conflicts else 0
+        )
 
 
 def _read_mark_size(text: str) -> int:
@@ -117,13 +120,14 @@ def _merge_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int)
     from npuprof.edit.mergetext import find_lost_comments, merge_texts
 
     base, ours, theirs = texts
-    result = merge_texts(base, ours, theirs, size=size)
-    line_text = None if by_line.code or by_line.raw is None else _read_merged(path, by_line.raw)
+    torn = _list_torn_fields(path, texts)
+    result = merge_texts(base, ours, theirs, torn, size)
+    line_text = None if torn or by_line.code or by_line.raw is None else _read_merged(path, by_line.raw)
     if line_text is not None and not is_merge_of_both(*map(tomllib.loads, (line_text, *texts))):
         line_text = None
     unfit = find_unfit_changes(result if line_text is None else result._replace(ours=line_text), texts, path)
     if unfit.forced:
-        result = merge_texts(base, ours, theirs, unfit.forced, size)
+        result = merge_texts(base, ours, theirs, [*torn, *unfit.forced], size)
     elif line_text is not None:
         return Outcome(line_text, False, unfit.remarks)
     remarks = [*unfit.remarks, *map(_describe_clash, result.merge.clashes)]
@@ -132,6 +136,28 @@ def _merge_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int)
         remarks = [*unfit.remarks, "conflict: a comment of one side has no place in the merge by key"]
         return Outcome(_keep_both_sides(texts, by_line, path, size), True, remarks)
     return Outcome(result.text, not result.is_clean, remarks)
+
+
+def _list_torn_fields(path: str, texts: Sequence[str]) -> list[Path]:
+    """Return the fields of a lock's entries that both sides changed otherwise: they belong together, and none may come from each side.
+
+    Only references to single versions that both sides added to one entry are joined.
+    """
+    from npuprof.store.sources.lock import FILE
+
+    if os.path.basename(path) != FILE:
+        return []
+    base, ours, theirs = (entries if isinstance(entries := tomllib.loads(text).get("sources"), dict) else {} for text in texts)
+    found: list[Path] = []
+    for name, mine in ours.items():
+        other, before = theirs.get(name), base.get(name)
+        if isinstance(mine, dict) and isinstance(other, dict) and before not in (mine, other) and _is_torn(mine, other):
+            found += [("sources", name, field) for field in {**mine, **other}]
+    return found
+
+
+def _is_torn(mine: TomlTable, other: TomlTable) -> bool:
+    return {**mine, "versions": None} != {**other, "versions": None}
 
 
 def _keep_both_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int) -> str:

@@ -53,12 +53,22 @@ class Add(Verb):
         import tomlkit
 
         text = tomlkit.dumps({"sources": {self.name: said}})
-        source = project.parse_project(f"source add {self.name}", text.encode()).sources[self.name]
+        try:
+            source = project.parse_project(f"source add {self.name}", text.encode()).sources[self.name]
+        except NpuprofError as error:  # about the words of the command: no file holds them yet
+            raise NpuprofError([_ask_for_word(finding) for finding in error.findings]) from None
         locked = lock_sources(place, [source], self.moved).sources
         written = place.write({self.name: said}, {**place.lock.sources, **locked})
         there = locked[self.name]
+        here = f"{self.name} is at {url}, a path of this machine: elsewhere sync has to find it there too"
         remark = f"added {self.name} at {there.tag or there.commit[:7]} (rev = {rev!r}): its presets are {self.name}:NAME"
-        return Answer(None, (remark, f"wrote {', '.join(written)}"))
+        return Answer(None, (remark, f"wrote {', '.join(written)}", *([here] if url != self.url else [])))
+
+
+def _ask_for_word(finding: Finding) -> Finding:
+    examples = {"path": "--path profiles", "rev": "--rev ^2.1"}
+    word = examples.get(finding.key.rpartition(".")[2], "")
+    return finding._replace(origin=None, key="", hint=f"write {word}" if word else finding.hint)
 
 
 VERB = Add

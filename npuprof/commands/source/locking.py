@@ -9,11 +9,11 @@ from npuprof.commands.source.place import ProjectPlace
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.locking import compute_store_digest, digest_texts, lock_source, select_refs
+from npuprof.store.sources.locking import compute_store_digest, lock_source, select_refs
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.mirrorrefs import is_version_tag
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import Sources, SourceStore, build_edited_finding, find_sources
+from npuprof.store.sources.reading import Sources, find_sources
 from npuprof.store.versions import parse_version_text
 
 
@@ -119,20 +119,20 @@ def _list_moved(known: LockedSource, fetched: fetching.Fetched) -> list[tuple[st
 
 
 def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> None:
-    """Fetch what the lock of a source names, and so on for the sources of that. Raises NpuprofError."""
-    store = Sources(_name_project(locked), Lock(sources={locked.name: locked})).open_source(locked.name)
-    fetch_nested(name, store, seen)
+    """Fetch what the lock of a source names, also at the versions of it that are referred to, and so on for the sources of that.
 
-
-def fetch_nested(name: str, store: SourceStore, seen: set[tuple[str, str]] | None = None) -> None:
-    """Fetch what the lock beside the store of a source names, and so on. Raises NpuprofError."""
+    Raises NpuprofError, among others where a source needs another npuprof.
+    """
     seen = set() if seen is None else seen
-    for nested in find_sources(store).lock.sources.values():
-        if (nested.url, nested.commit) in seen:
-            continue
-        seen.add((nested.url, nested.commit))
-        sync_source(f"{name}/{nested.name}", nested)
-        fetch_sources_of(f"{name}/{nested.name}", nested, seen)
+    store = Sources(_name_project(locked), Lock(sources={locked.name: locked})).open_source(locked.name)
+    for part in (store, *store.list_versions()):
+        part.refuse_unmet_requirement()
+        for nested in find_sources(part).lock.sources.values():
+            if (nested.url, nested.commit) in seen:
+                continue
+            seen.add((nested.url, nested.commit))
+            sync_source(f"{name}/{nested.name}", nested)
+            fetch_sources_of(f"{name}/{nested.name}", nested, seen)
 
 
 def _name_project(locked: LockedSource) -> Project:
@@ -156,12 +156,6 @@ def sync_source(name: str, locked: LockedSource) -> bool:
         why = "The lock was edited by hand, or merged wrongly."
         raise NpuprofError([Finding("NP049", what, why, f"restore npuprof.lock, or lock it anew: npuprof source update {name}")])
     return missing
-
-
-def verify_copy(store: SourceStore) -> None:
-    """Raise NpuprofError (NP049) where the copy of a source in this repository is not what the lock says."""
-    if digest_texts(store.read_all_texts()) != store.locked.digest:
-        raise NpuprofError([build_edited_finding(store.source)])
 
 
 def _is_known(locked: LockedSource, commit: str) -> bool:

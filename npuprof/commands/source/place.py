@@ -16,6 +16,7 @@ from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.project import Project, Source
+from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ class ProjectPlace:
     def cite(self, name: str) -> str:
         """Return the path of one of the files as users read it."""
         return os.path.relpath(self.find_path(name))
+
+    def open_copy(self, folder: str) -> VendoredCopy:
+        """Return the copy of a source in a folder that npuprof.toml names. Raises NpuprofError where a link leads it elsewhere."""
+        return VendoredCopy(find_copy_folder(self.folder, folder))
 
     def select_sources(self, names: Iterable[str]) -> list[Source]:
         """Return the sources of that names, all where none is named. Raises NpuprofError where one is unknown."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, argument, flag
 from npuprof.model import Finding, NpuprofError
@@ -40,7 +42,11 @@ class Remove(Verb):
             raise NpuprofError(problems)
         kept = {name: locked for name, locked in place.lock.sources.items() if name != source.name}
         written = place.write({source.name: None}, kept)
-        return Answer(None, (f"removed {source.name}: wrote {', '.join(written)}",))
+        remarks = [f"removed {source.name}: wrote {', '.join(written)}"]
+        if source.vendor and os.path.isdir(os.path.join(place.folder, source.vendor)):
+            shown = os.path.relpath(os.path.join(place.folder, source.vendor))
+            remarks.append(f"its copy in {shown} stays; nothing reads it any more: git rm -r {shown}")
+        return Answer(None, tuple(remarks))
 
 
 VERB = Remove

@@ -46,7 +46,7 @@ class Sync(Verb):
                 if self.history and name not in sources.lock.sources:
                     continue  # what was not locked then is nothing to fetch
                 try:
-                    fetched += _sync(sources, name)
+                    fetched += _sync(sources, name, problems)
                 except NpuprofError as error:
                     problems += error.findings
         problems += [
@@ -87,18 +87,23 @@ class Sync(Verb):
                     continue  # a lock that cannot be read names nothing; log tells it
 
 
-def _sync(sources: Sources, name: str) -> Sequence[str]:
-    """Have what a source is locked to, and what its own sources are; return what was fetched. Raises NpuprofError."""
-    from npuprof.commands.source.locking import fetch_nested, fetch_sources_of, sync_source, verify_copy
+def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]:
+    """Have what a source is locked to, and what its own sources are; return what was fetched.
 
-    store = sources.open_source(name)
-    if store.is_copied:
-        verify_copy(store)
-        fetch_nested(name, store)
-        return ()
-    missing = sync_source(name, store.locked)
-    fetch_sources_of(name, store.locked)
-    return (f"{name} {store.locked.shown}",) if missing else ()
+    What is wrong with a copy is added to ``problems``; what a new one is made of is fetched. Raises NpuprofError.
+    """
+    from npuprof.commands.source.locking import fetch_sources_of, sync_source
+
+    locked = sources.require_lock(name)
+    if sources.project.sources[name].vendor:
+        faults = _list_copy_faults(sources, name)
+        if not faults:
+            sources.open_source(name).refuse_unmet_requirement()
+            return ()
+        problems += faults
+    missing = sync_source(name, locked)
+    fetch_sources_of(name, locked)
+    return (f"{name} {locked.shown}",) if missing else ()
 
 
 def _list_lock_commits(home: Folder) -> list[str]:
@@ -109,6 +114,15 @@ def _list_lock_commits(home: Folder) -> list[str]:
     repository = revisions.find_repository(home)
     paths = list_project_paths(repository.prefix)
     return repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths).decode().split()
+
+
+def _list_copy_faults(known: Sources, name: str) -> list[Finding]:
+    from npuprof.store.sources.reading import find_edited_copies
+
+    try:
+        return find_edited_copies(known.open_source(name))
+    except NpuprofError as error:
+        return list(error.findings)
 
 
 VERB = Sync

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from npuprof.commands.parameters import COLOR, DRY_RUN, STORE, formats
@@ -12,8 +11,8 @@ from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.store.sources.lock import Lock
 from npuprof.store.sources.mirror import open_mirror
-from npuprof.store.sources.project import Source
-from npuprof.store.sources.reading import Sources, find_source_store_among
+from npuprof.store.sources.project import Project, Source
+from npuprof.store.sources.reading import Sources, find_edited_copies, find_source_store_among
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,18 +108,27 @@ def _refuse_step_back(gone: dict[str, tuple[str, ...]]) -> None:
 
 
 def _copy_anew(place: ProjectPlace, locked: dict[str, LockedSource]) -> list[str]:
-    """Copy the stores that this repository holds copies of, where those are of other commits; return the folders. Raises NpuprofError."""
-    from npuprof.commands.source.vendor import write_copy
-    from npuprof.store.sources.vendored import VendoredCopy
+    """Copy the stores that this repository holds copies of, where those are not what is locked now; return the folders.
 
+    Raises NpuprofError.
+    """
+    from npuprof.commands.source.vendor import write_copy
+    from npuprof.store.sources.vendored import find_copy_folder
+
+    sources = Sources(place.project, Lock(sources=locked), open_copy=place.open_copy)
     written: list[str] = []
     for name, there in locked.items():
-        folder = place.project.sources[name].vendor
-        top = os.path.join(place.folder, folder)
-        if folder and VendoredCopy(top).read_commit() != there.commit:
-            write_copy(top, there)
+        if (folder := place.project.sources[name].vendor) and not _is_whole_copy(sources, name):
+            write_copy(find_copy_folder(place.folder, folder), there)
             written.append(folder)
     return written
+
+
+def _is_whole_copy(sources: Sources, name: str) -> bool:
+    try:
+        return not find_edited_copies(sources.open_source(name))
+    except NpuprofError:
+        return False
 
 
 def _format_step(name: str, before: LockedSource | None, after: LockedSource | None) -> str:
@@ -141,13 +149,24 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
     from npuprof.store import Folder
 
     sides: list[Folder] = []
-    before = {name: Source(name, known.url, known.path, known.rev) for name, known in place.lock.sources.items()}
-    for project, lock in ((place.project._replace(sources=before), place.lock), (place.project, Lock(sources=new))):
+    before = {name: _restore_source(place, known) for name, known in place.lock.sources.items()}
+    for project, lock, opener in (
+        (place.project._replace(sources=before), place.lock, place.open_copy),
+        (place.project, Lock(sources=new), None),
+    ):
         side = Folder(place.home.root)
         side.is_implied = place.home.is_implied
-        side.sources = Sources(project, lock)
+        side.sources = Sources(project, lock, open_copy=opener)
         sides.append(side)
     return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"), Context())
+
+
+def _restore_source(place: ProjectPlace, known: LockedSource) -> Source:
+    """Return a source as it was when it was locked; from its copy, where that is whole: the mirror may have the commit no longer."""
+    asked = place.project.sources.get(known.name, Source(known.name, known.url))
+    made = asked._replace(url=known.url, path=known.path, rev=known.rev)
+    sources = Sources(Project(sources={known.name: made}), place.lock, open_copy=place.open_copy)
+    return made if made.vendor and _is_whole_copy(sources, known.name) else made._replace(vendor="")
 
 
 def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str]:
@@ -156,7 +175,8 @@ def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str
     for name, old in place.lock.sources.items():
         if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
             told.append(f"{name} {old.shown} was yanked: {why}")
-    told += [f"{name}:{pin} is yanked" for name, locked in new.items() for pin, version in locked.versions.items() if version.yanked]
+    for name, locked in new.items():
+        told += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
     sources = Sources(place.project, Lock(sources=new))
     for source, references in sorted(place.list_references().items()):
         for reference in sorted(references):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import posixpath
 
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, argument, option
@@ -12,7 +11,9 @@ from npuprof.report.answer import Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.commands.source.place import ProjectPlace
     from npuprof.store.sources.lock import LockedSource
+    from npuprof.store.sources.project import Source
 
 
 class Vendor(Verb):
@@ -27,39 +28,53 @@ class Vendor(Verb):
     def run(self) -> Answer:
         """Write the copy and name it in npuprof.toml. Raises NpuprofError, and writes nothing then."""
         from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.sources.project import is_store_path
         from npuprof.store.sources.reading import Sources
-        from npuprof.store.sources.vendored import MARK
 
         place = ProjectPlace(self.store)
         (source,) = place.select_sources([self.name])
         locked = Sources(place.project, place.lock).open_source(source.name).locked
-        folder = self.into or source.vendor or f"vendor/{source.name}"
-        if folder == "." or not is_store_path(folder):
-            raise NpuprofError([Finding("NP040", f"{folder!r} is no folder below that of npuprof.toml", "", "write --into vendor/team")])
-        top = os.path.join(place.folder, folder)
-        if os.path.realpath(top).startswith(os.path.realpath(place.home.root) + os.sep):
-            what = f"{folder} lies in the store {place.home.label}"
-            why = "Its presets would be presets of this repository as well, under other names."
-            raise NpuprofError([Finding("NP940", what, why, f"name a folder beside it: --into vendor/{source.name}")])
-        if folder != source.vendor and os.path.isdir(top) and os.listdir(top) and not os.path.isfile(os.path.join(top, MARK)):
-            why = "A copy replaces what is in its folder."
-            hint = "name an empty or a new folder with --into"
-            raise NpuprofError([Finding("NP940", f"{folder} holds files that are no copy of {source.name}", why, hint)])
+        folder = (source.vendor or f"vendor/{source.name}") if self.into is None else self.into.rstrip("/") or self.into
+        top = _find_fit_folder(place, source, folder)
         count = write_copy(top, locked)
         place.write({source.name: {"vendor": folder}}, place.lock.sources)
         remark = f"copied {source.name} {locked.shown} into {folder}: {count} files, read from there from now on"
+        if source.vendor and source.vendor != folder and os.path.isdir(os.path.join(place.folder, source.vendor)):
+            return Answer(None, (remark, f"the copy in {source.vendor} stays; nothing reads it any more: git rm -r {source.vendor}"))
         return Answer(None, (remark,))
+
+
+def _find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
+    """Return the path of a folder that the copy of a source may be written to. Raises NpuprofError where nothing may."""
+    from npuprof.store.sources.project import find_copy_fault
+    from npuprof.store.sources.vendored import MARK, find_copy_folder
+
+    hint = f"name an empty or a new folder: --into vendor/{source.name}"
+    if fault := find_copy_fault(folder):
+        raise NpuprofError([Finding("NP040", f"--into {folder!r} {fault}", "", hint)])
+    top = find_copy_folder(place.folder, folder)
+    why = "A copy replaces what is in its folder."
+    for other in place.project.sources.values():
+        pair = [f"{one.lower()}/" for one in (other.vendor, folder)]
+        if other.name != source.name and other.vendor and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
+            raise NpuprofError([Finding("NP940", f"{folder} holds the copy of the source {other.name!r}, or lies in it", why, hint)])
+    if f"{os.path.realpath(top)}{os.sep}".startswith(os.path.realpath(place.home.root) + os.sep):
+        what = f"{folder} lies in the store {place.home.label}"
+        why = "Its presets would be presets of this repository as well, under other names."
+        raise NpuprofError([Finding("NP940", what, why, hint)])
+    if folder != source.vendor and os.path.isdir(top) and os.listdir(top) and not os.path.isfile(os.path.join(top, MARK)):
+        raise NpuprofError([Finding("NP940", f"{folder} holds files that are no copy of {source.name}", why, hint)])
+    return top
 
 
 def write_copy(top: str, locked: LockedSource) -> int:
     """Copy the store of a source into a folder, in the place of what is there; return the number of files. Raises NpuprofError."""
+    from npuprof.commands.source.copying import collect_files
     from npuprof.report import output, writing
     from npuprof.report.locks import lock_folders
     from npuprof.report.writing import Wanted
     from npuprof.store.sources.vendored import MARK
 
-    texts = _collect_texts(locked)
+    texts = collect_files(locked)
     made = output.make_folder(top)
     try:
         with lock_folders([top]):
@@ -73,37 +88,23 @@ def write_copy(top: str, locked: LockedSource) -> int:
             writing.write_wanted_files([Wanted(mark, files[mark], below=top)])
             for path in gone:
                 os.unlink(path)
+                _remove_empty_folders(os.path.dirname(path), top)
     except BaseException:
         output.remove_folders(made)
         raise
     return len(texts)
 
 
-def _collect_texts(locked: LockedSource) -> dict[str, bytes]:
-    """Return the files of a copy by their paths in it: the store, and those at the versions referred to. Raises NpuprofError."""
-    from npuprof.store.revisions import load_repository_revision
-    from npuprof.store.sources.mirror import open_mirror
-    from npuprof.store.sources.vendored import MARK, PROJECT_FILES, VERSIONS
-
-    repository = open_mirror(locked.name, locked.url, locked.path)
-    found: dict[str, bytes] = {}
-    for below, commit in {"": locked.commit, **{f"{VERSIONS}/{pin.commit}/": pin.commit for pin in locked.versions.values()}}.items():
-        there = load_repository_revision(repository, commit)
-        names = there.names()
-        there.load_texts(names)
-        found |= {f"{below}{name}.toml": there.read_profile_text(name) for name in names}
-        found[f"{below}{MARK}"] = f"{commit}\n".encode()
-        beside = posixpath.dirname(locked.path)
-        read = repository.git.read_objects([f"{commit}:{posixpath.join(beside, name)}" for name in PROJECT_FILES])
-        files = zip(PROJECT_FILES, read, strict=True)
-        found |= {f"{below}.{name}": one.content for name, one in files if one is not None and one.type == "blob"}
-    return found
+def _remove_empty_folders(folder: str, top: str) -> None:
+    while folder != top and not os.listdir(folder):
+        os.rmdir(folder)
+        folder = os.path.dirname(folder)
 
 
 def _list_files(top: str) -> list[str]:
-    from npuprof.store.sources.vendored import MARK, PROJECT_FILES
+    from npuprof.store.sources.vendored import MARK, PROJECT_FILES, REFERENCES
 
-    marks = (MARK, *(f".{name}" for name in PROJECT_FILES))
+    marks = (MARK, REFERENCES, *(f".{name}" for name in PROJECT_FILES))
     return [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(".toml") or name in marks]
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
+from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record
 from npuprof.store.sources.ranges import parse_version_range
+from npuprof.store.sources.urls import find_url_fault
 from npuprof.store.versions import parse_version_text
 
 FILE = "npuprof.lock"
@@ -17,18 +19,18 @@ _TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "yanked")
 _OPTIONAL = ("tag", "path", "yanked")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})( yanked)?")
+_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
 
 
 class LockedVersion(Record):
-    """What a reference with an @ to a source's preset is: the number of the version, its commit, and whether it was yanked."""
+    """What a reference with an @ to a source's preset is: the number of the version, its commit, and why it was yanked, if it was."""
 
     version: str
     commit: str
-    yanked: bool = False
+    yanked: str = ""
 
     def __str__(self) -> str:
-        return f"{self.version} {self.commit}{' yanked' if self.yanked else ''}"
+        return f"{self.version} {self.commit}{f' yanked: {self.yanked}' if self.yanked else ''}"
 
 
 class LockedSource(Record):
@@ -75,7 +77,8 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     def add(message: str, path: Path) -> None:
         why = "It is written by npuprof; by hand it is hard to get right."
         hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
-        problems.append(Finding("NP044", message, why, hint, Origin(document, path), ".".join(map(str, path))))
+        shown = [hide_secrets(FILE, text) for text in (message, ".".join(map(str, path)))]
+        problems.append(Finding("NP044", shown[0], why, hint, Origin(document, path), shown[1]))
 
     if document.data.get("version", 1) != 1:
         add(f"the lock has the form {document.data['version']!r}, which this npuprof does not know", ("version",))
@@ -86,13 +89,19 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         if fault := _find_entry_fault(said):
             add(f"the lock of {name!r} {fault}", path)
             continue
-        pins = {reference: _PIN.fullmatch(text) for reference, text in said.get("versions", {}).items()}
-        versions = {reference: LockedVersion(pin[1], pin[2], bool(pin[3])) for reference, pin in pins.items() if pin}
+        pins = said.get("versions", {}).items()
+        versions = {reference: pin for reference, text in pins if (pin := parse_locked_version(text))}
         texts = {key: said.get(key, "") for key in _TEXTS}
         found[name] = LockedSource(name, **texts, versions=versions)
     if problems:
         raise NpuprofError(problems)
     return Lock(document, found)
+
+
+def parse_locked_version(text: str) -> LockedVersion | None:
+    """Return the version that a text writes as ``LockedVersion`` does, None where it writes none."""
+    match = _PIN.fullmatch(text)
+    return LockedVersion(match[1], match[2], match[3] or "") if match else None
 
 
 def _find_entry_fault(said: Any) -> str:
@@ -101,6 +110,10 @@ def _find_entry_fault(said: Any) -> str:
     for key in _TEXTS:
         if not isinstance(said.get(key, "" if key in _OPTIONAL else None), str):
             return f"has no {key}" if key not in said else f"has a {key} that is no text"
+    if fault := find_url_fault(said["url"]):
+        return f"has a url that is none: {fault}"
+    if ":" in said["rev"]:
+        return "has a rev that is none"
     if not _COMMIT.fullmatch(said["commit"]):
         return "has a commit that is no full id"
     wanted, number = parse_version_range(said["rev"]), parse_version_text(said.get("tag", ""))

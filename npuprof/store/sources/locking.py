@@ -15,6 +15,7 @@ from npuprof.store.sources.mirror import build_later_finding, open_mirror
 from npuprof.store.sources.mirrorrefs import HEADS, TAGS, RemoteRefs
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.ranges import VersionRange, parse_version_range
+from npuprof.store.sources.wording import name_source_in_error
 from npuprof.store.versions import YANKED, VersionText, parse_version_request, parse_version_text
 
 #: How many versions a message lists.
@@ -133,10 +134,13 @@ def suggest_range(fetched: Fetched) -> str:
 
 def _pin_version(source: Source, repository: Repository, commit: str, reference: str) -> LockedVersion:
     name, _, wanted = reference.partition("@")
-    found = repository.resolve_revision(name, wanted, at=commit)
+    try:
+        found = repository.resolve_revision(name, wanted, at=commit)
+    except NpuprofError as error:
+        raise name_source_in_error(error, source.name, name) from None
     if found.version and not repository.is_ancestor(found.commit, commit):
         raise NpuprofError([build_later_finding(source.name, reference, found.label)])
-    yanked = bool(found.version and repository.find_yank(f"{name}/v{found.version.number_text}"))
+    yanked = repository.find_yank(f"{name}/v{found.version.number_text}") if found.version else ""
     return LockedVersion(found.version.number_text if found.version else "-", found.commit, yanked)
 
 

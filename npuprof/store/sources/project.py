@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npuprof.document import Document, parse_document
-from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, did_you_mean
+from npuprof.document.secrets import hide_secrets
+from npuprof.model import Finding, NpuprofError, Origin, Path, Record, did_you_mean
 from npuprof.store import layout
 from npuprof.store.sources.ranges import parse_version_range
 
@@ -54,8 +55,10 @@ class Project(Record):
     ignores: tuple[Ignore, ...] = ()
 
     def find_source_origin(self, name: str, *path: str) -> Origin | None:
-        """Return where a source, or one of its keys, is written."""
-        return Origin(self.document, ("sources", name, *path)) if self.document is not None else None
+        """Return where a source, or one of its keys, is written; None of one that is not written yet."""
+        if self.document is None or name not in self.sources:
+            return None
+        return Origin(self.document, ("sources", name, *path))
 
 
 def parse_project(source: str, raw: bytes, revision: str | None = None) -> Project:
@@ -79,7 +82,8 @@ class _Reader:
         self.problems: list[Finding] = []
 
     def _add(self, message: str, path: Path, hint: str, why: str = "") -> None:
-        self.problems.append(Finding("NP040", message, why, hint, Origin(self._document, path), ".".join(map(str, path))))
+        shown = [hide_secrets(FILE, text) for text in (message, ".".join(map(str, path)))]
+        self.problems.append(Finding("NP040", shown[0], why, hint, Origin(self._document, path), shown[1]))
 
     def read_project(self) -> Project:
         good = dict(self._read_table(self._document.data, (), _KEYS))
@@ -156,16 +160,11 @@ class _Reader:
             self._add(f"the source {name!r} has no url", path, f"write {_EXAMPLES['url']}")
         elif "url" in good and (fault := find_url_fault(good["url"])):
             self._add(f"url = {hide_credentials(good['url'])!r}: {fault}", (*path, "url"), f"write {_EXAMPLES['url']}")
-            if hide_credentials(good["url"]) != good["url"]:  # the line itself is not shown
-                place = Place(self._document.source)
-                self.problems[-1] = self.problems[-1]._replace(
-                    origin=None, where=place, message=f"[sources.{name}] {self.problems[-1].message}"
-                )
         if "path" in good and not is_store_path(good["path"]):
             self._add(f"path = {good['path']!r} is no folder below the top of a repository", (*path, "path"), f"write {_EXAMPLES['path']}")
-        if "vendor" in good and (good["vendor"] == "." or not is_store_path(good["vendor"])):
-            self._add(f"vendor = {good['vendor']!r} is no folder below this one", (*path, "vendor"), f"write {_EXAMPLES['vendor']}")
-        if "rev" in good and (not good["rev"].strip() or good["rev"].startswith("-") or not good["rev"].isprintable()):
+        if "vendor" in good and (fault := find_copy_fault(good["vendor"])):
+            self._add(f"vendor = {good['vendor']!r} {fault}", (*path, "vendor"), f"write {_EXAMPLES['vendor']}")
+        if "rev" in good and not _is_revision(good["rev"]):
             self._add(f"rev = {good['rev']!r} is no range of versions and no revision", (*path, "rev"), f"write {_EXAMPLES['rev']}")
         if len(self.problems) > before or not is_source_name(name):
             return None
@@ -189,6 +188,18 @@ def is_store_path(path: str) -> bool:
     return path == "." or (
         bool(path) and path.isprintable() and path[0] not in "/-" and all(part and part not in (".", "..") for part in parts)
     )
+
+
+def find_copy_fault(folder: str) -> str:
+    """Return why a copy of a source cannot lie in a folder, an empty text where it can."""
+    if folder == "." or not is_store_path(folder):
+        return "is no folder below that of npuprof.toml"
+    return "is git's own folder" if ".git" in folder.lower().split("/") else ""
+
+
+def _is_revision(text: str) -> bool:
+    """Return whether a text can be a range of versions or name a commit; with a colon git means a file, and people an address."""
+    return bool(text.strip()) and not text.startswith("-") and ":" not in text and text.isprintable()
 
 
 def _is_of_kind(kind: str, value: Any) -> bool:

@@ -5,19 +5,30 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext, suppress
 
-from npuprof.document import parse_document
+from npuprof.document import Document, parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_project_folder, is_profile_name
+from npuprof.store.layout import Layout
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
-from npuprof.store.sources.mirror import TextCache, build_later_finding, open_mirror, require_commit
+from npuprof.store.sources.mirror import (
+    TextCache,
+    build_later_finding,
+    find_mirror_folder,
+    open_mirror,
+    require_commit,
+)
 from npuprof.store.sources.project import Project
-from npuprof.store.sources.vendored import VERSIONS, VendoredCopy
+from npuprof.store.sources.ranges import parse_version_range
+from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, find_copy_folder
+from npuprof.store.sources.wording import name_source_in_error
+from npuprof.store.versions import parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,10 +49,13 @@ _LISTING = ".names"
 class Sources:
     """The sources that a store may take presets from: what is asked for, what is locked, and what has been opened of them."""
 
-    def __init__(self, project: Project, lock: Lock, label: str = "", open_copy: CopyOpener | None = None) -> None:
+    def __init__(
+        self, project: Project, lock: Lock, label: str = "", open_copy: CopyOpener | None = None, copy: CopyPlace | None = None
+    ) -> None:
         self.project = project
         self.lock = lock
         self.open_copy = open_copy
+        self.copy = copy  #: where the store that refers to them lies, if it is a copy itself: theirs came with it
         self.label = label  #: what stands before the names of sources of a source, ``team/``
         self._opened: dict[str, SourceStore] = {}
 
@@ -51,13 +65,23 @@ class Sources:
         if slash:
             return find_sources(self.open_source(first, asked)).open_source(below, asked)
         if name not in self._opened:
-            locked, folder = self._require_lock(name, asked), self.project.sources[name].vendor
-            copy = self.open_copy if folder else None
-            opener = (lambda below="": copy(posixpath.join(folder, below) if below else folder)) if copy else None
-            self._opened[name] = SourceStore(locked, f"{self.label}{name}", open_copy=opener)
+            locked = self.require_lock(name, asked)
+            self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self._find_copy(name, locked))
+            self._opened[name].asked = self.project.find_source_origin(name, "rev")
         return self._opened[name]
 
-    def _require_lock(self, name: str, asked: Origin | None) -> LockedSource:
+    def list_locked(self) -> list[SourceStore]:
+        """Return the stores of all sources that the lock names. Raises NpuprofError."""
+        return [self.open_source(name) for name in self.project.sources if name in self.lock.sources]
+
+    def _find_copy(self, name: str, locked: LockedSource) -> CopyPlace | None:
+        if self.copy is not None:
+            return self.copy.find_nested(locked)
+        folder = self.project.sources[name].vendor
+        return CopyPlace(self.open_copy, folder) if self.open_copy is not None and folder else None
+
+    def require_lock(self, name: str, asked: Origin | None = None) -> LockedSource:
+        """Return what a source is locked to. Raises NpuprofError where it is unknown, or not locked as asked for."""
         wanted = self.project.sources.get(name)
         if wanted is None:
             known = list(self.project.sources)
@@ -103,7 +127,7 @@ class SourceStore(ReadOnceStore):
         revision: Revision | None = None,
         shown: str = "",
         released: Version | None = None,
-        open_copy: CopyOpener | None = None,
+        copy: CopyPlace | None = None,
         commit: str = "",
         yanked: str = "",
     ) -> None:
@@ -114,24 +138,25 @@ class SourceStore(ReadOnceStore):
         self.label = f"{label}:"
         self.source = label
         self.commit = revision.commit if revision else commit or locked.commit
-        self._open_copy = open_copy
-        self._copy = self._require_copy(f"{VERSIONS}/{commit}" if commit else "") if open_copy else None
+        self.copy = copy  #: where its copy in this repository lies, if there is one
+        self._copy = self._require_copy(copy) if copy is not None else None
         self.shown = shown or locked.shown
         self.root = f"source:{locked.url} {locked.path}"  #: what it is trusted by, whatever it is called here
-        self._is_pinned = revision is not None or bool(commit)
+        self.is_version = revision is not None or bool(commit)  #: whether it is what a reference with an @ names
         self._revision = revision
-        self._cache = None if self._is_pinned or self._copy else TextCache(locked.url, locked.path, self.commit)
+        self._cache = None if self.is_version or self._copy else TextCache(locked.url, locked.path, self.commit)
         self._versions: dict[str, SourceStore] = {}
+        self._is_met = False
+        self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
 
-    def _require_copy(self, below: str) -> VendoredCopy:
+    def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
         """Return the copy of the store in this repository. Raises NpuprofError (NP044) where it is of another commit."""
-        assert self._open_copy is not None, "it is asked for where there is one"
-        found = self._open_copy(below)
+        found = copy.open()
         copied = found.read_commit()
         if copied != self.commit:
             what = f"the copy of the source {self.source!r} is {f'of the commit {copied[:7]}' if copied else 'not whole'}"
             why = f"npuprof.lock names {self.commit[:7]}."
-            raise NpuprofError([Finding("NP044", what, why, f"copy it anew: npuprof source vendor {self.source}")])
+            raise NpuprofError([Finding("NP044", what, why, _advise_copy(self.source))])
         return found
 
     def read_all_texts(self) -> dict[str, bytes]:
@@ -147,7 +172,7 @@ class SourceStore(ReadOnceStore):
     @property
     def version(self) -> str:
         """The number of the version that it is, of the whole store or of one preset; an empty text where it is none."""
-        return self.shown.rpartition("/v")[2] if self._is_pinned or self.locked.tag else ""
+        return self.shown.rpartition("/v")[2] if self.is_version or self.locked.tag else ""
 
     @property
     def identity(self) -> str:
@@ -166,6 +191,7 @@ class SourceStore(ReadOnceStore):
         return self._revision
 
     def _list_files(self) -> Iterable[str]:
+        self.refuse_unmet_requirement()
         if self._copy is not None:
             return self._copy.names()
         kept = self._cache.read_text(_LISTING) if self._cache else None
@@ -179,6 +205,23 @@ class SourceStore(ReadOnceStore):
     def cite_file(self, path: str) -> str:
         """Return the path to cite for a file below the store, with the source and the version."""
         return f"{self.source}@{self.shown}:{posixpath.join(self.locked.path, path)}"
+
+    def refuse_unmet_requirement(self) -> None:
+        """Raise NpuprofError (NP041) where the repository of the source needs another npuprof: asked for before anything is read."""
+        if self._is_met:
+            return
+        raw = self.read_file(projects.FILE)
+        if raw is not None and b"requires" in raw:
+            document = parse_document(projects.FILE, self.cite_beside(projects.FILE), raw)
+            first = self.source.partition("/")[0]
+            hint = f"install one of them, or name a version in rev that was made for this one, and npuprof source update {first}"
+            if unmet := _find_unmet_requirement(document, f"the source {self.source!r}", hint):
+                raise NpuprofError([unmet])
+        self._is_met = True
+
+    def cite_beside(self, name: str) -> str:
+        """Return the path to cite for a file beside the store."""
+        return f"{self.source}@{self.shown}:{posixpath.join(posixpath.dirname(self.locked.path), name)}"
 
     def read_file(self, name: str) -> bytes | None:
         """Return a file beside the store, None where there is none: it is one of those that every store reads."""
@@ -200,6 +243,7 @@ class SourceStore(ReadOnceStore):
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
             raise NpuprofError([self._build_missing_finding(name, asked)])
+        self.refuse_unmet_requirement()
         raw = self._cache.read_text(f"{name}.toml") if self._cache else None
         if self._copy is not None:
             raw = self._copy.read_text(name)
@@ -208,16 +252,23 @@ class SourceStore(ReadOnceStore):
         if raw is None:
             if name not in self.revision.files:
                 raise NpuprofError([self._build_missing_finding(name, asked)])
-            raw = self.revision.read_profile_text(name)
+            raw = self._read_text(name)
             if self._cache:
                 self._cache.keep_text(f"{name}.toml", raw)
         read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
         text = f" {load_sha256()(raw).hexdigest()}" if self._copy else ""  # a copy may have been edited
         return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}{text}", home=self)
 
+    def _read_text(self, name: str) -> bytes:
+        try:
+            return self.revision.read_profile_text(name)
+        except NpuprofError as error:  # a link that leads nowhere
+            place = Place(self.cite_file(f"{name}.toml"))
+            raise NpuprofError([finding._replace(where=place) for finding in error.findings]) from None
+
     @property
     def _view(self) -> str:
-        return f" {self.shown}" if self._is_pinned else ""
+        return f" {self.shown}" if self.is_version else ""
 
     def find_version(self, reference: str, asked: Origin | None = None) -> SourceStore:
         """Return the store as it was where ``NAME@VERSION`` was released, as far as that can be reached from the locked commit.
@@ -228,13 +279,21 @@ class SourceStore(ReadOnceStore):
             from npuprof.store import revisions
 
             name, _, wanted = reference.partition("@")
-            pinned = None if self._is_pinned else self.locked.versions.get(reference)
-            yanked = f"{self.source}:{name} {pinned.version} is yanked" if pinned and pinned.yanked else ""
-            if self._open_copy is not None and pinned is not None:
+            pinned = None if self.is_version else self.locked.versions.get(reference)
+            if pinned is None and self._copy is not None:
+                pinned = self._copy.read_references().get(reference)
+            yanked = pinned.yanked if pinned else ""
+            if self.copy is not None and pinned is not None:
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
-                found = SourceStore(self.locked, self.source, shown=shown, open_copy=self._open_copy, commit=pinned.commit, yanked=yanked)
-                self._versions[reference] = found
-                return found
+                copy = self.copy.find_version(pinned.commit)
+                self._versions[reference] = SourceStore(
+                    self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked
+                )
+                return self._versions[reference]
+            if self.copy is not None and not os.path.isdir(find_mirror_folder(self.locked.url)):
+                what = f"the copy of the source {self.source!r} has no {reference}"
+                hint = f"copy it: npuprof source update {self.source.partition('/')[0]}"
+                raise NpuprofError([_place(Finding("NP044", what, "It holds the versions that presets refer to.", hint), asked)])
             if pinned and pinned.version != "-":
                 wanted = pinned.version
             if pinned and not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
@@ -242,12 +301,38 @@ class SourceStore(ReadOnceStore):
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
                 self._versions[reference] = SourceStore(self.locked, self.source, there, shown, yanked=yanked)
                 return self._versions[reference]
-            pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
+            try:
+                pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
+            except NpuprofError as error:
+                raise name_source_in_error(error, self.source, name) from None
             if pin.released and not self.revision.repository.is_ancestor(pin.commit, self.commit):
                 raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
             shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
             self._versions[reference] = SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
         return self._versions[reference]
+
+    def list_versions(self) -> list[SourceStore]:
+        """Return the stores at the versions that its lock holds, each commit once. Raises NpuprofError."""
+        found = {pin.commit: reference for reference, pin in self.locked.versions.items()} if not self.is_version else {}
+        return [self.find_version(reference) for reference in found.values()]
+
+    def advise_yanked(self, reference: str) -> str:
+        """Return what to do about a reference to a version that was yanked, as far as that is known here."""
+        source, _, name = reference.partition("@")[0].partition(":")
+        update = f"npuprof source update {source}"
+        if "/" in self.source:
+            return f"it is named where {self.source.rpartition('/')[0]} is kept; once mended there: npuprof source update"
+        newest = ""
+        with suppress(NpuprofError):  # it is a copy, and the mirror is not here
+            tags = open_mirror(self.source, self.locked.url, self.locked.path)
+            newest = tags.find_newest_kept(name, self.locked.commit) if self.is_version else tags.find_newest_kept("")
+        if self.is_version:
+            newer = f'write "{source}:{name}@{newest}" in its place' if newest else "put another version behind the @"
+            return f"{newer}, then {update}"
+        number, wanted = parse_version_text(newest), parse_version_range(self.locked.rev)
+        if number is None or (wanted is not None and wanted.accepts(number)):
+            return f"{update} takes {newest or 'a newer version, once there is one'}"
+        return f'write rev = "^{number.number[0]}.{number.number[1]}" in {self.asked or "npuprof.toml"}, then {update}'
 
     def _has_tag(self, name: str, pinned: LockedVersion) -> bool:
         """Return whether the tag of a version names the commit that was locked."""
@@ -255,18 +340,58 @@ class SourceStore(ReadOnceStore):
         return found is not None and found.oid == pinned.commit
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there")
-        return build_missing_finding("NP008", f"{self.source}:{name}", f"{self.source} {self.shown}", hint, asked)
+        hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
+        is_own = asked is not None and asked.profile.startswith(self.label)
+        if is_own and asked is not None and self._was_outside(name):
+            what = f"{asked.profile} extends {name!r}, which lies outside the store of {self.source}"
+            why = "Of a source the store is shared, and none of the files outside of it that its npuprof.toml names."
+            hint = f"move {name}.toml into the store, or extend none of what extends it"
+            return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))
+        if not is_own:
+            hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace("' or '", f"' or '{self.label}")
+        where = self.source if asked else f"{self.source} {self.shown}"  # what a preset lacks is the same fault in the next version
+        return build_missing_finding("NP008", name if is_own else f"{self.label}{name}", where, hint, asked)
+
+    def _was_outside(self, name: str) -> bool:
+        """Return whether a preset is one outside the store where the source is kept."""
+        with suppress(NpuprofError):
+            globs = find_sources(self).project.presets
+            return Layout(f"{self.locked.path}/" if self.locked.path else "", globs).takes(name)
+        return False
 
     def __repr__(self) -> str:
         return f"SourceStore({self.source!r}, {self.shown!r})"
 
 
-def build_edited_finding(name: str) -> Finding:
-    """Return that the copy of a source in this repository is not what the lock says."""
-    what = f"the copy of the source {name!r} is not what npuprof.lock says: its digest is another"
-    why = "It was edited; presets of a source are changed where they come from."
-    return Finding("NP049", what, why, f"copy it anew: npuprof source vendor {name}")
+def find_edited_copies(store: SourceStore) -> list[Finding]:
+    """Return that the copy of a source in this repository, or one of its sources in it, is not what the lock says.
+
+    Raises NpuprofError where the copy is not whole.
+    """
+    from npuprof.store.sources.locking import digest_texts
+
+    found: dict[str, Finding] = {}
+    waiting, seen = [store], set[str]()
+    while waiting:
+        here = waiting.pop()
+        assert here.copy is not None, "it is asked for where there is one, and all that it needs came with it"
+        if not here.is_version and here.copy.folder in seen:
+            continue
+        seen.add(here.copy.folder)
+        if not here.is_version and digest_texts(here.read_all_texts()) != here.locked.digest:
+            what = f"the copy of the source {here.source!r} is not what npuprof.lock says: its digest is another"
+            why = "It was edited; presets of a source are changed where they come from."
+            found[here.source] = Finding("NP049", what, why, _advise_copy(here.source))
+        waiting += here.list_versions()
+        sources = find_sources(here)
+        for name in sources.project.sources:
+            with suppress(NpuprofError) if here.is_version else nullcontext():  # of single presets only what they build on was copied
+                waiting += [sources.open_source(name)] if name in sources.lock.sources else []
+    return list(found.values())
+
+
+def _advise_copy(name: str) -> str:
+    return f"copy it anew: npuprof source vendor {name.partition('/')[0]}"
 
 
 def find_source_store(home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:
@@ -292,16 +417,17 @@ def find_sources(home: ProfileSource) -> Sources:
 
 def _read_sources(home: ProfileSource) -> Sources:
     if isinstance(home, SourceStore):
-        place = posixpath.dirname(home.locked.path)
-        cited = {name: f"{home.source}@{home.shown}:{posixpath.join(place, name)}" for name in (projects.FILE, locks.FILE)}
-        return _parse_sources(cited, {name: home.read_file(name) for name in cited}, None, f"{home.source}/")
+        home.refuse_unmet_requirement()
+        cited = {name: home.cite_beside(name) for name in (projects.FILE, locks.FILE)}
+        return _parse_sources(cited, {name: home.read_file(name) for name in cited}, None, f"{home.source}/", home.copy)
     if isinstance(home, Folder):
         if not home.in_work_tree:
             return Sources(Project(), Lock())
         path = os.path.join(find_project_folder(home), locks.FILE)
         locked = _read_file(path)
         lock = locks.parse_lock(os.path.relpath(path), locked) if locked is not None else Lock()
-        return Sources(read_project(home), lock, open_copy=lambda folder: VendoredCopy(os.path.join(os.path.dirname(path), folder)))
+        base = os.path.dirname(path)
+        return Sources(read_project(home), lock, open_copy=lambda folder: VendoredCopy(find_copy_folder(base, folder)))
     from npuprof.store.revision import Revision
 
     if not isinstance(home, Revision):
@@ -314,18 +440,30 @@ def _read_sources(home: ProfileSource) -> Sources:
 
 def refuse_unmet_requirement(home: Folder) -> None:
     """Raise NpuprofError (NP041) where ``requires`` in npuprof.toml does not mean this npuprof, NP040 where the file is not understood."""
-    from npuprof.model import __version__
-    from npuprof.store.sources.ranges import parse_version_range
-    from npuprof.store.versions import parse_version_text
+    document, fault = None, None
+    try:
+        document = read_project(home).document
+    except NpuprofError as error:  # what is wrong may be what a later npuprof understands
+        fault = error
+        with suppress(NpuprofError):
+            document = parse_document(projects.FILE, os.path.relpath(home.project_file), _read_file(home.project_file) or b"")
+    if document is not None and (unmet := _find_unmet_requirement(document, "this repository", "install one of them, or widen requires")):
+        raise NpuprofError([unmet])
+    if fault is not None:
+        raise fault
 
-    project = read_project(home)
-    wanted, here = parse_version_range(project.requires), parse_version_text(__version__)
-    if project.requires and wanted is not None and here is not None and not wanted.accepts(here):
-        assert project.document is not None, "it says so"
-        what = f"this repository needs npuprof {project.requires}, and this is {__version__}"
-        why = "Its presets were written for that one; another may read them otherwise."
-        origin = Origin(project.document, ("requires",))
-        raise NpuprofError([Finding("NP041", what, why, "install one of them, or widen requires", origin, "requires")])
+
+def _find_unmet_requirement(document: Document, who: str, hint: str) -> Finding | None:
+    """Return that npuprof.toml needs another npuprof, None where it needs none."""
+    from npuprof.model import __version__
+
+    said = document.data.get("requires")
+    wanted, here = parse_version_range(said) if isinstance(said, str) else None, parse_version_text(__version__)
+    if wanted is None or here is None or wanted.accepts(here):
+        return None
+    what = f"{who} needs npuprof {said}, and this is {__version__}"
+    why = "Its presets were written for that one; another may read them otherwise."
+    return Finding("NP041", what, why, hint, Origin(document, ("requires",)), "requires")
 
 
 def read_project(home: Folder) -> Project:
@@ -351,11 +489,13 @@ def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str
     return _parse_sources(paths, raw, shown)
 
 
-def _parse_sources(cited: dict[str, str], raw: dict[str, bytes | None], revision: str | None, label: str = "") -> Sources:
+def _parse_sources(
+    cited: dict[str, str], raw: dict[str, bytes | None], revision: str | None, label: str = "", copy: CopyPlace | None = None
+) -> Sources:
     told, locked = raw[projects.FILE], raw[locks.FILE]
     project = projects.parse_project(cited[projects.FILE], told, revision) if told is not None else Project()
     lock = locks.parse_lock(cited[locks.FILE], locked, revision) if locked is not None else Lock()
-    return Sources(project, lock, label)
+    return Sources(project, lock, label, copy=copy)
 
 
 def _read_file(path: str) -> bytes | None:

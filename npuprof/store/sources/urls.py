@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 
+from npuprof.document.secrets import TOKEN, unquote_url
+from npuprof.document.secrets import hide_credentials as hide_credentials
+
 #: ``x::rest`` names a program of git's that is given the rest.
 _TRANSPORT = re.compile(r"([A-Za-z0-9+.-]*)::")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -12,21 +15,10 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _SCP = re.compile(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
 #: What stands between ``//`` and the path.
 _AUTHORITY = re.compile(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
-#: A user that is none, but what a host gives out in place of a password.
-_TOKEN = re.compile(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
 _SECRET = re.compile(r"(?i)token|passw|secret|key=|auth")
 _UNAUTHENTICATED = {"http": "https", "git": "https", "ftp": "https", "ftps": "https"}
 _PORTS = {"ssh": "22", "https": "443"}
 _CREDENTIALS = "credentials belong to git's own helpers, not into an address"
-_USERINFO = re.compile(r"(?<=://)[^/\s'\"]*@")
-
-
-def _unquote(text: str) -> str:
-    if "%" not in text:
-        return text
-    from urllib.parse import unquote  # few addresses need it, and it takes long to import
-
-    return unquote(text)
 
 
 def find_url_fault(url: str) -> str:
@@ -37,7 +29,7 @@ def find_url_fault(url: str) -> str:
         return "it starts with '-', as a flag of git does"
     if match := _TRANSPORT.match(url):
         return f"{match[1]}:: starts a program of that name; write ssh://, https:// or file://"
-    decoded = _unquote(url) if _SCHEME.match(url) else url
+    decoded = unquote_url(url) if _SCHEME.match(url) else url
     if any(char.isspace() or not char.isprintable() for char in url):
         return "a blank or a control character is in it; file:// takes %20 for a blank"
     if any(not char.isprintable() for char in decoded) or "\N{REPLACEMENT CHARACTER}" in decoded:
@@ -66,7 +58,7 @@ def _find_scheme_fault(scheme: str, rest: str, decoded: str) -> str:
         return f"{scheme}:// is not ssh://, https:// or file://"
     authority, _, path = rest.partition("/")
     user, host, _ = _split_authority(authority)
-    if ":" in user or (scheme == "https" and _TOKEN.match(user)) or ("@" in path and ":" in user + host and not host.startswith("[")):
+    if ":" in user or (scheme == "https" and TOKEN.match(user)) or ("@" in path and ":" in user + host and not host.startswith("[")):
         return _CREDENTIALS
     if scheme == "https" and _SECRET.search(decoded.partition("?")[2]):
         return _CREDENTIALS
@@ -90,20 +82,6 @@ def _split_authority(authority: str) -> tuple[str, str, str]:
     return match[1] or "", match[2], match[3] or ""
 
 
-def hide_credentials(text: str) -> str:
-    """Return an address, or a text of git's with addresses in it, as messages may show it: without what logs anybody in."""
-    text = _USERINFO.sub(_hide_user, text)
-    text = re.sub(r"(https?://[^\s'\"?]*)\?[^\s'\"]*", r"\1?...", text)
-    if not _SCHEME.search(text):
-        text = re.sub(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@", r"\1:***@", text)
-    return text
-
-
-def _hide_user(match: re.Match[str]) -> str:
-    user = _unquote(match[0][:-1])
-    return "***@" if ":" in user or "@" in user or _TOKEN.match(user) else match[0]
-
-
 def normalize_url(url: str) -> str:
     """Return the form in which two addresses of one place are equal.
 
@@ -111,7 +89,7 @@ def normalize_url(url: str) -> str:
     """
     match = _SCHEME.match(url)
     if url.startswith("/") or (match and match[1] == "file"):
-        path = _unquote(url.removeprefix("file://")) if match else url
+        path = unquote_url(url.removeprefix("file://")) if match else url
         return "file://" + os.path.normpath("/" + path.lstrip("/"))
     if match and match[1] in _PORTS:
         authority, slash, path = url[match.end() :].partition("/")

@@ -1,0 +1,55 @@
+"""What logs somebody in, taken out of texts before they are shown."""
+
+from __future__ import annotations
+
+import re
+
+#: The files that hold addresses: of a line of theirs rather too much is hidden than too little.
+_FILES_WITH_ADDRESSES = ("npuprof.toml", "npuprof.lock")
+#: A user that is none, but what a host gives out in place of a password.
+TOKEN = re.compile(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
+_TOKEN_ANYWHERE = re.compile(r"(?<![A-Za-z0-9])(?:gh[a-z]_\w{8}|github_pat_|glpat-)[\w-]*", re.ASCII)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_USERINFO = re.compile(r"(?<=://)[^/\s'\"]*@")
+_QUERY = re.compile(r"(https?://[^\s'\"?]*)\?[^\s'\"]*")
+_SCP_USERINFO = re.compile(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@")
+#: The same in a text that may be no address yet: what is between the beginning and the last @ may be anything but a quote.
+_ANY_USERINFO = re.compile(r"(?<=://)[^'\"\n]*@")
+_ANY_SCP_USERINFO = re.compile(r"(?<![^\s'\"=,\[({])([^/:@\s'\"=,\[({]*):(?!//)[^'\"\s]*@")
+_PLAIN_USER = re.compile(r"[A-Za-z0-9._-]+@")
+_NAMED_SECRET = re.compile(r"(?i)((?:token|passw|secret|credential)[\w\"'-]*\s*=\s*)(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,}\]]+)")
+
+
+def hide_credentials(text: str) -> str:
+    """Return an address, or a text of git's with addresses in it, as messages may show it: without what logs anybody in."""
+    text = _QUERY.sub(r"\1?...", _USERINFO.sub(_hide_user, text))
+    return text if _SCHEME.search(text) else _SCP_USERINFO.sub(r"\1:***@", text)
+
+
+def hide_secrets(file: str, text: str) -> str:
+    """Return a line of a file, or what is said of it, as it may be shown; ``file`` is its path.
+
+    In the two files that hold addresses, what only looks like one is taken for one: it may stand in a wrong place, or be written wrongly.
+    """
+    if not file.endswith(_FILES_WITH_ADDRESSES):
+        return text
+    text = _QUERY.sub(r"\1?...", _ANY_USERINFO.sub(_hide_any_user, text))
+    return _NAMED_SECRET.sub(r'\1"***"', _TOKEN_ANYWHERE.sub("***", _ANY_SCP_USERINFO.sub(r"\1:***@", text)))
+
+
+def unquote_url(text: str) -> str:
+    """Return a text with what is written with % as it is meant."""
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote  # few addresses need it, and it takes long to import
+
+    return unquote(text)
+
+
+def _hide_user(match: re.Match[str]) -> str:
+    user = unquote_url(match[0][:-1])
+    return "***@" if ":" in user or "@" in user or TOKEN.match(user) else match[0]
+
+
+def _hide_any_user(match: re.Match[str]) -> str:
+    return match[0] if _PLAIN_USER.fullmatch(match[0]) and not TOKEN.match(match[0]) else "***@"
