@@ -7,8 +7,10 @@ import glob
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -209,7 +211,7 @@ def configmap(text: str) -> dict[str, str]:
     import yaml
 
     (document,) = yaml.safe_load_all(text)
-    assert (document["apiVersion"], document["kind"]) == ("v1", "ConfigMap")
+    assert (document["apiVersion"], document["kind"], document["immutable"]) == ("v1", "ConfigMap", True)
     found: dict[str, str] = document["data"]
     assert all(isinstance(value, str) for value in found.values())
     return found
@@ -251,6 +253,11 @@ def slurm(text: str, tmp_path: Path) -> dict[str, str]:
     return read_back("bash", tmp_path, {}, text=text)
 
 
+def slurm_job(text: str, tmp_path: Path) -> dict[str, str]:
+    """Read what is exported before the tasks are started."""
+    return read_back("bash", tmp_path, {}, text=text[: text.index("# Each task asks")])
+
+
 READERS: dict[str, Callable[[str, Path], Any]] = {
     "dotenv": dotenv_file,
     "docker": lambda text, _: docker(text),
@@ -259,6 +266,8 @@ READERS: dict[str, Callable[[str, Path], Any]] = {
     "k8s-configmap": lambda text, _: configmap(text),
     "k8s-env": lambda text, _: kubernetes(text),
     "slurm": slurm,
+    "slurm-job": slurm_job,
+    "slurm-array": slurm_job,
     "json": lambda text, _: json.loads(text)["env"],
 }
 PRESET = config("[options]\ndeterministic = 1\n")
@@ -432,7 +441,7 @@ def test_env_writes_each_format(form: str, store: Any, run: Any, tmp_path: Path)
     store({"leaf": '[options]\naoe_mode = "2"\n'})
     result = run("env", "leaf", "--format", form)
     assert result.code == 0
-    if form != "slurm":
+    if not form.startswith("slurm"):
         assert READERS[form](result.out, tmp_path)["NPUPROF_AOE_MODE"] == "2"
     assert run("env", "leaf", "--format", form, "-o", tmp_path / "file").out == ""
     assert (tmp_path / "file").read_text() == result.out
@@ -449,6 +458,77 @@ def test_a_config_map_carries_the_sidecar_files(store: Any, run: Any) -> None:
     assert settings["metadata"]["name"].startswith("npuprof-team-mixed-")
     assert settings["metadata"]["annotations"]["npuprof/preset"] == "team/Mixed"
     assert "/etc/npuprof" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("leaf", "leaf"),
+        ("team/Mixed_1", "team.Mixed_1"),
+        ("team/" + "long" * 30, ("team." + "long" * 30)[:63]),
+        ("a" * 61 + "/_b", "a" * 61),
+        ("./über stufe.toml", "ber.stufe.toml"),
+    ],
+)
+def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_content(
+    name: str, label: str, store: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kubernetes_validate
+    import yaml
+
+    monkeypatch.chdir(store({"leaf": "", "team/Mixed_1": "", "team/" + "long" * 30: "", "a" * 61 + "/_b": ""}).parent)
+    Path("über stufe.toml").write_text("")
+    names = set()
+    for value in (0, 1):
+        asked = ("--set", f"deterministic={value}")
+        digest = json.loads(run("show", name, "--format", "json", *asked).out)["digest"]
+        document = yaml.safe_load(run("env", name, "--format", "k8s-configmap", *asked).out)
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+        said = document["metadata"]
+        assert said["labels"] == {"npuprof/preset": label, "npuprof/digest": digest[:63]}
+        assert all(re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", text) for text in said["labels"].values())
+        assert said["annotations"] == {"npuprof/preset": name, "npuprof/digest": digest, "npuprof/context": "any"}
+        assert re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?", said["name"])
+        assert said["name"].endswith(digest[:10])
+        names.add(said["name"])
+    assert len(names) == 2
+
+
+#: Starts two tasks as srun would: there is no cluster where the tests run.
+SRUN = """#!/bin/bash
+[ "$1" = --kill-on-bad-exit=1 ] && shift
+for task in 0 1; do SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_STEP_NUM_TASKS=2 SLURM_NODEID=0 SLURM_JOB_ID=77 "$@" || exit; done
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["slurm-job", "slurm-array"])
+def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str, store: Any, run: Any, tmp_path: Path) -> None:
+    facts = ("rank", "local-rank", "world-size", "node-rank", "job", "node-ip")
+    asked = "".join(f'F{number} = {{ launcher = "{fact}" }}\n' for number, fact in enumerate(facts))
+    store({"it's $(touch x)": "", "leaf": f'[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)\\n"\n{asked}'})
+    result = run("env", "leaf", "--format", form, "--no-check")
+    assert result.code == 0
+    assert "F5 is left out" in result.err
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    (tmp_path / "job.sh").write_text(result.out)
+    show = "import os, sys; print([os.environ.get(f'F{n}') for n in range(6)], repr(os.environ['ODD']), sys.argv[1:])"
+    done = subprocess.run(
+        ["bash", "job.sh", sys.executable, "-c", show, "a b", "$HOME"],
+        cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    wanted = [[str(task), str(task), "2", "0", "77", None] for task in range(2)]
+    assert done.stdout.splitlines() == [f"{facts} {chr(34)}a'$(touch y)\\n{chr(34)} ['a b', '$HOME']" for facts in wanted]
+    digest = json.loads(run("show", "leaf", "--format", "json").out)["digest"]
+    assert done.stderr == f"npuprof: leaf {digest}\n"
+    assert not (tmp_path / "y").exists()
+
+
+def test_a_name_that_no_shell_takes_is_refused_for_what_a_job_asks_later(store: Any, run: Any) -> None:
+    store({"leaf": "[env]\n'A;touch x' = { launcher = 'rank' }\n"})
+    done = run("env", "leaf", "--format", "slurm-job", "--no-check")
+    assert (done.code, done.out) == (2, "")
 
 
 def test_kubernetes_takes_both_forms_by_its_published_schema(store: Any, run: Any) -> None:

@@ -103,7 +103,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     kind: Format = files.FORMATS[name]
     folder = sidecar_cache_folder(config)
     tell = None if kind.shared else build_fact_finder(os.environ)
-    found, notes = collect_env_variables(config, tell, kind.folder or folder, trusting)
+    found, notes = collect_env_variables(config, tell, kind.folder or folder, trusting, kind.facts)
     _refuse_values(config, ((variable, kind.refuses(variable, text)) for variable, text in found.items()))
     if kind.doubts is not None:
         notes += [f"{variable}: {doubt}" for variable, value in found.items() if (doubt := kind.doubts(variable, value))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from npuprof import catalog
@@ -30,16 +30,18 @@ class Power(Record):
 
 
 def collect_env_variables(
-    config: Config, tell: Callable[[str], str | None] | None, folder: str, trusting: bool = False
+    config: Config, tell: Callable[[str], str | None] | None, folder: str, trusting: bool = False, asked_later: Container[str] = ()
 ) -> tuple[dict[str, str], list[str]]:
     """Return names and values in the order of output, and remarks.
 
-    ``tell`` returns what the launcher knows of this process; None is for files that many processes will read.
+    ``tell`` returns what the launcher knows of this process; None is for files that many processes will read. What such a file
+    asks the launcher for by itself is ``asked_later``.
     ``folder`` is where sidecar files lie. Raises NpuprofError for values that no environment can hold, and unless it is
     ``trusting`` for those that decide what is executed and that the user has not trusted the store with.
     """
     found: dict[str, str] = {}
     notes: list[str] = []
+    later: dict[str, str] = {}
     if not trusting:
         _refuse_untrusted(config)
     for name, value in config.env.items():
@@ -48,6 +50,8 @@ def collect_env_variables(
             told = tell(asked) if tell and asked in FACTS else None
             if told is not None:
                 found[name] = told
+            elif asked in asked_later:
+                later[name] = ""
             elif tell:
                 notes.append(f"{name} is left out: no launcher has said its {asked} here")
             else:
@@ -73,7 +77,7 @@ def collect_env_variables(
     found["NPUPROF_DIGEST"] = config.digest
     found["NPUPROF_PRESET_DIGEST"] = config.preset_digest
     found["NPUPROF_CONTEXT"] = config.context.describe()
-    _require_exportable(config, found)
+    _require_exportable(config, found | later)
     return found, notes
 
 

@@ -7,9 +7,12 @@ value is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from npuprof.catalog import OBEYED_VARIABLES
+from npuprof.catalog.launchers import FACTS
 from npuprof.document.keys import is_visible
 from npuprof.model import Record
 from npuprof.renderers.shell import SHELLS, format_export_lines, quote_posix
@@ -25,7 +28,8 @@ class Format(Record):
     ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` a name and a value, and
     returns why they cannot be written, or an empty text, ``doubts`` why not every reader takes them as they are.
     ``folder`` is where the reader finds sidecar files, empty for the folder they are in on this machine. ``shared`` files
-    are read by many processes. ``largest`` is how many bytes names and values may have together, 0 for any number.
+    are read by many processes. ``largest`` is how many bytes names and values may have together, 0 for any number. ``facts``
+    are those that the file asks the launcher for when it is used, with the variables it asks.
     """
 
     write: Callable[[Config, dict[str, str], dict[str, str]], str]
@@ -34,6 +38,7 @@ class Format(Record):
     shared: bool = True
     largest: int = 0
     doubts: Callable[[str, str], str] | None = None
+    facts: Mapping[str, str] = MappingProxyType({})
 
 
 def _accept_any_variable(name: str, text: str) -> str:
@@ -153,9 +158,14 @@ def _quote_yaml_string(text: str) -> str:
 
 
 def _build_configmap_name(config: Config) -> str:
+    """Return a name that another content never has, so that pods which run keep what they were started with."""
     name = re.sub(r"[^a-z0-9]+", "-", config.name.lower()).strip("-")[:200].strip("-")
-    same = name == config.name
-    return f"npuprof-{name}" if same else "-".join(filter(None, ("npuprof", name, config.digest[:8])))
+    return "-".join(filter(None, ("npuprof", name, config.digest[:10])))
+
+
+def _format_label(text: str) -> str:
+    """Return a text as the value of a label: 63 characters at most, of few kinds."""
+    return re.sub(r"[^A-Za-z0-9_-]+", ".", text)[:63].strip("._-")
 
 
 def _format_configmap(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
@@ -168,8 +178,15 @@ def _format_configmap(config: Config, variables: dict[str, str], files: dict[str
 
 
 def _format_configmap_head(config: Config, name: str) -> list[str]:
-    marks = (f"    npuprof/preset: {_quote_yaml_string(config.name)}", f"    npuprof/digest: {_quote_yaml_string(config.digest)}")
-    return ["apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {name}", "  annotations:", *marks]
+    marks = {"npuprof/preset": config.name, "npuprof/digest": config.digest, "npuprof/context": config.context.describe()}
+    labels = {"npuprof/preset": _format_label(config.name), "npuprof/digest": _format_label(config.digest)}
+    return [
+        *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {name}", "  labels:"),
+        *(f"    {key}: {_quote_yaml_string(text)}" for key, text in labels.items()),
+        "  annotations:",
+        *(f"    {key}: {_quote_yaml_string(text)}" for key, text in marks.items()),
+        "immutable: true",
+    ]
 
 
 def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
@@ -185,6 +202,46 @@ def _format_slurm_lines(config: Config, variables: dict[str, str], files: dict[s
     name = quote_posix(config.name, bare=True)
     head = f"# For an sbatch script, below its #SBATCH lines; facts of each task come from: srun npuprof run {ascii(name)[1:-1]} -- ...\n"
     return head + format_export_lines(SHELLS["sh"], variables)
+
+
+#: How a process asks Slurm; which variable of Ascend each of them is, no manual says.
+_SLURM_FACTS = {
+    fact: next(variable for variable in variables if variable.startswith("SLURM_"))
+    for fact, variables in FACTS.items()
+    if any(variable.startswith("SLURM_") for variable in variables)
+}
+_SLURM_JOB = """\
+#!/bin/bash
+#SBATCH --job-name={job}
+#SBATCH --output=%x-{number}.out
+# {what}, digest {digest}
+# Resources are named where it is submitted: sbatch {example} THIS python train.py
+set -e
+{exports}# Each task asks Slurm which it is, and the first says what it was given.
+exec srun --kill-on-bad-exit=1 bash -c '{asks}
+if [ "$SLURM_PROCID" = 0 ]; then printf "npuprof: %s %s\\n" "$NPUPROF_PROFILE" "$NPUPROF_DIGEST" >&2; fi
+exec "$@"' npuprof "$@"
+"""
+
+
+def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
+    def write_job(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+        asked = {name: _SLURM_FACTS[value["launcher"]] for name, value in config.env.items() if _is_told_by_slurm(value)}
+        return _SLURM_JOB.format(
+            job=re.sub(r"[^A-Za-z0-9_.-]+", "-", config.name).strip("-") or "npuprof",
+            number=number,
+            what=ascii(config.name)[1:-1],
+            digest=config.digest,
+            example=example,
+            exports=format_export_lines(SHELLS["bash"], variables),
+            asks="\n".join(f'export {name}="${variable}"' for name, variable in asked.items()) or ":",
+        )
+
+    return write_job
+
+
+def _is_told_by_slurm(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("launcher") in _SLURM_FACTS
 
 
 def _format_env_json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
@@ -203,6 +260,8 @@ FORMATS: dict[str, Format] = {
     "k8s-configmap": Format(_format_configmap, _accept_any_variable, folder=_MOUNT, largest=1_048_576),
     "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=_MOUNT),
     "slurm": Format(_format_slurm_lines, _accept_any_variable),
+    "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), _accept_any_variable, facts=_SLURM_FACTS),
+    "slurm-array": Format(_build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), _accept_any_variable, facts=_SLURM_FACTS),
     "json": Format(_format_env_json, _accept_any_variable, shared=False),
 }
 
