@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -389,13 +390,18 @@ def test_nothing_in_the_history_is_ever_rewritten(repo: Repo, run) -> None:
     assert repo.git("fsck", "--no-dangling") == ""
 
 
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell has put into the background
+
+
 def answer_on_terminal(words: list[str], typed: bytes, folder: Path) -> tuple[int, str]:
     """Run the command on a terminal of its own, and type something; return the exit code and what was shown."""
     leader, follower = os.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "npuprof", *words],
         cwd=folder, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=_take_terminal,
     )  # fmt: skip
     os.close(follower)
     shown = b""
