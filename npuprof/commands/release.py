@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb, argument, flag
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store.spec import Workspace
@@ -132,10 +131,8 @@ class Release(Verb):
         answer = Answer(self._build_forms(plan, told), (left,) if left else (), notes=untold)
         if self.dry_run:
             return answer
-        if not self.yes and not self._ask(answer):
-            why = "it takes a yes" if sys.stdin.isatty() else "nobody is there to ask, and --yes was not said"
-            shown = None if sys.stdin.isatty() and self.output is None else answer.forms
-            return Answer(shown, (*answer.remarks, f"nothing was tagged: {why}"), 1)
+        if not self.yes and not ask_on_terminal(answer, "text", "make these tags?"):
+            return answer_refusal(answer, "tagged", shown=self.output is None)
         messages = {planned.tag: planning.format_tag_message(planned) for planned in plan.releases}
         if plan.store:
             messages[plan.store.tag] = planning.format_store_message(plan)
@@ -151,17 +148,6 @@ class Release(Verb):
             hint = "--all takes a number for the whole store" if self.everything else "leave it out, or name one preset without --changed"
             raise NpuprofError([Finding("NP902", f"{given!r} has no place beside --{'all' if self.everything else 'changed'}", "", hint)])
         return _parse_number(self.spec)
-
-    def _ask(self, answer: Answer) -> bool:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return False
-        sys.stdout.write(str(answer.write_form("text")))
-        sys.stdout.flush()
-        for remark in answer.remarks:
-            output.tell_remark(remark)
-        sys.stderr.write("npuprof: make these tags? [y/N] ")
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def _answer_tagged(self, repository: Repository, plan: ReleasePlan, told: str, notes: tuple[str, ...]) -> Answer:
         """Return that tags are made, and push them where that was asked for."""

@@ -7,8 +7,8 @@ import sys
 from npuprof.commands.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag
 from npuprof.model import Context, Finding, NpuprofError
-from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store.sources.lock import Lock
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.project import Project, Source
@@ -64,9 +64,8 @@ class Update(Verb):
             )
         if self.yes and gone and not self.moved:
             _refuse_step_back(gone)
-        if not self.yes and not self._ask(answer):
-            why = "it takes a yes" if sys.stdin.isatty() else "nobody is there to ask, and --yes was not said"
-            return Answer(None if sys.stdin.isatty() else answer.forms, (*answer.remarks, f"nothing was written: {why}"), 1)
+        if not self.yes and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
+            return answer_refusal(answer, "written", shown=True)
         written = place.write(None, new)
         written += _copy_anew(place, locked)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
@@ -81,18 +80,6 @@ class Update(Verb):
             "markdown": lambda: f"{''.join(f'- {line}{chr(10)}' for line in steps)}\n{markdown.format_survey_markdown(survey)}",
             "json": lambda: data.format_survey_json(survey, False, False),
         }
-
-    def _ask(self, answer: Answer) -> bool:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return False
-        text = answer.write_form(self.format)
-        sys.stdout.write(str(text))
-        sys.stdout.flush()
-        for remark in answer.remarks:
-            output.tell_remark(remark)
-        sys.stderr.write("npuprof: write npuprof.lock? [y/N] ")
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _tell_gone(gone: tuple[str, tuple[str, ...]]) -> str:

@@ -1,0 +1,28 @@
+"""Asking whoever sits at a terminal before something is written that many will see."""
+
+from __future__ import annotations
+
+import sys
+
+from npuprof.report.answer import Answer
+from npuprof.report.output import tell_remark
+
+
+def ask_on_terminal(answer: Answer, form: str, question: str) -> bool:
+    """Show an answer, ask, and return whether somebody said yes; no where nobody is there."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    sys.stdout.write(str(answer.write_form(form)))
+    sys.stdout.flush()
+    for remark in answer.remarks:
+        tell_remark(remark)
+    sys.stderr.write(f"npuprof: {question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def answer_refusal(answer: Answer, done: str, shown: bool) -> Answer:
+    """Return that nothing was done, and why; ``shown`` tells that a terminal has the answer already."""
+    here = sys.stdin.isatty()
+    why = "it takes a yes" if here else "nobody is there to ask, and --yes was not said"
+    return Answer(None if here and shown else answer.forms, (*answer.remarks, f"nothing was {done}: {why}"), 1)
