@@ -302,7 +302,7 @@ def test_the_page_of_a_rule_of_the_team_is_shown(project: Callable[..., Path], r
     assert json.loads(run("rule", "TEAM-1", "--format", "json").out)["severity"] == "error"
 
 
-@pytest.mark.parametrize("form", ["json", "sarif", "github"])
+@pytest.mark.parametrize("form", ["json", "sarif", "github", "gitlab"])
 def test_machine_forms_know_the_codes_of_a_team(form: str, project: Callable[..., Path], run: Run) -> None:
     project(REPEATABLE, production__a=TRAINING)
     result = run("check", "--format", form)

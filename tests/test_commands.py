@@ -116,6 +116,26 @@ def test_check_speaks_sarif_and_github(run: Any) -> None:
     assert any(line.startswith("::error file=profiles/wrong.toml,line=2,col=1,title=npuprof NP201::") for line in lines)
 
 
+def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(run: Any, store: Any) -> None:
+    def report() -> list[dict[str, Any]]:
+        said = run("check", "--format", "gitlab")
+        assert said.code == 1, said.err
+        rows: list[dict[str, Any]] = json.loads(said.out)
+        return rows
+
+    before = report()
+    (row,) = [row for row in before if row["check_name"] == "NP201"]
+    assert row["location"] == {"path": "profiles/wrong.toml", "lines": {"begin": 2}}
+    assert row["severity"] == "critical"
+    assert {"description", "check_name", "fingerprint", "severity", "location"} == set(row)
+    assert len({row["fingerprint"] for row in before}) == len(before)
+    wrong = Path("profiles/wrong.toml")
+    wrong.write_text("# one more line\n\n" + wrong.read_text())
+    after = report()
+    assert sorted(row["fingerprint"] for row in after) == sorted(row["fingerprint"] for row in before)
+    assert [row["location"]["lines"] for row in after if row["check_name"] == "NP201"] == [{"begin": 4}]
+
+
 def test_every_verb_writes_to_a_file_what_it_would_print(run: Any) -> None:
     for words in (["list"], ["show", "leaf"], ["explain", "leaf", "hccl_timeout"], ["options"], ["option", "hccl_timeout"],
     ["rule"], ["check"],

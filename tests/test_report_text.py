@@ -99,6 +99,7 @@ check
 check --format json
 check --format sarif
 check --format github
+check --format gitlab
 check x{}.toml
 check x{}.toml --format github
 check bad --format github
@@ -139,6 +140,7 @@ import s{}.py --format json
 import s{}.py -o i{}/
 scan .
 scan . --format github
+scan . --format gitlab
 scan . --format sarif
 scan no{}
 inject s{}.py good

@@ -574,7 +574,7 @@ def test_ignored_files_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert {str(f["path"]) for f in scan(capsys, str(tmp_path / "build/b.py"))[1]} == {str(tmp_path / "build/b.py")}
 
 
-@pytest.mark.parametrize("format_", ["text", "json", "sarif", "github"])
+@pytest.mark.parametrize("format_", ["text", "json", "sarif", "github", "gitlab"])
 def test_two_runs_give_the_same_bytes(format_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, {f"{n}.py": f'{HEAD}{P}["precison_mode"].s = b"x"\n' for n in range(5)})
     answers = []
@@ -636,7 +636,7 @@ def test_a_doubtful_value_is_not_among_those_advised() -> None:
     "words",
     [
         ["scan", "."],
-        *(["scan", ".", "--format", form] for form in ("json", "sarif", "github")),
+        *(["scan", ".", "--format", form] for form in ("json", "sarif", "github", "gitlab")),
         ["import", ".", "--format", "json"],
         ["import", ".", "--base", "auto"],
         ["import", ".", "-o", "out"],

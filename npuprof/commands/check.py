@@ -12,7 +12,7 @@ from npuprof.commands.support import build_support_matrix
 from npuprof.commands.verb import flag, many, option
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
-from npuprof.report.findings import format_findings, format_severity_counts
+from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, build_bad_name_finding, spec
@@ -107,7 +107,7 @@ class Check(JudgingVerb):
         return self._open_for(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None)))
 
     def _open_for(self, context: Context) -> JudgedStore:
-        return JudgedStore(self.store, self.rev, context, self.format in ("github", "sarif"))
+        return JudgedStore(self.store, self.rev, context, self.format in WITH_PLAIN_PATHS)
 
     def _answer_fixes(self) -> Answer:
         from npuprof.commands import fixing

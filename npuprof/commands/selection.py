@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Place, did_you_mean
 from npuprof.report import writing
+from npuprof.report.findings import strip_lines
 
 _SCHEMA = "npuprof.baseline/1"
-#: Lines in messages: they move, and the finding is the same.
-_LINE = re.compile(r"(\.(?:toml|py|sh)):\d+(?::\d+)?")
 
 
 class Mark(NamedTuple):
@@ -123,7 +121,7 @@ def mark_finding(finding: Finding, file: str) -> Mark:
     revision = finding.origin.revision if finding.origin is not None else None
     if path and not revision:
         path = os.path.relpath(os.path.abspath(path), os.path.dirname(os.path.abspath(file)))
-    return Mark(path, finding.code, finding.key, _LINE.sub(r"\1", finding.message))
+    return Mark(path, finding.code, finding.key, strip_lines(finding.message))
 
 
 def write_baseline(baseline: Baseline, marks: Counter[Mark]) -> None:

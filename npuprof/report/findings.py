@@ -1,4 +1,4 @@
-"""Findings as people and machines read them: text, json, sarif, github."""
+"""Findings as people and machines read them: text, json, sarif, github, gitlab."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from npuprof.model import Finding
 from npuprof.report.text import escape_controls, format_count, measure_width, paint_text
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
+#: How grave GitLab calls a finding.
+_GRAVITY = {"error": "critical", "warning": "minor", "info": "info"}
+#: Lines in messages: they move, and the finding is the same.
+_LINE = re.compile(r"(\.(?:toml|py|sh)):\d+(?::\d+)?")
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF names them, and as we count them
 
 
@@ -185,12 +189,44 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     })  # fmt: skip
 
 
+def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
+    """Return a code-quality report. What makes a finding the same in another pipeline is no line: lines move."""
+    import posixpath
+    from hashlib import sha256
+
+    from npuprof.report.json_text import format_json_answer
+
+    seen: dict[str, int] = {}
+    rows = []
+    for finding in findings:
+        path = posixpath.normpath(finding.path or "npuprof.toml")
+        mark = "\0".join((path, finding.code, finding.key, strip_lines(finding.message)))
+        seen[mark] = seen.get(mark, 0) + 1
+        said = (finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {finding.hint}" if finding.hint else "")
+        rows.append({
+            "description": " ".join(part if part.endswith(".") else f"{part}." for part in said if part),
+            "check_name": finding.code,
+            "fingerprint": sha256(f"{mark}\0{seen[mark]}".encode(errors="surrogateescape")).hexdigest(),
+            "severity": _GRAVITY[finding.severity],
+            "location": {"path": path, "lines": {"begin": finding.line or 1}},
+        })  # fmt: skip
+    return format_json_answer(rows)
+
+
+def strip_lines(message: str) -> str:
+    """Return a message without the numbers of lines it names: what is left is the same when lines move."""
+    return _LINE.sub(r"\1", message)
+
+
 #: Machine forms of a list of findings, by ``--format``.
 FORMATS: dict[str, Callable[[Sequence[Finding]], str]] = {
     "json": format_json_findings,
     "sarif": _format_sarif_findings,
     "github": _format_github_findings,
+    "gitlab": _format_gitlab_findings,
 }
+#: Those whose paths another program looks up in the work tree.
+WITH_PLAIN_PATHS = ("sarif", "github", "gitlab")
 
 
 def format_severity_counts(findings: Sequence[Finding]) -> str:
