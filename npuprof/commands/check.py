@@ -94,13 +94,18 @@ class Check(JudgingVerb):
     def answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return what was found as the answer; ``done`` says what was mended before."""
         findings = outcome.settled.findings
+        code = self.decide_code(findings, outcome.unresolved)
+        return self.answer_findings(self.select_told(findings), code, self.describe_outcome(outcome, done), outcome.accepted)
+
+    def describe_outcome(self, outcome: Outcome, done: str = "") -> str:
+        """Return in a line what was found, of what, and what can be done about it."""
+        findings = outcome.settled.findings
         fixable = sum(map(can_be_mended, findings))
         more = f", --fix mends {fixable}" if fixable and not done else ""
         more += "" if self.least_severity == "info" else " (--severity info shows notes as well)"
         found_now = format_severity_counts(findings) or "nothing found"
         told = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
-        remark = f"{done}{format_count(outcome.presets, 'preset')} checked: {told}"
-        return self.answer_findings(self.select_told(findings), self.decide_code(findings, outcome.unresolved), remark, outcome.accepted)
+        return f"{done}{format_count(outcome.presets, 'preset')} checked: {told}"
 
     def open_store(self) -> JudgedStore:
         """Return the store that is judged, for the one platform asked for."""

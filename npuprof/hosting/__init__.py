@@ -1,0 +1,26 @@
+"""The services that hold pull requests: what a job there is asked to look at, and the one comment it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from npuprof.model import Finding, NpuprofError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.hosting.job import Job
+
+
+def read_job(environ: Mapping[str, str]) -> Job:
+    """Return what the service says of the job that runs here. Raises NpuprofError (NP060) where none does, or it says nonsense."""
+    if environ.get("GITHUB_ACTIONS") == "true":
+        from npuprof.hosting import github
+
+        return github.read_github_job(environ)
+    if environ.get("GITLAB_CI") == "true":
+        from npuprof.hosting import gitlab
+
+        return gitlab.read_gitlab_job(environ)
+    what = "no job of GitHub or GitLab runs here: neither GITHUB_ACTIONS nor GITLAB_CI is true"
+    hint = "elsewhere: npuprof check, and npuprof diff --rev main...HEAD --format markdown"
+    raise NpuprofError([Finding("NP060", what, "The job's own variables say which pull request it is for.", hint)])

@@ -1,0 +1,59 @@
+"""The checkout that a job is given: often the last commit only, where a comparison needs the one that the branch left."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.model import Finding, NpuprofError
+from npuprof.store.git import Git
+from npuprof.store.repository import Repository, shorten_commit
+
+#: What a fetch may do that reading may not. Nobody is asked for a password.
+_FETCHING = {
+    "GIT_ALLOW_PROTOCOL": "https:http:ssh:file", "GIT_OPTIONAL_LOCKS": "1", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never",
+}  # fmt: skip
+_SETTINGS = (f"core.hooksPath={os.devnull}", "core.askPass=", "http.lowSpeedLimit=1", "http.lowSpeedTime=60", "gc.auto=0")
+_FLAGS = ("--quiet", "--tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
+
+
+def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
+    """Fetch what a comparison of two commits lacks. Raises NpuprofError (NP061) where it cannot be had; ``hint`` says what to do then."""
+    if _has_both(folder, base, head):
+        return
+    shallow = Repository(folder).is_shallow()
+    complaint = _fetch_rest(folder, base, head, shallow)
+    if _has_both(folder, base, head):
+        return
+    missing = [shorten_commit(commit) for commit in (base, head) if not Repository(folder).has_commit(commit)]
+    lacks = (
+        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in it" if missing else "the commit that the branch left is not"
+    )
+    if not shallow and not missing:
+        lacks = f"{shorten_commit(base)} and {shorten_commit(head)} have no common ancestor"
+    kind = "the checkout is shallow" if shallow else "the checkout does not do"
+    why = f"The rest could not be fetched: {complaint}." if complaint else "A comparison begins at the commit that the branch left."
+    raise NpuprofError([Finding("NP061", f"{kind}: {lacks}", why, hint)])
+
+
+def _has_both(folder: str, base: str, head: str) -> bool:
+    """Return whether both commits are there, and the one that both come from. Read anew: a git that is open knows nothing of a fetch."""
+    repository = Repository(folder)
+    if not (repository.has_commit(base) and repository.has_commit(head)):
+        return False
+    return repository.git.try_command("merge-base", base, head).code == 0
+
+
+def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
+    """Fetch from where the checkout came; return what git complains of, empty where it does not."""
+    git = Git(folder, _FETCHING)
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    deeper = ["--unshallow"] if shallow else []
+    complaint = ""
+    for wanted in ([] if base.startswith("refs/") else [base, head], []):  # not every server hands out commits by their ids
+        done = git.try_command(*settings, "fetch", *_FLAGS, *deeper, "--", "origin", *wanted)
+        if not done.code and _has_both(folder, base, head):
+            return ""
+        deeper = deeper if done.code else []
+        lines = done.complaint.decode(errors="replace").strip().splitlines()
+        complaint = complaint or next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
+    return complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")

@@ -1,0 +1,127 @@
+"""GitHub: what a job of its Actions says of itself, and the comments of a pull request. GitHub Enterprise is the same elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from npuprof.hosting.comments import is_marked
+from npuprof.hosting.job import Comment, Job, require_address, require_commit, require_variable
+from npuprof.hosting.service import Service, ServiceError, require_list
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.output import read_file_content
+
+#: Who writes with the token that a job is given.
+_JOB_AUTHOR = "github-actions[bot]"
+_MOST_PAGES = 100
+_DEPTH = "let actions/checkout fetch all of it: with: { fetch-depth: 0 }"
+_TOKEN_HINT = "hand the token to the step: env: { GH_TOKEN: ${{ github.token }} }, with permissions: { pull-requests: write }"  # noqa: S105
+
+
+def read_github_job(environ: Mapping[str, str]) -> Job:
+    """Return what the job is asked to look at. Raises NpuprofError (NP060) where it is nothing that can be looked at."""
+    event = environ.get("GITHUB_EVENT_NAME", "")
+    summary = environ.get("GITHUB_STEP_SUMMARY", "")
+    if event == "pull_request_target":
+        why = "It runs with the rights of the target, and what it has checked out is not what is proposed."
+        raise NpuprofError([Finding("NP060", f"a job for {event} is not looked at", why, "let the workflow run on: pull_request")])
+    said = _read_event(environ.get("GITHUB_EVENT_PATH", "")) if event.startswith("pull_request") else {}
+    if not said:
+        return Job("GitHub", "github", summary=summary, depth=_DEPTH)
+    number = int(require_variable("pull request's number", _reach(said, "number"), r"[1-9][0-9]{0,9}"))
+    repository = require_variable("GITHUB_REPOSITORY", environ.get("GITHUB_REPOSITORY"), r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+")
+    server = require_address("GITHUB_SERVER_URL", environ.get("GITHUB_SERVER_URL") or "https://github.com")
+    token = (environ.get("GH_TOKEN") or environ.get("GITHUB_TOKEN") or "").strip()
+    comments = None
+    if token:
+        api = require_address("GITHUB_API_URL", environ.get("GITHUB_API_URL") or "https://api.github.com")
+        more = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+        comments = GitHubComments(Service("GitHub", api, ("Authorization", f"Bearer {token}"), more), repository, number)
+    return Job(
+        "GitHub",
+        "github",
+        number,
+        require_commit("pull request's base", _reach(said, "base", "sha")),
+        require_commit("pull request's head", _reach(said, "head", "sha")),
+        f"{server}/{repository}",
+        summary,
+        _DEPTH,
+        comments,
+        _TOKEN_HINT,
+    )
+
+
+class GitHubComments:
+    """The comments of one pull request."""
+
+    def __init__(self, service: Service, repository: str, number: int) -> None:
+        self._service = service
+        self._comments = f"/repos/{repository}/issues/comments"
+        self._of_issue = f"/repos/{repository}/issues/{number}/comments"
+        self._author = ""
+
+    def find_own(self, marker: str) -> Comment | None:
+        """Return the first comment of ours with a marker, on whatever page of the list it is. Raises ServiceError."""
+        self._author = self._author or self._find_author()
+        for page in range(1, _MOST_PAGES + 1):
+            reply = self._service.ask("GET", f"{self._of_issue}?per_page=100&page={page}")
+            for one in require_list(reply, "GitHub"):
+                if _reach(one, "user", "login") == self._author and is_marked(one.get("body"), marker) and type(one.get("id")) is int:
+                    return Comment(one["id"], one["body"])
+            if 'rel="next"' not in reply.headers.get("link", ""):
+                return None
+        raise ServiceError(f"there are more than {100 * _MOST_PAGES} comments")
+
+    def create(self, body: str) -> None:
+        """Write a new comment. Raises ServiceError."""
+        self._service.ask("POST", self._of_issue, {"body": body})
+
+    def update(self, ident: int, body: str) -> None:
+        """Give a comment another text. Raises ServiceError."""
+        self._service.ask("PATCH", f"{self._comments}/{ident}", {"body": body})
+
+    def _find_author(self) -> str:
+        """Return as whom we write. The token of an app, as a job's own is one, has no user; it is asked by other means."""
+        try:
+            login = _reach(self._service.ask("GET", "/user").data, "login")
+        except ServiceError as error:
+            if not error.refused:
+                raise
+            return self._find_app()
+        if not isinstance(login, str) or not login:
+            raise ServiceError("GitHub does not say whose the token is")
+        return login
+
+    def _find_app(self) -> str:
+        """Return as whom an app writes: as GraphQL says, which knows; where it says nothing, as a job's own token does."""
+        address = self._service.address
+        graphql = self._service.at(f"{address.removesuffix('/v3') if address.endswith('/api/v3') else address}/graphql")
+        try:
+            login = _reach(graphql.ask("POST", "", {"query": "query { viewer { login } }"}).data, "data", "viewer", "login")
+        except ServiceError as error:
+            if error.passing:
+                raise
+            return _JOB_AUTHOR
+        return login if isinstance(login, str) and login else _JOB_AUTHOR
+
+
+def _read_event(path: str) -> dict[str, Any]:
+    """Return the pull request that the event of the job is about. Raises NpuprofError."""
+    if not path:
+        require_variable("GITHUB_EVENT_PATH", "", r".+")
+    try:
+        said = _reach(json.loads(read_file_content(path)), "pull_request")
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        why = "The runner writes there which pull request the job is for."
+        raise NpuprofError([Finding("NP060", f"{path} tells of no pull request", why, "let the workflow run on: pull_request")])
+    return said
+
+
+def _reach(value: Any, *names: str) -> Any:
+    """Return what lies below names in an answer, None where there is nothing."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,96 @@
+"""GitLab: what a job says of the merge request that it is for, and the notes on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from npuprof.hosting.comments import is_marked
+from npuprof.hosting.job import Comment, Job, require_address, require_commit, require_variable
+from npuprof.hosting.service import Service, ServiceError, require_list
+
+_MOST_PAGES = 100
+_DEPTH = "let the job fetch all of it: variables: { GIT_DEPTH: 0 }"
+_TOKEN_HINT = "let NPUPROF_TOKEN be a masked variable of the project: a project access token with the scope api (a fork has none)"  # noqa: S105
+
+
+def read_gitlab_job(environ: Mapping[str, str]) -> Job:
+    """Return what the job is asked to look at. Raises NpuprofError (NP060) where its variables make no sense.
+
+    The merge request is the target project's, also where a fork's pipeline runs. In a merge train it is only checked: what there is to
+    say was said before.
+    """
+    in_train = environ.get("CI_MERGE_REQUEST_EVENT_TYPE") == "merge_train"
+    if not environ.get("CI_MERGE_REQUEST_IID") or in_train:
+        return Job("GitLab", "text", depth=_DEPTH)
+    number = int(require_variable("CI_MERGE_REQUEST_IID", environ["CI_MERGE_REQUEST_IID"], r"[1-9][0-9]{0,9}"))
+    project = environ.get("CI_MERGE_REQUEST_PROJECT_ID") or environ.get("CI_PROJECT_ID")
+    project = require_variable("CI_MERGE_REQUEST_PROJECT_ID", project, r"[1-9][0-9]{0,15}")
+    pages = environ.get("CI_MERGE_REQUEST_PROJECT_URL") or environ.get("CI_PROJECT_URL")
+    head = environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or environ.get("CI_COMMIT_SHA")
+    token = environ.get("NPUPROF_TOKEN", "").strip()
+    comments = None
+    if token:
+        api = require_address("CI_API_V4_URL", environ.get("CI_API_V4_URL"))
+        comments = GitLabComments(Service("GitLab", api, ("PRIVATE-TOKEN", token)), project, number)
+    return Job(
+        "GitLab",
+        "text",
+        number,
+        _find_base(environ),
+        require_commit("CI_COMMIT_SHA", head),
+        f"{require_address('CI_MERGE_REQUEST_PROJECT_URL', pages)}/-",
+        depth=_DEPTH,
+        comments=comments,
+        token_hint=_TOKEN_HINT,
+    )
+
+
+def _find_base(environ: Mapping[str, str]) -> str:
+    """Return where the merge request began: not every pipeline is told the commit, and then it is the target branch as it was fetched."""
+    for name in ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "CI_MERGE_REQUEST_TARGET_BRANCH_SHA"):
+        if environ.get(name):
+            return require_commit(name, environ[name])
+    name = "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"
+    branch = require_variable(name, environ.get(name), r"[^ ~^:?*\[\\-][^ ~^:?*\[\\]*")
+    return f"refs/remotes/origin/{branch}"
+
+
+class GitLabComments:
+    """The notes on one merge request."""
+
+    def __init__(self, service: Service, project: str, number: int) -> None:
+        self._service = service
+        self._notes = f"/projects/{project}/merge_requests/{number}/notes"
+        self._author = 0
+
+    def find_own(self, marker: str) -> Comment | None:
+        """Return the first note of ours with a marker, on whatever page of the list it is. Raises ServiceError."""
+        self._author = self._author or self._find_author()
+        page = "1"
+        for _ in range(_MOST_PAGES):
+            reply = self._service.ask("GET", f"{self._notes}?per_page=100&sort=asc&order_by=created_at&page={page}")
+            for note in require_list(reply, "GitLab"):
+                author = note.get("author")
+                ours = isinstance(author, dict) and author.get("id") == self._author and not note.get("system")
+                if ours and is_marked(note.get("body"), marker) and type(note.get("id")) is int:
+                    return Comment(note["id"], note["body"])
+            page = reply.headers.get("x-next-page", "").strip()
+            if not (page.isascii() and page.isdigit()):
+                return None
+        raise ServiceError(f"there are more than {100 * _MOST_PAGES} notes")
+
+    def create(self, body: str) -> None:
+        """Write a new note. Raises ServiceError."""
+        self._service.ask("POST", self._notes, {"body": body})
+
+    def update(self, ident: int, body: str) -> None:
+        """Give a note another text. Raises ServiceError."""
+        self._service.ask("PUT", f"{self._notes}/{ident}", {"body": body})
+
+    def _find_author(self) -> int:
+        """Return as whom we write: the user that a project's token has of its own. Raises ServiceError."""
+        said = self._service.ask("GET", "/user").data
+        ident = said.get("id") if isinstance(said, dict) else None
+        if type(ident) is not int:
+            raise ServiceError("GitLab does not say whose the token is")
+        return ident

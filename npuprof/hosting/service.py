@@ -1,0 +1,129 @@
+"""Requests to the API of a service: the token goes to that address and nowhere else, and every refusal is a sentence."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from npuprof.model import __version__
+
+_TIMEOUT = 20.0  # seconds that an answer may take
+_LONGEST_ANSWER = 16 * 1024 * 1024
+_LONGEST_WAIT = 60.0  # seconds that a service may ask us to wait
+_SAYABLE = re.compile(r"[!-~]+")
+
+
+class ServiceError(Exception):
+    """A service did not do what it was asked.
+
+    ``passing`` says whether it may do it in a moment, after ``wait`` seconds; ``refused`` whether the token lacks the right: what it may
+    not see, a service calls not found.
+    """
+
+    def __init__(self, message: str, passing: bool = False, wait: float = 0.0, refused: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.passing = passing
+        self.wait = wait
+        self.refused = refused
+
+
+class Reply(NamedTuple):
+    """What a service answered: the JSON it sent, and its headers."""
+
+    data: Any
+    headers: Mapping[str, str]
+
+
+class Service:
+    """An API below an address, asked with a token in one header."""
+
+    def __init__(self, name: str, address: str, header: tuple[str, str], more: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.address = address
+        self._header = header
+        self._more = dict(more or {})
+        self._opener = urllib.request.build_opener(_StayHere)
+
+    def at(self, address: str) -> Service:
+        """Return the same service, asked with the same token, at another of its addresses."""
+        return Service(self.name, address, self._header, self._more)
+
+    def ask(self, method: str, path: str, data: Mapping[str, object] | None = None) -> Reply:
+        """Return the answer to one request; nothing is tried again. Raises ServiceError."""
+        name, token = self._header
+        if not _SAYABLE.fullmatch(token.removeprefix("Bearer ")):
+            raise ServiceError("the token holds characters that no token has")
+        body = None if data is None else json.dumps(data).encode()
+        headers = {"User-Agent": f"npuprof/{__version__}", "Accept": "application/json", **self._more}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(f"{self.address}{path}", body, headers, method=method)  # noqa: S310 - http or https, as the job says
+        request.add_unredirected_header(name, token)
+        try:
+            with self._opener.open(request, timeout=_TIMEOUT) as reply:
+                raw = reply.read(_LONGEST_ANSWER + 1)
+                found = reply.headers
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._explain_status(error) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = str(getattr(error, "reason", None) or error) or type(error).__name__
+            raise ServiceError(f"{self.name} does not answer: {self._clean(reason)}", passing=True) from None
+        except ValueError as error:
+            raise ServiceError(f"{self.name} cannot be asked: {self._clean(str(error))}") from None
+        if len(raw) > _LONGEST_ANSWER:
+            raise ServiceError(f"{self.name} answers without end")
+        try:
+            return Reply(json.loads(raw) if raw.strip() else None, found)
+        except (ValueError, RecursionError):
+            raise ServiceError(f"what answers at {self.address} is not the API of {self.name}") from None
+
+    def _explain_status(self, error: urllib.error.HTTPError) -> ServiceError:
+        code, headers = error.code, error.headers
+        said = self._read_message(error)
+        if 300 <= code < 400:
+            return ServiceError(f"{self.name} sends us elsewhere ({code}), where the token does not go")
+        if code == 429 or (code == 403 and ("retry-after" in headers or headers.get("x-ratelimit-remaining") == "0")):
+            wait = headers.get("retry-after") or ""
+            seconds = float(wait) if wait.isascii() and wait.isdigit() and len(wait) < 9 else _LONGEST_WAIT + 1
+            return ServiceError(f"{self.name} takes no more requests for now ({code})", seconds <= _LONGEST_WAIT, seconds)
+        if code >= 500:
+            return ServiceError(f"{self.name} has a fault of its own ({code}{said})", passing=True)
+        if code == 401:
+            return ServiceError(f"{self.name} does not know the token ({code}{said})")
+        return ServiceError(f"{self.name} refuses it ({code}{said})", refused=code in (403, 404))
+
+    def _read_message(self, error: urllib.error.HTTPError) -> str:
+        """Return what a refusal says for itself, shortened, to stand behind its number."""
+        try:
+            said = json.loads(error.read(65536))
+            text = said.get("message") or said.get("error") or ""
+        except (OSError, http.client.HTTPException, ValueError, AttributeError, RecursionError):
+            return ""
+        return f": {self._clean(str(text))}" if text else ""
+
+    def _clean(self, text: str) -> str:
+        """Return a text of the service on one line, short, without the token."""
+        token = self._header[1].removeprefix("Bearer ")
+        line = " ".join(text.replace(token, "***").split() if token else text.split())
+        return line if len(line) <= 200 else f"{line[:200]}..."
+
+
+class _StayHere(urllib.request.HTTPRedirectHandler):
+    """Follow nobody: the token would go along, and a write would come out as a read."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def require_list(reply: Reply, name: str) -> list[dict[str, Any]]:
+    """Return the objects that a service lists. Raises ServiceError where it sent something else."""
+    if not isinstance(reply.data, list) or not all(isinstance(one, dict) for one in reply.data):
+        raise ServiceError(f"{name} answers with something that is no list")
+    return reply.data
