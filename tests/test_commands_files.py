@@ -187,8 +187,9 @@ def test_nothing_is_written_through_a_link_out_of_the_folder(
     assert not outside.exists(), "a link to nothing makes no file outside"
 
 
+PINNED = ("--install", f"git+https://git.example.org/npuprof@{'0' * 40}")
 FOLDERS = [
-    ("new/profiles", ("init", "new")), ("new/.github", ("init", "new")), ("profiles/sub", ("new", "sub/leaf")),
+    ("new/profiles", ("init", "new")), ("new/.github", ("init", "new", "--ci", "github", *PINNED)), ("profiles/sub", ("new", "sub/leaf")),
     ("made/deep", ("import", "deep.env", "--name", "deep/x", "-o", "made/")),
 ]  # fmt: skip
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +16,11 @@ import pytest
 from building import REPOSITORY
 from repositories import Repo
 
+from npuprof.hosting import installed
+
 Run = Callable[..., Any]
+COMMIT = "0123456789" * 4
+PIN = f"git+https://git.example.org/tools/npuprof.git@{COMMIT}"
 
 
 def files(folder: Path) -> list[str]:
@@ -24,7 +32,7 @@ def test_a_new_store_is_clean_and_complete(tmp_path: Path, monkeypatch: pytest.M
     folder = tmp_path / "pro ject"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    said = run("init", "--ci", ci)
+    said = run("init", "--ci", ci, *(["--install", PIN] if ci != "none" else []))
     assert said.code == 0, said.err
     assert said.out.splitlines() == files(folder)
     assert {"profiles/bert-training.toml", "profiles/.schema.json", ".gitattributes", ".taplo.toml"} <= set(files(folder))
@@ -58,7 +66,7 @@ def test_one_file_in_the_way_stops_all(tmp_path: Path, run: Run) -> None:
     other = tmp_path / "made/.github/workflows/presets.yml"
     other.parent.mkdir(parents=True)
     other.write_text("mine")
-    said = run("init", "made")
+    said = run("init", "made", "--install", PIN)
     assert said.code == 2
     assert ".github/workflows/presets.yml exists already" in said.err
     assert files(tmp_path / "made") == [".github/workflows/presets.yml"]
@@ -100,6 +108,152 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, run: Run) -> No
 
 def test_this_repository_uses_what_it_hands_out() -> None:
     action = (REPOSITORY / ".github/actions/presets/action.yml").read_text()
-    assert action == (REPOSITORY / "npuprof/templates/github-action.yml").read_text()
+    template = (REPOSITORY / "npuprof/templates/github-action.yml").read_text()
+    own = '"$GITHUB_ACTION_PATH/../../.." # the npuprof that this action belongs to'
+    assert action == template.replace("@REQUIREMENT@", own)
     assert "uses: ./.github/actions/presets" in (REPOSITORY / ".github/workflows/presets.yml").read_text()
     assert "profiles/**/*.toml diff=npuprof merge=npuprof" in (REPOSITORY / ".gitattributes").read_text().splitlines()
+
+
+# -- what CI installs --------------------------------------------------------------------------------------------------
+
+
+def test_without_a_pin_plain_init_leaves_ci_out_and_says_how_to_add_it(tmp_path: Path, run: Run) -> None:
+    said = run("init", "made")
+    assert said.code == 0
+    assert "no CI is among them" in said.err
+    assert "npuprof init --ci github --install" in said.err
+    assert not (tmp_path / "made/.github").exists()
+    said = run("init", "made", "--ci", "github", "--install", PIN)
+    assert said.code == 0, said.err
+    assert f"pip install --quiet 'npuprof @ {PIN}'" in (tmp_path / "made/.github/actions/presets/action.yml").read_text()
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_without_a_pin_a_ci_that_is_asked_for_is_an_error(tmp_path: Path, run: Run, ci: str) -> None:
+    said = run("init", "made", "--ci", ci)
+    assert said.code == 2
+    assert "NP063" in said.err
+    assert "--install" in said.err
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        PIN,
+        f"npuprof @ {PIN}",
+        f"git+ssh://git@git.example.org/tools/npuprof@{COMMIT}#subdirectory=python/npuprof",
+        f"git+https://localhost:8443/npuprof@{COMMIT}000000000000000000000000",
+        "https://files.example.org/npuprof-0.1.0-py3-none-any.whl#sha256=" + "0" * 64,
+    ],
+)
+@pytest.mark.parametrize(("ci", "path"), [("github", ".github/actions/presets/action.yml"), ("gitlab", ".gitlab/presets.yml")])
+def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(tmp_path: Path, run: Run, address: str, ci: str, path: str) -> None:
+    yaml = pytest.importorskip("yaml")
+    assert run("init", "made", "--ci", ci, "--install", address).code == 0
+    said = yaml.safe_load((tmp_path / "made" / path).read_text())
+    line = said["presets"]["script"][0] if ci == "gitlab" else next(s["run"] for s in said["runs"]["steps"] if "pip" in s.get("run", ""))
+    assert shlex.split(line) == ["python", "-m", "pip", "install", "--quiet", f"npuprof @ {address.removeprefix('npuprof @ ')}"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "npuprof",
+        "npuprof==0.1.0",
+        "",
+        ".",
+        "git+https://git.example.org/tools/npuprof",
+        "git+https://git.example.org/tools/npuprof@main",
+        "git+https://git.example.org/tools/npuprof@v1.0.0",
+        f"git+http://git.example.org/tools/npuprof@{COMMIT}",
+        f"git+file:///srv/npuprof@{COMMIT}",
+        f"{PIN}'; touch x; '",
+        f"{PIN}\n    - run: touch x",
+        f"git+https://git.example.org/$(touch x)@{COMMIT}",
+        "git+https://git.example.org/${{ secrets.TOKEN }}@" + COMMIT,
+        "https://files.example.org/npuprof-0.1.0-py3-none-any.whl",
+        f"git+https://ada:hunter2@git.example.org/npuprof@{COMMIT}",
+        f"git+https://hunter2@git.example.org/npuprof@{COMMIT}",
+    ],
+)
+def test_what_pins_nothing_or_is_more_than_an_address_is_refused(tmp_path: Path, run: Run, address: str) -> None:
+    said = run("init", "made", "--ci", "github", "--install", address)
+    assert said.code == 2
+    assert "NP063" in said.err
+    assert "hunter2" not in said.err
+    assert not (tmp_path / "made").exists()
+
+
+def test_no_ci_needs_no_address(run: Run) -> None:
+    said = run("init", "made", "--ci", "none", "--install", PIN)
+    assert said.code == 2
+    assert "NP902" in said.err
+
+
+GIT = {"vcs": "git", "commit_id": COMMIT}
+HASH = "f" * 64
+RECORDS = [
+    ({"url": "https://git.example.org/npuprof", "vcs_info": GIT}, f"git+https://git.example.org/npuprof@{COMMIT}"),
+    ({"url": "https://git.example.org/n", "vcs_info": {**GIT, "requested_revision": "main"}}, f"git+https://git.example.org/n@{COMMIT}"),
+    (
+        {"url": "https://git.example.org/n", "vcs_info": GIT, "subdirectory": "python"},
+        f"git+https://git.example.org/n@{COMMIT}#subdirectory=python",
+    ),
+    ({"url": "https://ada:hunter2@git.example.org/n", "vcs_info": GIT}, f"git+https://git.example.org/n@{COMMIT}"),
+    ({"url": "https://x.example.org/n.whl", "archive_info": {"hashes": {"sha256": HASH}}}, f"https://x.example.org/n.whl#sha256={HASH}"),
+    (
+        {"url": "https://x.example.org/n.tar.gz", "archive_info": {"hash": f"sha256={HASH}"}},
+        f"https://x.example.org/n.tar.gz#sha256={HASH}",
+    ),
+    ({"url": "https://x.example.org/n.whl?token=hunter2", "archive_info": {"hashes": {"sha256": HASH}}}, ""),
+    ({"url": "https://x.example.org/n.whl", "archive_info": {}}, ""),
+    ({"url": "file:///home/ada/npuprof", "dir_info": {"editable": True}}, ""),
+    ({"url": "file:///home/ada/npuprof", "vcs_info": GIT}, ""),
+    ({"url": "file:///home/ada/npuprof.whl", "archive_info": {"hashes": {"sha256": HASH}}}, ""),
+    ({"url": "ssh://git@git.example.org/n", "vcs_info": GIT}, ""),
+    ({"url": "https://localhost/n", "vcs_info": GIT}, ""),
+    ({"url": "https://10.0.0.7/n", "vcs_info": GIT}, ""),
+    ({"url": "https://git.example.org/n", "vcs_info": {"vcs": "hg", "commit_id": COMMIT}}, ""),
+    ({"url": "https://git.example.org/it's", "vcs_info": GIT}, ""),
+    ({"url": "https://git.example.org/n", "vcs_info": {**GIT, "commit_id": "main"}}, ""),
+    ({"url": "https://[broken/n", "vcs_info": GIT}, ""),
+    ({"url": 3, "vcs_info": GIT}, ""),
+    ([], ""),
+]
+
+
+@pytest.mark.parametrize(("record", "address"), RECORDS)
+def test_the_record_of_an_installation_tells_what_others_can_install(record: Any, address: str) -> None:
+    assert installed.read_direct_url(json.dumps(record)) == (f"npuprof @ {address}" if address else "")
+
+
+def install(tmp_path: Path, record: Any) -> dict[str, str]:
+    """Lay this package out as pip would have installed it; return the environment that finds it there."""
+    site = tmp_path / "site"
+    (site / "npuprof-0.1.0.dist-info").mkdir(parents=True)
+    for name in ("npuprof", "profiles"):
+        (site / name).symlink_to(REPOSITORY / name)
+    (site / "npuprof-0.1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: npuprof\nVersion: 0.1.0\n")
+    if record is not None:
+        (site / "npuprof-0.1.0.dist-info/direct_url.json").write_text(json.dumps(record))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])}
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [({"url": "https://ada:hunter2@git.example.org/npuprof", "vcs_info": GIT}, 0), (None, 2)],
+    ids=["from git", "from an index"],
+)
+def test_ci_installs_npuprof_as_this_one_was(tmp_path: Path, record: Any, code: int) -> None:
+    environ = install(tmp_path, record)
+    words = [sys.executable, "-m", "npuprof", "init", "made", "--ci", "gitlab"]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    if not code:
+        text = (tmp_path / "made/.gitlab/presets.yml").read_text()
+        assert f"'npuprof @ git+https://git.example.org/npuprof@{COMMIT}'" in text
+        assert "hunter2" not in text
+        plain = subprocess.run([*words[:-3], "plain"], env=environ, capture_output=True, text=True, check=False)
+        assert ".github/workflows/presets.yml" in plain.stdout.splitlines(), "and plain init writes CI then"

@@ -30,6 +30,10 @@ _CI = {
     "gitlab": {".gitlab/presets.yml": "gitlab-ci.yml"},
     "none": {},
 }
+_DEFAULT_CI = "github"
+#: What stands in a template where pip is told what to install.
+_PLACE = "@REQUIREMENT@"
+_UNKNOWN = "this npuprof was installed from where nobody else can install it (a folder, an index)"
 
 
 class Init(Verb):
@@ -41,15 +45,25 @@ class Init(Verb):
     ci: str | None = option(
         "--ci", metavar="NAME", text="The CI sample: {choices}; alone it joins a store that is there.", choices=tuple(_CI)
     )
+    install: str | None = option(
+        "--install",
+        metavar="URL",
+        text="Where CI installs npuprof from, pinned: git+https://HOST/npuprof@COMMIT; as this one was if left out.",
+    )
     dry_run: bool = DRY_RUN
 
     def run(self) -> Answer:
         """Write all files, or none where one of them is there already; return their names. Raises NpuprofError."""
+        ci, requirement = self._choose_ci()
         if self.ci is not None and _has_store(self.folder):
-            return self._add_ci(_CI[self.ci])
-        files = _collect_files(self.ci or "github")
+            return self._add_ci(_fill_templates(ci, requirement))
+        files = _collect_files() | _fill_templates(ci, requirement)
         _refuse_existing(self.folder, files)
         remarks: list[str] = []
+        if ci != (self.ci or _DEFAULT_CI):
+            remarks.append(
+                f"no CI is among them: {_UNKNOWN}; it is added by npuprof init --ci github --install git+https://HOST/npuprof@COMMIT"
+            )
         old = _add_attributes(self.folder, files)
         if not os.path.lexists(os.path.join(self.folder, ".taplo.toml")):
             files[".taplo.toml"] = _read_template("taplo.toml")
@@ -63,9 +77,23 @@ class Init(Verb):
             remarks.append(f"commit them all, as npuprof commit takes presets only: git add {' '.join(_list_tops(files))}")
         return Answer("".join(f"{name}\n" for name in sorted(files)), tuple(remarks))
 
-    def _add_ci(self, templates: dict[str, str]) -> Answer:
+    def _choose_ci(self) -> tuple[str, str]:
+        """Return which CI is written, and what it installs. Raises NpuprofError where one was asked for, and that is not known."""
+        from npuprof.hosting import installed
+
+        if self.ci == "none":
+            if self.install is not None:
+                raise NpuprofError([Finding("NP902", "--install is for CI, and --ci none writes none", "", "leave one of them out")])
+            return "none", ""
+        requirement = installed.check_address(self.install) if self.install is not None else installed.find_requirement()
+        if not requirement and self.ci is not None:
+            hint = "say where from: --install git+https://HOST/npuprof@COMMIT"
+            why = "CI has to install this very npuprof; by its name alone it would be whatever has that name there."
+            raise NpuprofError([Finding("NP063", _UNKNOWN, why, hint)])
+        return (self.ci or _DEFAULT_CI, requirement) if requirement else ("none", "")
+
+    def _add_ci(self, files: dict[str, str]) -> Answer:
         """Write the CI sample for a store that is there. Raises NpuprofError where one of its files is."""
-        files = {name: _read_template(template) for name, template in templates.items()}
         if there := [name for name in files if os.path.lexists(os.path.join(self.folder, name))]:
             what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {self.folder}"
             raise NpuprofError([Finding("NP923", what, "A sample never overwrites a file.", "move the file away, and run this again")])
@@ -114,13 +142,18 @@ def _refuse_existing(folder: str, files: dict[str, str]) -> None:
         raise NpuprofError([Finding("NP923", what, "A new store never overwrites a file.", hint)])
 
 
-def _collect_files(ci: str) -> dict[str, str]:
+def _fill_templates(ci: str, requirement: str) -> dict[str, str]:
+    """Return the files of a CI by their paths, with what they install."""
+    return {name: _read_template(template).replace(_PLACE, f"'{requirement}'") for name, template in _CI[ci].items()}
+
+
+def _collect_files() -> dict[str, str]:
     """Return what a new store is made of, by path below its folder."""
     from npuprof.catalog.schema import build_profile_schema
 
     files = {f"profiles/{name}.toml": text for name, text in _collect_samples(_SAMPLE).items()}
     files["profiles/.schema.json"] = format_json_answer(build_profile_schema())
-    return files | {name: _read_template(template) for name, template in _CI[ci].items()}
+    return files
 
 
 def _collect_samples(name: str) -> dict[str, str]:

@@ -97,7 +97,7 @@ class Review(Verb):
         from npuprof.hosting.service import ServiceError
 
         try:
-            done = keep_comment(job.comments, _build_marker(self.store), page, differs)
+            done = keep_comment(job.comments, _build_marker(self.store or os.environ.get("NPUPROF_STORE")), page, differs)
         except ServiceError as error:
             why = "The token lacks the right; that of a fork may only read." if error.refused else ""
             where = "the summary of this job" if job.summary else "the log of this job"

@@ -1,0 +1,72 @@
+"""How this npuprof was installed, as far as others can do the same: an address with a commit or a hash (PEP 610)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from npuprof.model import Finding, NpuprofError
+
+#: What stands in single quotes in a shell, and plainly in YAML, and is taken for nothing else by either.
+_WORD = r"[A-Za-z0-9._~/+%=-]+"
+_HOST = r"(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+(?::[0-9]{1,5})?"
+_COMMIT = r"(?:[0-9a-f]{40}|[0-9a-f]{64})"
+_BELOW = rf"subdirectory={_WORD}"
+_PINNED = re.compile(
+    rf"git\+(?:https://|ssh://(?:[A-Za-z0-9_-]+@)?){_HOST}/{_WORD}@{_COMMIT}(?:#{_BELOW})?"
+    rf"|https://{_HOST}/{_WORD}\.(?:whl|zip|tar\.gz)#sha256=[0-9a-f]{{64}}(?:&{_BELOW})?"
+)
+
+
+def check_address(given: str) -> str:
+    """Return an address as a requirement of pip. Raises NpuprofError (NP063) where it is none that stays what it is."""
+    address = re.sub(r"^npuprof\s*@\s*", "", given.strip())
+    if _PINNED.fullmatch(address):
+        return f"npuprof @ {address}"
+    why = "CI installs it beside a token that writes: a name, a branch or a tag can be another program tomorrow."
+    shown = repr(given)
+    if re.search(r"//[^/@]*:[^/@]*@|^[^@]*https://[^/]*@", address):
+        shown, why = "the address", "It holds a password or a token, which anybody could read in the file."
+    hint = "name a commit, git+https://HOST/npuprof@ and its 40 digits, or an archive, https://HOST/npuprof.whl#sha256= and its 64"
+    raise NpuprofError([Finding("NP063", f"{shown} does not pin an npuprof that all can install", why, hint)])
+
+
+def find_requirement() -> str:
+    """Return what pip installs to get this very npuprof; an empty text where nobody else can."""
+    from importlib import metadata
+
+    try:
+        found = metadata.distribution("npuprof")
+        here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        if not os.path.samefile(str(found.locate_file("npuprof")), here):
+            return ""
+        said = found.read_text("direct_url.json")
+    except (metadata.PackageNotFoundError, OSError):
+        return ""
+    return read_direct_url(said or "")
+
+
+def read_direct_url(text: str) -> str:
+    """Return the requirement that a record of an installation (``direct_url.json``) is for; empty where it pins nothing public.
+
+    What it holds of credentials is left out: a user, a password, the query that a signed address has.
+    """
+    try:
+        said: dict[str, Any] = json.loads(text)
+        url = urlsplit(said["url"])
+        address = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
+        below = f"subdirectory={said['subdirectory']}" if said.get("subdirectory") else ""
+        if "vcs_info" in said:
+            vcs = said["vcs_info"]
+            address = f"{vcs['vcs']}+{address}@{vcs['commit_id']}{'#' if below else ''}{below}"
+        else:
+            archive = said["archive_info"]
+            digest = archive.get("hashes", {}).get("sha256") or archive.get("hash", "").removeprefix("sha256=")
+            address = f"{address}#sha256={digest}{'&' if below else ''}{below}"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
+    is_public = url.scheme == "https" and "." in (url.hostname or "") and not re.fullmatch(r"[0-9.]+", url.hostname or "")
+    return f"npuprof @ {address}" if is_public and not url.query and _PINNED.fullmatch(address) else ""

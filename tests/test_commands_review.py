@@ -1,0 +1,333 @@
+"""What CI runs on a pull request: the steps of the action and the script of the job, run for real against stand-ins of the services."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import REPOSITORY
+from repositories import ENVIRONMENT, Repo
+from services import GitHub, GitLab, Token, serve
+
+pytestmark = pytest.mark.slow
+
+yaml = pytest.importorskip("yaml")
+MARKER = "<!-- npuprof: presets -->"
+BASE = '[profile]\ndescription = "base"\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'
+PIN = "git+https://git.example.org/tools/npuprof.git@" + "0123456789" * 4
+SECRET = "ghs_0123456789"
+ACTION = REPOSITORY / ".github/actions/presets/action.yml"
+WORKFLOWS = ("npuprof/templates/github-workflow.yml", ".github/workflows/presets.yml")
+SCRIPT = """import tensorflow as tf
+custom_op = tf.compat.v1.ConfigProto().graph_options.rewrite_options.custom_optimizers.add()
+custom_op.parameter_map["precison_mode"].s = b"allow_fp32_to_fp16"
+"""
+PYTHON = f'#!/bin/sh\n[ "$1 $2" = "-m pip" ] || exec "{sys.executable}" "$@"\nshift 2; printf "%s\\n" "$@" >> "$PIP_CALLS"\n'
+
+
+@pytest.fixture
+def change(tmp_path: Path) -> Repo:
+    """A repository with a branch that changes one value for two presets."""
+    made = Repo(tmp_path / "repo")
+    made.commit({"base": BASE, "leaf": '[profile]\nextends = ["base"]\n'}, "one")
+    made.git("checkout", "-q", "-b", "change")
+    made.commit({"base": BASE.replace("1836", "1904")}, "two")
+    return made
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    """The environment of a runner: this npuprof is installed, and pip only notes what it is asked for."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, text in (("npuprof", f'#!/bin/sh\nexec "{sys.executable}" -m npuprof "$@"\n'), ("python", PYTHON)):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    path = os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
+    given = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": path, "PIP_CALLS": str(tmp_path / "pip")}
+    return {**os.environ, **ENVIRONMENT, **given}
+
+
+# -- the action --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def github(tmp_path: Path, change: Repo, machine: dict[str, str]) -> Iterator[GitHub]:
+    service = GitHub()
+    service.tokens = {SECRET: Token("github-actions[bot]", app=True)}
+    with serve(service):
+        machine |= {
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_EVENT_NAME": "pull_request",
+            "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+            "GITHUB_API_URL": service.url,
+            "GITHUB_SERVER_URL": "https://github.com",
+            "GITHUB_REPOSITORY": "team/presets",
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        }
+        yield service
+
+
+def run_action(action: Path, tmp_path: Path, change: Repo, machine: Mapping[str, str], **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the steps of an action as a runner would, until one fails."""
+    said = {"number": 7, "base": {"sha": change.git("rev-parse", "main")}, "head": {"sha": change.git("rev-parse", "HEAD")}}
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": said}))
+    described = yaml.safe_load(action.read_text())
+    values = {name: one["default"].replace("${{ github.token }}", SECRET) for name, one in described["inputs"].items()} | inputs
+    environ = {**machine, "GITHUB_ACTION_PATH": str(action.parent)}
+    for step in described["runs"]["steps"]:
+        if "run" not in step:
+            continue
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "nothing an event holds is pasted into a script"
+        env = {
+            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: values[found[1]], text) for name, text in step.get("env", {}).items()
+        }
+        script = tmp_path / "step.sh"
+        script.write_text(step["run"])
+        words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
+        done = subprocess.run(words, cwd=change.folder, env={**environ, **env}, capture_output=True, text=True, check=False)
+        if done.returncode:
+            break
+    return done
+
+
+def test_the_action_keeps_one_comment(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    for number in ("1904", "1972"):
+        change.write({"base": BASE.replace("1836", number)})
+        change.commit(message=number)
+        done = run_action(ACTION, tmp_path, change, machine)
+        assert done.returncode == 0, done.stderr
+        (body,) = github.bodies("github-actions[bot]")
+        assert body.startswith(f"{MARKER}\n")
+        assert f"1836 → {number}" in body
+        assert number in (tmp_path / "summary.md").read_text()
+    below = "/repos/team/presets/issues"
+    assert github.written == [f"POST {below}/7/comments", f"PATCH {below}/comments/100"]
+
+
+def test_the_action_installs_the_npuprof_that_it_belongs_to(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    assert run_action(ACTION, tmp_path, change, machine).returncode == 0
+    (asked,) = [word for word in (tmp_path / "pip").read_text().split("\n") if word not in ("", "install", "--quiet")]
+    assert os.path.samefile(asked, REPOSITORY)
+
+
+def test_the_action_fails_where_a_preset_has_errors_and_says_so_at_its_line(
+    github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]
+) -> None:
+    change.commit({"base": BASE.replace("hccl_timeout", "hccl_timout")}, "wrong")
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert done.returncode == 1
+    assert "::error file=profiles/base.toml,line=6" in done.stdout
+    assert len(github.comments) == 1
+
+
+def test_a_fork_has_the_summary_and_no_failure(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    github.tokens = {SECRET: Token("github-actions[bot]", may_write=False, app=True)}
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert done.returncode == 0
+    assert "::notice title=npuprof NP062" in done.stdout
+    assert "1904" in (tmp_path / "summary.md").read_text()
+    assert github.comments == []
+
+
+def test_the_inputs_of_the_action_reach_it_as_they_are(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    change.git("mv", "profiles", "$(touch x) 'y'")
+    change.commit(message="an odd store")
+    done = run_action(ACTION, tmp_path, change, machine, store="$(touch x) 'y'", base="HEAD")
+    assert done.returncode == 0, done.stderr
+    assert github.comments == [], "nothing differs from HEAD itself"
+    assert not (change.folder / "x").exists()
+    done = run_action(ACTION, tmp_path, change, machine, base="nowhere", store="$(touch x) 'y'")
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+def test_what_init_writes_for_github_runs_as_the_action_does(
+    github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str], run: Callable[..., Any]
+) -> None:
+    assert run("init", str(change.folder), "--ci", "github", "--install", PIN).code == 0
+    done = run_action(change.folder / ".github/actions/presets/action.yml", tmp_path, change, machine)
+    assert done.returncode == 0, done.stderr
+    assert len(github.comments) == 1
+    assert (tmp_path / "pip").read_text() == f"install\n--quiet\nnpuprof @ {PIN}\n"
+
+
+# -- the workflows -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", WORKFLOWS)
+def test_a_workflow_may_do_no_more_than_it_needs(path: str) -> None:
+    workflow = yaml.safe_load((REPOSITORY / path).read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    assert set(workflow[True]) == {"pull_request", "push", "merge_group"}, "never pull_request_target"
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+    jobs = workflow["jobs"]
+    assert jobs["review"]["permissions"] == {"contents": "read", "pull-requests": "write"}
+    assert jobs["review"]["if"] == "github.event_name == 'pull_request'"
+    assert "permissions" not in jobs["check"]
+    for job in jobs.values():
+        assert job["steps"][0]["with"] == {"fetch-depth": 0, "persist-credentials": False}
+
+
+def test_actions_of_others_are_pinned_by_commit() -> None:
+    used = {
+        step["uses"]
+        for path in (*WORKFLOWS, ".github/actions/presets/action.yml", "npuprof/templates/github-action.yml")
+        for part in [yaml.safe_load((REPOSITORY / path).read_text())]
+        for job in (*part.get("jobs", {}).values(), part.get("runs", {}))
+        for step in job.get("steps", ())
+        if "uses" in step
+    }
+    assert used
+    for one in used:
+        assert one == "./.github/actions/presets" or re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)
+
+
+def test_a_change_of_any_file_that_counts_starts_the_workflow() -> None:
+    events = yaml.safe_load((REPOSITORY / WORKFLOWS[0]).read_text())[True]
+    for event in ("pull_request", "push"):
+        assert {"profiles/**", "npuprof.toml", "npuprof.lock"} <= set(events[event]["paths"])
+    assert events["merge_group"] is None
+
+
+SCHEMAS = [
+    ("vendor.github-workflows", "github", ".github/workflows/presets.yml"),
+    ("vendor.github-actions", "github", ".github/actions/presets/action.yml"),
+    ("vendor.gitlab-ci", "gitlab", ".gitlab/presets.yml"),
+]
+
+
+@pytest.mark.parametrize(("schema", "ci", "path"), SCHEMAS)
+def test_what_is_written_and_what_this_repository_uses_follow_the_published_schemas(
+    schema: str, ci: str, path: str, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    pytest.importorskip("check_jsonschema")
+    assert run("init", "made", "--ci", ci, "--install", PIN).code == 0
+    files = [tmp_path / "made" / path, *([REPOSITORY / path] if ci == "github" else [])]
+    transform = ["--data-transform", "gitlab-ci"] if ci == "gitlab" else []
+    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *transform, *map(str, files)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+# -- GitLab ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gitlab(change: Repo, machine: dict[str, str]) -> Iterator[GitLab]:
+    service = GitLab()
+    service.tokens = {SECRET: Token("project_3_bot", ident=41)}
+    with serve(service):
+        machine |= {
+            "GITLAB_CI": "true",
+            "CI_API_V4_URL": f"{service.url}/api/v4",
+            "CI_PROJECT_ID": "77",
+            "CI_PROJECT_URL": "https://gitlab.example.org/ada/presets",
+            "CI_MERGE_REQUEST_IID": "5",
+            "CI_MERGE_REQUEST_PROJECT_ID": "3",
+            "CI_MERGE_REQUEST_PROJECT_URL": "https://gitlab.example.org/team/presets",
+            "CI_MERGE_REQUEST_DIFF_BASE_SHA": change.git("rev-parse", "main"),
+        }
+        yield service
+
+
+def run_job(change: Repo, machine: Mapping[str, str], run: Callable[..., Any], **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the job that ``init`` writes for GitLab, as its runner would."""
+    written = change.folder / ".gitlab/presets.yml"
+    if not written.exists():
+        assert run("init", str(change.folder), "--ci", "gitlab", "--install", PIN).code == 0
+    job = yaml.safe_load(written.read_text())["presets"]
+    assert job["artifacts"] == {"when": "always", "reports": {"codequality": "gl-code-quality-report.json"}}
+    given = {name: str(value) for name, value in job["variables"].items()}
+    script = "set -eo pipefail\n" + "\n".join(job["script"])
+    environ = {**machine, **given, "CI_COMMIT_SHA": change.head, **more}
+    return subprocess.run(["bash", "-c", script], cwd=change.folder, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_the_gitlab_job_keeps_one_note_and_reports_code_quality(
+    gitlab: GitLab, tmp_path: Path, change: Repo, machine: dict[str, str], run: Callable[..., Any]
+) -> None:
+    for number in ("1904", "1972"):
+        change.write({"base": BASE.replace("1836", number)})
+        change.commit(message=number)
+        done = run_job(change, machine, run, NPUPROF_TOKEN=SECRET)
+        assert done.returncode == 0, done.stderr
+        (body,) = gitlab.bodies("project_3_bot")
+        assert number in body
+    notes = "/api/v4/projects/3/merge_requests/5/notes"
+    assert gitlab.written == [f"POST {notes}", f"PUT {notes}/100"]
+    assert json.loads((change.folder / "gl-code-quality-report.json").read_text()) == []
+    assert f"npuprof @ {PIN}\n" in (tmp_path / "pip").read_text()
+    change.commit({"base": BASE.replace("hccl_timeout", "hccl_timout")}, "wrong")
+    done = run_job(change, machine, run, NPUPROF_TOKEN=SECRET)
+    assert done.returncode == 1
+    (row,) = [row for row in json.loads((change.folder / "gl-code-quality-report.json").read_text()) if row["check_name"] == "NP201"]
+    assert row["location"] == {"path": "profiles/base.toml", "lines": {"begin": 6}}
+    assert "**Broken**" in gitlab.bodies("project_3_bot")[0]
+
+
+def test_without_a_token_the_gitlab_job_only_prints(gitlab: GitLab, change: Repo, machine: dict[str, str], run: Callable[..., Any]) -> None:
+    done = run_job(change, machine, run)
+    assert done.returncode == 0, done.stderr
+    assert "1904" in done.stdout
+    assert gitlab.calls == []
+
+
+# -- pre-commit --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hooks(change: Repo, tmp_path: Path, machine: dict[str, str]) -> Callable[[], subprocess.CompletedProcess[str]]:
+    """Run pre-commit with our hooks on what is staged; they find npuprof on the machine instead of installing it."""
+    pytest.importorskip("pre_commit")
+    described = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
+    local = [{**hook, "language": "system"} for hook in described]
+    (change.folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [{"repo": "local", "hooks": local}]}))
+    change.commit(message="hooks")
+    environ = {**machine, "PRE_COMMIT_HOME": str(tmp_path / "pre-commit")}
+
+    def run_hooks() -> subprocess.CompletedProcess[str]:
+        change.git("add", "-A")
+        words = [sys.executable, "-m", "pre_commit", "run", "--color", "never"]
+        return subprocess.run(words, cwd=change.folder, env=environ, capture_output=True, text=True, check=False)
+
+    return run_hooks
+
+
+def test_the_hooks_are_what_pre_commit_takes() -> None:
+    clientlib = pytest.importorskip("pre_commit.clientlib")
+    described = clientlib.load_manifest(str(REPOSITORY / ".pre-commit-hooks.yaml"))
+    assert [hook["id"] for hook in described] == ["npuprof-check", "npuprof-scan"]
+
+
+def test_a_preset_that_is_deleted_is_checked_too(change: Repo, hooks: Callable[[], subprocess.CompletedProcess[str]]) -> None:
+    (change.folder / "notes.txt").write_text("nothing\n")
+    done = hooks()
+    assert done.returncode == 0, done.stdout
+    change.write({"base": None})
+    done = hooks()
+    assert done.returncode == 1
+    assert "leaf" in done.stdout, "the heir that no commit touched"
+
+
+def test_the_whole_store_is_checked_and_scripts_are_scanned(change: Repo, hooks: Callable[[], subprocess.CompletedProcess[str]]) -> None:
+    change.write({"base": BASE.replace("hccl_timeout", "hccl_timout")})
+    done = hooks()
+    assert done.returncode == 1
+    assert "leaf" in done.stdout
+    change.write({"base": BASE})
+    script = change.folder / "train.py"
+    script.write_text(SCRIPT)
+    done = hooks()
+    assert done.returncode == 1
+    assert "train.py:3" in done.stdout
+    script.write_text("print('hello')\n")
+    assert hooks().returncode == 0
