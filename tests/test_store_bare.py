@@ -172,6 +172,112 @@ def test_a_hook_of_a_server_checks_what_a_push_brings_before_it_is_taken(hub: Pa
     assert subprocess.run(["git", "rev-parse", "main"], cwd=server, capture_output=True, text=True, check=True).stdout.strip() == good
 
 
+# -- the hook of a server ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server(repo: Repo, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bare repository with our hook, and nothing else in it; the pushing repository is worked in."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    folder = tmp_path / "it's a server.git"
+    repo.git("init", "-q", "--bare", str(folder))
+    monkeypatch.chdir(folder)
+    done = run("git", "install", "--server")
+    assert done.code == 0, done.err
+    monkeypatch.chdir(repo.folder)
+    repo.commit({"base": BASE.format(600), "leaf": LEAF}, "good")
+    return folder
+
+
+def push(repo: Repo, server: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = ["git", "push", str(server), *words]
+    return subprocess.run(command, cwd=repo.folder, capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT})
+
+
+def list_refs(server: Path) -> list[str]:
+    done = subprocess.run(["git", "for-each-ref", "--format=%(refname)"], cwd=server, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_a_server_takes_no_branch_whose_presets_have_errors(server: Path, repo: Repo) -> None:
+    done = push(repo, server, "main")
+    assert done.returncode == 0, done.stderr
+    assert "remote:" not in done.stderr, "what is well is no news"
+    repo.commit({"base": "[options]\nhccl_timout = 600\n"}, "wrong")
+    done = push(repo, server, "main")
+    assert done.returncode != 0
+    assert "profiles/base.toml:2:1: error NP201" in done.stderr
+    assert "not taken: main: 1 error" in done.stderr
+    repo.commit({"base": BASE.format(601)}, "mended")
+    assert push(repo, server, "main").returncode == 0, "the tip counts, not each commit on the way"
+
+
+def test_an_heir_that_loses_its_parent_is_not_taken(server: Path, repo: Repo) -> None:
+    assert push(repo, server, "main").returncode == 0
+    repo.commit({"base": None}, "deleted")
+    done = push(repo, server, "main")
+    assert done.returncode != 0
+    assert "leaf.toml" in done.stderr
+
+
+def test_a_push_is_taken_whole_or_not_at_all(server: Path, repo: Repo) -> None:
+    repo.git("branch", "good")
+    repo.commit({"base": "torn = ["}, "wrong")
+    repo.git("branch", "one")
+    repo.git("branch", "two")
+    done = push(repo, server, "good", "one", "two")
+    assert done.returncode != 0
+    assert "not taken: one, two: 1 error" in done.stderr
+    assert list_refs(server) == []
+
+
+def test_what_brings_no_presets_is_none_of_the_hook_s_business(server: Path, repo: Repo) -> None:
+    wrong = repo.commit({"base": "torn = ["}, "wrong")
+    repo.git("tag", "archive", wrong)
+    repo.git("update-ref", "refs/notes/x", wrong)
+    repo.git("checkout", "-q", "--orphan", "pages")
+    repo.git("rm", "-rfq", ".")
+    repo.commit(message="no presets at all")
+    assert push(repo, server, "archive", "refs/notes/x", "pages").returncode == 0
+    assert push(repo, server, "--delete", "pages", "archive").returncode == 0
+    assert list_refs(server) == ["refs/notes/x"]
+
+
+@pytest.mark.parametrize("name", ["$(touch>x)", "a;b'c\"d", "über/\u2028/x", "-dash", "x\u202ey", "0" * 40])
+def test_a_branch_may_have_any_name(server: Path, repo: Repo, name: str) -> None:
+    ref = f"HEAD:refs/heads/{name}"
+    assert push(repo, server, ref).returncode == 0
+    repo.commit({"base": "torn = ["}, "wrong")
+    done = push(repo, server, ref)
+    assert done.returncode != 0
+    assert "NP001" in done.stderr
+    assert "\u202e" not in done.stderr.partition("To ")[0]
+    assert not (server / "x").exists()
+
+
+def test_the_hook_of_a_server_is_written_once_and_taken_away(
+    server: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = server / "hooks/pre-receive"
+    before = hook.read_text()
+    monkeypatch.chdir(server)
+    assert "already set up" in run("git", "install", "--server").err
+    assert hook.read_text() == before
+    hook.write_text(f"{before}echo more\n")
+    assert "removed" in run("git", "uninstall", "--server").err
+    assert hook.read_text() == "#!/bin/sh\necho more\n"
+    done = run("git", "install", "--server")
+    assert done.code == 1
+    assert "git receive || exit 1" in done.err, "what to add to a hook of somebody else"
+    assert "nothing was set up" in run("git", "uninstall", "--server").err
+
+
+def test_only_a_server_gets_the_hook_of_one(repo: Repo, run: Callable[..., Any], server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "without a work tree" in run("git", "install", "--server").err
+    monkeypatch.chdir(server)
+    assert run("git", "install", "--server", "--hook").code == 2
+
+
 # -- a whole tree at a revision -----------------------------------------------------------------------------------
 
 

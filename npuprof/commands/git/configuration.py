@@ -71,6 +71,18 @@ def open_git(everywhere: bool) -> Git:
     return Git(Git(here).run_command("rev-parse", "--show-toplevel").decode(errors="surrogateescape").removesuffix("\n"))
 
 
+def open_server_git() -> Git:
+    """Return git in the bare repository around this folder. Raises NpuprofError where there is none."""
+    from npuprof.store.bare import find_bare_repository
+    from npuprof.store.git import Git
+
+    found = find_bare_repository("", os.environ)
+    if not found:
+        why = "A push to a repository with a work tree is not what a server takes."
+        raise NpuprofError([Finding("NP021", "--server needs a repository without a work tree, and here is none", why, "cd presets.git")])
+    return Git(found, bare=found)
+
+
 def read_setting(git: Git, scope: str, name: str) -> str | None:
     """Return a setting of git's configuration, None where it is not set."""
     code, value, _ = git.try_command("config", scope, "--get", name)

@@ -1,4 +1,4 @@
-"""The hooks that look at a store after a merge or a rebase: git calls no driver for what several files break together."""
+"""The hooks that look at a store: on a server, and after a merge or a rebase, as git calls no driver for what files break together."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.git import Git
 
-#: Each hook, with the words that its verb gets.
-HOOKS = {"post-merge": "merge", "post-rewrite": "rewrite"}
-_MARK = "# npuprof git install --hook: what joining two sides breaks is told"
+#: The hooks of a clone, and that of a server.
+HOOKS = ("post-merge", "post-rewrite")
+SERVER_HOOK = "pre-receive"
+#: Each hook, with the words that call its verb, and what stands above them.
+_AFTER = "# npuprof git install --hook: what joining two sides breaks is told"
+_CALLS = {
+    "post-merge": ('git after merge -- "$@" || :', _AFTER),
+    "post-rewrite": ('git after rewrite -- "$@" || :', _AFTER),
+    SERVER_HOOK: ("git receive || exit 1", "# npuprof git install --server: a push of presets with errors is not taken"),
+}
+_OWN_WORDS = (" git after ", " git receive")
 
 
 def format_call(name: str) -> str:
     """Return the line of a hook that calls npuprof."""
-    return f'{find_command()} git after {HOOKS[name]} -- "$@" || :'
+    return f"{find_command()} {_CALLS[name][0]}"
 
 
 def find_hook(git: Git, name: str) -> str:
@@ -35,7 +43,7 @@ def judge_hook(path: str, name: str) -> str:
         return "missing"
     if format_call(name) in text.splitlines():
         return "set" if os.access(path, os.X_OK) else "not executable"
-    return "by another npuprof" if _MARK in text else "somebody else's"
+    return "by another npuprof" if _CALLS[name][1] in text else "somebody else's"
 
 
 def write_hook(path: str, name: str) -> None:
@@ -55,19 +63,20 @@ def _write_locked_hook(path: str, name: str) -> None:
     from npuprof.report.writing import Wanted
 
     known, old = writing.read_known_file(path), _read_hook(path)
-    ours = [_MARK, format_call(name)]
+    mark = _CALLS[name][1]
+    ours = [mark, format_call(name)]
     if old is None:
         lines = ["#!/bin/sh", *ours]
     else:
         lines = old.splitlines()
         if format_call(name) not in lines:
-            place = lines.index(_MARK)
-            lines = _drop_own_lines(lines)
+            place = lines.index(mark)
+            lines = _drop_own_lines(lines, mark)
             lines[place:place] = ours
     writing.write_wanted_files([Wanted(path, "\n".join([*lines, ""]).encode(errors="surrogateescape"), known)])
 
 
-def remove_hook(path: str) -> bool:
+def remove_hook(path: str, name: str) -> bool:
     """Take out of a hook what ``write_hook`` wrote, and the hook with it where nothing else is in it; return whether it was there."""
     from npuprof.report import writing
     from npuprof.report.locks import lock_folders
@@ -76,9 +85,9 @@ def remove_hook(path: str) -> bool:
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         lines = (_read_hook(path) or "").splitlines()
-        if _MARK not in lines:
+        if _CALLS[name][1] not in lines:
             return False
-        lines = _drop_own_lines(lines)
+        lines = _drop_own_lines(lines, _CALLS[name][1])
         if [line for line in lines if line.strip()] in ([], ["#!/bin/sh"]):
             os.unlink(path)
         else:
@@ -92,9 +101,9 @@ def build_foreign_hook_finding(path: str, name: str) -> Finding:
     return Finding("NP923", f"{path} exists already, and is not npuprof's", why, f"add this line to it: {format_call(name)}")
 
 
-def _drop_own_lines(lines: list[str]) -> list[str]:
-    place = lines.index(_MARK)
-    calls = place + 1 < len(lines) and " git after " in lines[place + 1]
+def _drop_own_lines(lines: list[str], mark: str) -> list[str]:
+    place = lines.index(mark)
+    calls = place + 1 < len(lines) and any(words in lines[place + 1] for words in _OWN_WORDS)
     return lines[:place] + lines[place + 1 + calls :]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from npuprof.commands.git.configuration import (
     NOTE,
@@ -11,10 +12,11 @@ from npuprof.commands.git.configuration import (
     list_settings,
     name_scope,
     open_git,
+    open_server_git,
     read_setting,
     write_setting,
 )  # fmt: skip
-from npuprof.commands.git.hooks import HOOKS, build_foreign_hook_finding, find_hook, judge_hook, write_hook
+from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, build_foreign_hook_finding, find_hook, judge_hook, write_hook
 from npuprof.commands.parameters import EVERYWHERE, STORE
 from npuprof.commands.verb import Verb, flag
 from npuprof.model import Finding, NpuprofError
@@ -40,6 +42,7 @@ class Install(Verb):
 
     diff: bool = flag("--diff", text="Let git diff, log and show speak of settings; patches then need --no-textconv --no-ext-diff.")
     hook: bool = flag("--hook", text="Check the store after each merge and rebase, and tell what they broke.")
+    server: bool = flag("--server", text="In a bare repository: refuse pushes that bring presets with errors, and nothing else.")
     everywhere: bool = EVERYWHERE
     store: str | None = STORE
 
@@ -48,6 +51,8 @@ class Install(Verb):
 
         Raises NpuprofError.
         """
+        if self.server:
+            return self._install_server()
         if self.hook and self.everywhere:
             what, why = "--hook and --global do not go together", "A hook belongs to one repository."
             raise NpuprofError([Finding("NP902", what, why, "run npuprof git install --hook in each repository that is to have it")])
@@ -75,11 +80,27 @@ class Install(Verb):
             remarks.append("commit .gitattributes; everybody who runs 'npuprof git install' then has the drivers")
         return Answer(None, tuple(remarks), 1 if problems else 0, problems=problems)
 
+    def _install_server(self) -> Answer:
+        """Write the hook of a server. Raises NpuprofError."""
+        if self.diff or self.hook or self.everywhere or self.store:
+            what, why = "--server goes with no other option", "A server merges nothing and shows no differences."
+            hint = "a store of another name is told to the hook: npuprof git receive --store NAME"
+            raise NpuprofError([Finding("NP902", what, why, hint)])
+        git = open_server_git()
+        done: list[str] = []
+        problems = _write_hooks(git, done, [SERVER_HOOK])
+        remarks = (
+            ()
+            if problems
+            else (f"{'set up for' if done else 'already set up for'} {git.folder}" + "".join(f"\n  {name}" for name in done),)
+        )
+        return Answer(None, remarks, 1 if problems else 0, problems=problems)
 
-def _write_hooks(git: Git, done: list[str]) -> list[Finding]:
+
+def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> list[Finding]:
     """Write the hooks that are missing and note them; return what stands in the way. Raises NpuprofError."""
     problems = []
-    for name in HOOKS:
+    for name in names:
         path = find_hook(git, name)
         state = judge_hook(path, name)
         if state == "somebody else's":

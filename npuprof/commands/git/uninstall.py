@@ -12,12 +12,13 @@ from npuprof.commands.git.configuration import (
     list_settings,
     name_scope,
     open_git,
+    open_server_git,
     read_setting,
     write_setting,
 )  # fmt: skip
-from npuprof.commands.git.hooks import HOOKS, find_hook, remove_hook
+from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, find_hook, remove_hook
 from npuprof.commands.parameters import EVERYWHERE, STORE
-from npuprof.commands.verb import Verb
+from npuprof.commands.verb import Verb, flag
 from npuprof.report.answer import Answer
 
 
@@ -26,11 +27,15 @@ class Uninstall(Verb):
 
     group = "git"
 
+    server: bool = flag("--server", text="In a bare repository: take its hook away.")
     everywhere: bool = EVERYWHERE
     store: str | None = STORE
 
     def run(self) -> Answer:
         """Take away what ``git install`` wrote, and nothing else. Raises NpuprofError."""
+        if self.server:
+            hook = find_hook(open_server_git(), SERVER_HOOK)
+            return Answer(None, (f"removed\n  {hook}" if remove_hook(hook, SERVER_HOOK) else "nothing was set up here",))
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
         path, wanted = find_attributes(git, self.everywhere, self.store)
         done = []
@@ -42,7 +47,7 @@ class Uninstall(Verb):
             done.append(path)
         for name in () if self.everywhere else HOOKS:
             hook = find_hook(git, name)
-            if remove_hook(hook):
+            if remove_hook(hook, name):
                 done.append(hook)
         where = "for all repositories of this user" if self.everywhere else "for this repository alone"
         remark = f"{'removed' if done else f'nothing was set up {where}'}" + "".join(f"\n  {name}" for name in done)

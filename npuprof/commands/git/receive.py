@@ -1,0 +1,55 @@
+"""``git receive``: whether the presets at the branches that a push brings are free of errors; a server's hook pre-receive calls it."""
+
+from __future__ import annotations
+
+from npuprof.commands.check import Check
+from npuprof.commands.parameters import STORE
+from npuprof.commands.verb import Verb
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
+from npuprof.report.findings import format_findings, format_severity_counts
+from npuprof.report.output import read_standard_input
+
+
+class Receive(Verb):
+    """Refuse a push that brings presets with errors (exit 1): the tips of its branches are checked before it is taken."""
+
+    group = "git"
+    hidden = True
+
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Return the errors of each tip. Tags, branches that go, and tips without presets are none of our business. Raises NpuprofError."""
+        text, remarks, code = "", [], 0
+        for commit, refs in _read_tips(read_standard_input()).items():
+            errors = self._find_errors(commit)
+            if errors:
+                code = 1
+                text += format_findings(errors)
+                remarks.append(f"not taken: {', '.join(refs)}: {format_severity_counts(errors)}")
+        return Answer(text, tuple(remarks), code)
+
+    def _find_errors(self, commit: str) -> list[Finding]:
+        check = Check({"store": self.store, "rev": commit, "color": "never", "severity": "error"})
+        try:
+            store = check.open_store()
+        except NpuprofError as error:
+            if all(finding.code == "NP023" for finding in error.findings):
+                return []
+            return list(error.findings)
+        return check.select_told(check.judge(store).settled.findings)
+
+
+def _read_tips(lines: bytes) -> dict[str, list[str]]:
+    """Return the new commits of branches, each with the names of its branches, as git tells a hook: ``old new ref``."""
+    tips: dict[str, list[str]] = {}
+    for line in lines.decode(errors="surrogateescape").split("\n"):
+        _, _, rest = line.partition(" ")
+        commit, _, ref = rest.partition(" ")
+        if ref.startswith("refs/heads/") and commit.strip("0"):
+            tips.setdefault(commit, []).append(ref.removeprefix("refs/heads/"))
+    return tips
+
+
+VERB = Receive
