@@ -51,7 +51,7 @@ def machine(tmp_path: Path) -> dict[str, str]:
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     path = os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
-    given = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": path, "PIP_CALLS": str(tmp_path / "pip")}
+    given = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": path, "PIP_CALLS": str(tmp_path / "pip"), "no_proxy": "127.0.0.1"}
     return {**os.environ, **ENVIRONMENT, **given}
 
 

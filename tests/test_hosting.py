@@ -25,6 +25,7 @@ SECRET = "ghs_0123456789"
 def change(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
     """A repository with a branch that changes one value for two presets."""
     monkeypatch.setattr(comments, "PAUSES", (0.0, 0.0, 0.0))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     for name in ("GITHUB_ACTIONS", "GITLAB_CI", "GH_TOKEN", "GITHUB_TOKEN", "NPUPROF_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     repo.commit({"base": BASE, "leaf": '[profile]\nextends = ["base"]\n'}, "one")
@@ -240,6 +241,7 @@ LASTING = [
     ([Fault("GET", 502)] * 4, "has a fault of its own (502: fault)"),
     ([Fault("GET", 429, {"retry-after": "3600"})], "takes no more requests for now"),
     ([Fault("GET", 403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999"})], "takes no more requests for now"),
+    ([Fault("GET", 403, text='{"message": "You have exceeded a secondary rate limit."}')], "takes no more requests for now"),
     ([Fault("POST", 422)], "refuses it (422: fault)"),
     ([Fault("GET", 200, text="<html>")], "is not the API of"),
     ([Fault("GET", 200, text='{"id": "x", "login": 3}')], "does not say whose the token is"),
@@ -464,10 +466,11 @@ def test_a_shallow_checkout_that_cannot_be_deepened_is_refused_by_name(
     service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = clone_shallow(change, tmp_path, monkeypatch, "--single-branch", "--branch", "change")
-    subprocess.run(["git", "remote", "set-url", "origin", "https://127.0.0.1:9/nowhere.git"], cwd=folder, check=True)
+    subprocess.run(["git", "remote", "set-url", "origin", f"https://job-token:{SECRET}@127.0.0.1:9/nowhere.git"], cwd=folder, check=True)
     said = run("review")
     assert said.code == 2
     assert "the checkout is shallow" in said.err
+    assert SECRET not in said.out + said.err
     assert ("fetch-depth: 0" if isinstance(service, GitHub) else "GIT_DEPTH: 0") in said.err
     assert service.written == []
 

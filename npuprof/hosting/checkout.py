@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.store.git import Git
@@ -56,4 +57,5 @@ def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
         deeper = deeper if done.code else []
         lines = done.complaint.decode(errors="replace").strip().splitlines()
         complaint = complaint or next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
-    return complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
+    said = complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
+    return re.sub(r"://[^/@\s]*@", "://", said)  # a job's remote may hold its token

@@ -89,7 +89,8 @@ class Service:
         said = self._read_message(error)
         if 300 <= code < 400:
             return ServiceError(f"{self.name} sends us elsewhere ({code}), where the token does not go")
-        if code == 429 or (code == 403 and ("retry-after" in headers or headers.get("x-ratelimit-remaining") == "0")):
+        is_limit = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in said
+        if code == 429 or (code == 403 and is_limit):
             wait = headers.get("retry-after") or ""
             seconds = float(wait) if wait.isascii() and wait.isdigit() and len(wait) < 9 else _LONGEST_WAIT + 1
             return ServiceError(f"{self.name} takes no more requests for now ({code})", seconds <= _LONGEST_WAIT, seconds)
