@@ -489,6 +489,51 @@ def test_a_hook_of_a_server_syncs_and_checks_what_is_pushed(app: Repo, team: Tea
     assert "declined" in subprocess.run(["git", "push", "../app.git", "main"], capture_output=True, text=True, check=False).stderr
 
 
+def test_what_is_pushed_is_judged_with_the_sources_that_its_lock_names(app: Repo, team: Team, run: Run, tmp_path: Path) -> None:
+    app.git("clone", "-q", "--bare", ".", "../app.git")
+    hook = tmp_path / "app.git/hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nexport PYTHONPATH={REPOSITORY}\n{sys.executable} -m npuprof git receive $SYNC || exit 1\n")
+    hook.chmod(0o755)
+    move_on(team, app, run)
+    forget()
+
+    def push(**more: str) -> subprocess.CompletedProcess[str]:
+        words = ["git", "push", "../app.git", "main"]
+        return subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, **more})
+
+    assert "NP043" in push().stderr
+    done = push(SYNC="--sync")
+    assert done.returncode == 0, done.stderr
+    app.commit({"job": f"{HEIR}hccl_timeout = true\n"})
+    assert "not taken: main: 1 error" in push(SYNC="--sync").stderr
+
+
+def test_a_review_has_the_sources_of_both_sides(app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = app.head
+    move_on(team, app, run)
+    job = {
+        "GITLAB_CI": "true",
+        "CI_MERGE_REQUEST_IID": "5",
+        "CI_MERGE_REQUEST_PROJECT_ID": "3",
+        "CI_MERGE_REQUEST_PROJECT_URL": "https://gitlab.example.org/team/app",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": before,
+        "CI_COMMIT_SHA": app.head,
+    }
+    for name, value in job.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NPUPROF_TOKEN", raising=False)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    forget()
+    assert run("review").code == 2
+    done = run("review", "--sync")
+    assert (done.code, "600 → 900" in done.out) == (0, True), done
+    forget()
+    offline(team)
+    done = run("review", "--sync")
+    assert (done.code, "NP045" in done.err) == (2, True), done
+
+
 # Versions that are gone upstream
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from npuprof import hosting
 from npuprof.commands.check import Check
 from npuprof.commands.parameters import BASELINE, IGNORE, SEVERITY, STORE, STRICT
-from npuprof.commands.verb import Verb, option
+from npuprof.commands.verb import Verb, flag, option
 from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -29,6 +29,7 @@ class Review(Verb):
 
     base: str | None = option("--base", metavar="REV", text="The revision to compare with, if not the one that the service names.")
     report: str | None = option("--report", metavar="FILE", text="Also write what was found for the service: code quality, or SARIF.")
+    sync: bool = flag("--sync", text="First fetch the sources that npuprof.lock names, here and in the commits that are compared.")
     severity: str | None = SEVERITY
     strict: bool = STRICT
     ignore: list[str] = IGNORE
@@ -46,20 +47,33 @@ class Review(Verb):
             "baseline": self.baseline, "color": "never",
         })  # fmt: skip
         check.refuse_odd_choice()
+        problems = self._sync_sources()
         outcome = check.judge(check.open_store())
         told = check.select_told(outcome.settled.findings)
         code = check.decide_code(outcome.settled.findings, outcome.unresolved)
         remarks = [check.describe_outcome(outcome)]
         if self.report is not None:
             self._write_report(self.report, job, told)
-        page, problems = "", list[Finding]()
+        code = 2 if problems else code
+        page = ""
         if job.number:
             try:
                 page, differs = self._build_page(job, remarks)
-                problems = self._publish(job, page, differs, remarks)
+                problems += self._publish(job, page, differs, remarks)
             except NpuprofError as error:
-                problems, code = list(error.findings), 2
+                problems, code = [*problems, *error.findings], 2
         return Answer(self._format_answer(job, told, page, problems), tuple(remarks), code, problems=problems)
+
+    def _sync_sources(self, rev: str | None = None) -> list[Finding]:
+        """Fetch what the lock names, of the work tree or at a revision; return what could not be had."""
+        from npuprof.commands.source.sync import Sync
+
+        try:
+            if self.sync:
+                Sync({"store": self.store, "rev": rev}).run()
+        except NpuprofError as error:
+            return list(error.findings)
+        return []
 
     def _write_report(self, path: str, job: Job, told: Sequence[Finding]) -> None:
         from npuprof.report.writing import write_files_atomically
@@ -74,6 +88,8 @@ class Review(Verb):
 
         base = self.base or job.base
         complete_checkout(spec.Workspace(self.store).store.root, base, job.head, job.depth)
+        for side in (base, job.head):
+            self._sync_sources(side)  # a side that cannot be had is told by the comparison
         rev = f"{base}...{job.head}"
         answer = Diff({"rev": rev, "format": "markdown", "link": job.pages, "exit_code": True, "store": self.store}).run()
         remarks += answer.remarks

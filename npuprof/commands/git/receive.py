@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof.commands.check import Check
 from npuprof.commands.parameters import STORE
-from npuprof.commands.verb import Verb
+from npuprof.commands.verb import Verb, flag
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
@@ -17,6 +17,7 @@ class Receive(Verb):
     group = "git"
     hidden = True
 
+    sync: bool = flag("--sync", text="First fetch the sources that the lock of each tip names.")
     store: str | None = STORE
 
     def run(self) -> Answer:
@@ -31,13 +32,16 @@ class Receive(Verb):
         return Answer(text, tuple(remarks), code)
 
     def _find_errors(self, commit: str) -> list[Finding]:
+        from npuprof.commands.source.sync import Sync
+
         check = Check({"store": self.store, "rev": commit, "color": "never", "severity": "error"})
         try:
             store = check.open_store()
+            if self.sync:
+                Sync({"store": self.store, "rev": commit}).run()
+                store = check.open_store()  # it has not seen what was not there
         except NpuprofError as error:
-            if all(finding.code == "NP023" for finding in error.findings):
-                return []
-            return list(error.findings)
+            return [finding for finding in error.findings if finding.code != "NP023"]
         return check.select_told(check.judge(store).settled.findings)
 
 
