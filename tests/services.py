@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -174,8 +176,8 @@ class GitLab(StandIn):
 
 
 @contextmanager
-def serve(service: StandIn) -> Iterator[StandIn]:
-    """Let a stand-in answer at an address of this machine."""
+def serve(service: StandIn, certificate: Path | None = None) -> Iterator[StandIn]:
+    """Let a stand-in answer at an address of this machine; with a certificate and its key, in one file, as https."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -220,9 +222,13 @@ def serve(service: StandIn) -> Iterator[StandIn]:
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
-        service.url = f"http://127.0.0.1:{server.server_port}"
+        service.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
         yield service
         server.shutdown()
         thread.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from repositories import Repo
 from services import Fault, GitHub, GitLab, StandIn, Token, serve
 
 from npuprof.hosting import comments
+
+pytestmark = pytest.mark.slow
 
 Run = Callable[..., Any]
 MARKER = "<!-- npuprof: presets -->"
@@ -269,6 +272,30 @@ def test_a_service_that_does_not_answer_is_said(service: StandIn, run: Run, monk
     assert said.code == 0
     assert "does not answer" in said.err
     assert service.calls == []
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_gitlab_with_an_authority_of_its_own_is_trusted_by_what_the_job_says(
+    gitlab: GitLab, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gitlab", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", *words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    both = tmp_path / "both.pem"
+    both.write_text(Path(key).read_text() + Path(certificate).read_text())
+    own_one = GitLab()
+    own_one.tokens = gitlab.tokens
+    monkeypatch.setattr(comments, "PAUSES", (9e9,))  # that nobody vouches for it does not pass
+    with serve(own_one, both):
+        monkeypatch.setenv("CI_API_V4_URL", f"{own_one.url}/api/v4")
+        said = run("review")
+        assert (said.code, own_one.calls) == (0, [])
+        assert "CERTIFICATE_VERIFY_FAILED" in said.err
+        monkeypatch.setenv("CI_SERVER_TLS_CA_FILE", str(tmp_path / "nowhere.pem"))
+        assert "NP062" in run("review").err
+        monkeypatch.setenv("CI_SERVER_TLS_CA_FILE", certificate)
+        assert run("review").code == 0
+        assert len(own(own_one)) == 1
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

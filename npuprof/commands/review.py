@@ -83,6 +83,7 @@ class Review(Verb):
     def _build_page(self, job: Job, remarks: list[str]) -> tuple[str, bool]:
         """Return what the pull request changes as a page, and whether that is anything. Raises NpuprofError."""
         from npuprof.commands.diff import Diff
+        from npuprof.compare.markdown import is_address
         from npuprof.hosting.checkout import complete_checkout
         from npuprof.store import spec
 
@@ -91,7 +92,8 @@ class Review(Verb):
         for side in (base, job.head):
             self._sync_sources(side)  # a side that cannot be had is told by the comparison
         rev = f"{base}...{job.head}"
-        answer = Diff({"rev": rev, "format": "markdown", "link": job.pages, "exit_code": True, "store": self.store}).run()
+        link = job.pages if is_address(job.pages) else None
+        answer = Diff({"rev": rev, "format": "markdown", "link": link, "exit_code": True, "store": self.store}).run()
         remarks += answer.remarks
         return str(answer.write_form("markdown")), answer.code != 0
 

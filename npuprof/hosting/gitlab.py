@@ -31,7 +31,8 @@ def read_gitlab_job(environ: Mapping[str, str]) -> Job:
     comments = None
     if token:
         api = require_address("CI_API_V4_URL", environ.get("CI_API_V4_URL"))
-        comments = GitLabComments(Service("GitLab", api, ("PRIVATE-TOKEN", token)), project, number)
+        service = Service("GitLab", api, ("PRIVATE-TOKEN", token), authority=environ.get("CI_SERVER_TLS_CA_FILE", ""))
+        comments = GitLabComments(service, project, number)
     return Job(
         "GitLab",
         "text",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -41,18 +42,23 @@ class Reply(NamedTuple):
 
 
 class Service:
-    """An API below an address, asked with a token in one header."""
+    """An API below an address, asked with a token in one header.
 
-    def __init__(self, name: str, address: str, header: tuple[str, str], more: Mapping[str, str] | None = None) -> None:
+    ``authority`` is a file with certificates of whoever vouches for it, besides those that the system trusts.
+    """
+
+    def __init__(
+        self, name: str, address: str, header: tuple[str, str], more: Mapping[str, str] | None = None, authority: str = ""
+    ) -> None:
         self.name = name
         self.address = address
         self._header = header
         self._more = dict(more or {})
-        self._opener = urllib.request.build_opener(_StayHere)
+        self._authority = authority
 
     def at(self, address: str) -> Service:
         """Return the same service, asked with the same token, at another of its addresses."""
-        return Service(self.name, address, self._header, self._more)
+        return Service(self.name, address, self._header, self._more, self._authority)
 
     def ask(self, method: str, path: str, data: Mapping[str, object] | None = None) -> Reply:
         """Return the answer to one request; nothing is tried again. Raises ServiceError."""
@@ -66,15 +72,17 @@ class Service:
         request = urllib.request.Request(f"{self.address}{path}", body, headers, method=method)  # noqa: S310 - http or https, as the job says
         request.add_unredirected_header(name, token)
         try:
-            with self._opener.open(request, timeout=_TIMEOUT) as reply:
+            with self._build_opener().open(request, timeout=_TIMEOUT) as reply:
                 raw = reply.read(_LONGEST_ANSWER + 1)
                 found = reply.headers
         except urllib.error.HTTPError as error:
             with error:
                 raise self._explain_status(error) from None
         except (OSError, http.client.HTTPException) as error:
-            reason = str(getattr(error, "reason", None) or error) or type(error).__name__
-            raise ServiceError(f"{self.name} does not answer: {self._clean(reason)}", passing=True) from None
+            reason = getattr(error, "reason", None) or error
+            lasts = isinstance(reason, (ssl.SSLCertVerificationError, FileNotFoundError, PermissionError))
+            said = self._clean(str(reason) or type(reason).__name__)
+            raise ServiceError(f"{self.name} does not answer: {said}", passing=not lasts) from None
         except ValueError as error:
             raise ServiceError(f"{self.name} cannot be asked: {self._clean(str(error))}") from None
         if len(raw) > _LONGEST_ANSWER:
@@ -83,6 +91,13 @@ class Service:
             return Reply(json.loads(raw) if raw.strip() else None, found)
         except (ValueError, RecursionError):
             raise ServiceError(f"what answers at {self.address} is not the API of {self.name}") from None
+
+    def _build_opener(self) -> urllib.request.OpenerDirector:
+        """Return what follows no redirect, and trusts whom it should. Raises OSError where their certificates cannot be read."""
+        context = ssl.create_default_context()
+        if self._authority:
+            context.load_verify_locations(self._authority)
+        return urllib.request.build_opener(_StayHere, urllib.request.HTTPSHandler(context=context))
 
     def _explain_status(self, error: urllib.error.HTTPError) -> ServiceError:
         code, headers = error.code, error.headers
