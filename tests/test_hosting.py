@@ -361,6 +361,17 @@ def test_a_preset_that_cannot_be_read_is_told_and_exits_2(
     assert "torn" in body
 
 
+def test_what_only_the_merge_mends_is_told_and_exits_2(gitlab: GitLab, change: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    torn = change.commit({"torn": "x = ["}, "torn")
+    monkeypatch.setenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", torn)
+    change.commit({"torn": None}, "as merged")
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    said = run("review")
+    assert said.code == 2
+    assert "torn" in said.err
+    assert "torn" in own(gitlab)[0]
+
+
 @pytest.mark.parametrize("event", ["push", "merge_group", "workflow_dispatch", "schedule"])
 def test_other_events_of_github_are_checked_only(github: GitHub, run: Run, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_EVENT_NAME", event)

@@ -58,8 +58,9 @@ class Review(Verb):
         page = ""
         if job.number:
             try:
-                page, differs = self._build_page(job, remarks)
-                problems += self._publish(job, page, differs, remarks)
+                page, found = self._build_page(job, remarks)
+                code = max(code, found if found > 1 else 0)
+                problems += self._publish(job, page, found > 0, remarks)
             except NpuprofError as error:
                 problems, code = [*problems, *error.findings], 2
         return Answer(self._format_answer(job, told, page, problems), tuple(remarks), code, problems=problems)
@@ -80,8 +81,8 @@ class Review(Verb):
 
         write_files_atomically({path: FORMATS[_REPORTS[job.service]](told)})
 
-    def _build_page(self, job: Job, remarks: list[str]) -> tuple[str, bool]:
-        """Return what the pull request changes as a page, and whether that is anything. Raises NpuprofError."""
+    def _build_page(self, job: Job, remarks: list[str]) -> tuple[str, int]:
+        """Return what the pull request changes as a page; 0 where that is nothing, 2 where not all could be read. Raises NpuprofError."""
         from npuprof.commands.diff import Diff
         from npuprof.compare.markdown import is_address
         from npuprof.hosting.checkout import complete_checkout
@@ -95,7 +96,7 @@ class Review(Verb):
         link = job.pages if is_address(job.pages) else None
         answer = Diff({"rev": rev, "format": "markdown", "link": link, "exit_code": True, "store": self.store}).run()
         remarks += answer.remarks
-        return str(answer.write_form("markdown")), answer.code != 0
+        return str(answer.write_form("markdown")), answer.code
 
     def _publish(self, job: Job, page: str, differs: bool, remarks: list[str]) -> list[Finding]:
         """Write the summary and the comment; return what could not be."""
@@ -136,7 +137,7 @@ class Review(Verb):
 def _build_marker(store: str | None) -> str:
     """Return the first line of a comment of ours: one for each store that a repository has."""
     path = os.path.normpath(store or "profiles")
-    which = "" if path == "profiles" else f" in {quote(path, safe='/').replace('--', '%2D%2D')}"
+    which = "" if path == "profiles" else f" in {quote(path, errors='surrogateescape').replace('--', '%2D%2D')}"
     return f"<!-- npuprof: presets{which} -->"
 
 
