@@ -20,9 +20,10 @@ _REPORTS = {"GitHub": "sarif", "GitLab": "gitlab"}
 
 
 class Review(Verb):
-    """Check presets in a job of GitHub or GitLab, and keep one comment on its pull request (exit 1 if there are errors).
+    """Check presets in a job of GitHub or GitLab, and comment.
 
-    What a pull request changes goes to the job's summary, or its log, and to the comment, where the token may write one.
+    What a pull request changes goes to the job's summary, or its log, and to one comment that is kept, where the token may write
+    one. Exit 1 if there are errors.
     """
 
     group = "git"
