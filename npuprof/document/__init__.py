@@ -125,6 +125,11 @@ def _locate_offset(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
+def is_nested_too_deeply(data: dict[str, Any]) -> bool:
+    """Return whether a table holds something that is nested deeper than anyone has use for."""
+    return bool(_find_too_deep_path(data))
+
+
 def _find_too_deep_path(data: dict[str, Any]) -> Path:
     """Return the path of something that is nested deeper than anyone has use for, or an empty one."""
     level: list[tuple[Path, Any]] = [((), data)]

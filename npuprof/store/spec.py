@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
-from npuprof.document import build_command_line_document, keys, parse_document, parse_toml_text
+from npuprof.document import build_command_line_document, is_nested_too_deeply, keys, parse_document, parse_toml_text
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, TomlValue, did_you_mean
 from npuprof.report.output import describe_os_error, read_standard_input
@@ -356,18 +356,27 @@ def suggest_assignment(text: str) -> str:
     return f"write {text}=VALUE" if keys.parse_key(text) else "write hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
 
 
+def refuse_deep_key(text: str) -> None:
+    """Raise NpuprofError for a key of more parts than any value has levels."""
+    if keys.is_too_deep(text):
+        what = f"{keys.format_short_value(text)} is a key of {len(keys.split_dotted_key(text) or ())} parts"
+        raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
+
+
 def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
     """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
     problems: list[Finding] = []
     for text in set_:
         name, equals, raw = text.partition("=")
+        refuse_deep_key(name)
         parsed = keys.parse_key(name)
         if not equals or parsed is None:
             problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", suggest_assignment(text)))
         else:
             steps.append(_build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
+        refuse_deep_key(text)
         parsed = keys.parse_key(text)
         if parsed is None:
             problems.append(Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name"))
@@ -390,6 +399,7 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
     steps = parse_assignments([], unset)
     found: list[Step] = []
     for name, value in changes.items():
+        refuse_deep_key(name)
         parsed = keys.parse_key(name)
         if parsed is None:
             raise NpuprofError([Finding("NP009", f"{name!r} is not a key", "", "write the option's name, or section.name")])
@@ -413,7 +423,7 @@ def parse_assigned_value(key: str, text: str) -> TomlValue:
     """Return the value in ``KEY=VALUE``: TOML where it is TOML, text where it is not or the setting is text."""
     try:
         document = parse_toml_text(f"value = {text}\n")
-        value = document["value"] if len(document) == 1 else text
+        value = document["value"] if len(document) == 1 and not is_nested_too_deeply(document) else text
     except (ValueError, RecursionError):
         return text
     option = catalog.find_option(key) if key else None
