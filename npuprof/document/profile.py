@@ -86,7 +86,7 @@ class Profile:
     extends, by the references to them, why nobody should use them any more; it is known once its parents were looked up.
     """
 
-    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table", "yanked")
+    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table", "touched", "yanked")
 
     def __init__(self, document: Document, key: str | None = None, home: ProfileSource | None = None) -> None:
         self.document = document
@@ -101,6 +101,7 @@ class Profile:
         self.table: dict[str, Any] = reader.profile_table()
         self.steps: tuple[Step, ...] = reader.steps(document.data, (), self.table.get("unset", []), ("profile", "unset"))
         self.overrides: tuple[Override, ...] = reader.overrides()
+        self.touched: frozenset[str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: no store, which belongs to the process that opened it."""
@@ -110,6 +111,12 @@ class Profile:
         self.home = None
         for name, value in state.items():
             setattr(self, name, value)
+
+    def touches(self, key: str) -> bool:
+        """Return whether any step of the profile, those of its overrides among them, is about a setting."""
+        if self.touched is None:
+            self.touched = frozenset(step.key for steps in (self.steps, *(one.steps for one in self.overrides)) for step in steps)
+        return key in self.touched
 
     @property
     def extends(self) -> tuple[str, ...]:
