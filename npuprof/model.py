@@ -250,6 +250,9 @@ class Step:
         self.path = path
         self.tail = tail
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Step, (self.op, self.key, self.value, self.path, self.tail)
+
 
 class Event(Record):
     """One step that touched a setting, in the order of resolution."""

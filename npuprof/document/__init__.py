@@ -37,6 +37,9 @@ class Document:
         self.revision = revision
         self._positions: Positions | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Document, (self.name, self.source, self.text, self.data, self.revision)
+
     def locate_path(self, path: Path) -> tuple[int, int]:
         """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
         return self._find_positions().find_position(path) if self.text else (0, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
@@ -331,16 +331,16 @@ def _find_end_of_file(parts: Sequence[str], place: int, last_file: int) -> int:
 def build_context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
     """Return a context from what a user wrote. Raises NpuprofError for an unknown release, product or target."""
     problems: list[Finding] = []
-    release = releases.find_release(cann) if cann else None
-    if cann and release is None:
+    release = releases.find_release(cann) if cann is not None else None
+    if cann is not None and release is None:
         known = ", ".join(releases.load_releases()[-8:])
         hint = did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
         problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint))
-    family = products.find_product(product) if product else None
-    if product and family is None:
+    family = products.find_product(product) if product is not None else None
+    if product is not None and family is None:
         hint, _ = products.suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
-    if target and target not in targets.NAMES:
+    if target is not None and target not in targets.NAMES:
         hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
         problems.append(Finding("NP902", f"unknown target {target!r}", "", hint))
     if problems:
@@ -374,7 +374,7 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
         if not equals or parsed is None:
             problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", suggest_assignment(text)))
         else:
-            steps.append(_build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
+            steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
         refuse_deep_key(text)
         parsed = keys.parse_key(text)
@@ -387,36 +387,11 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
     return steps
 
 
-def _build_set_step(key: str, tail: tuple[str, ...], value: TomlValue) -> Step:
+def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue) -> Step:
     """Return a step that sets a key, or with a tail what lies below it, from the command line."""
     for part in reversed(tail):
         value = {part: value}
     return Step("set", key, value, (key,))
-
-
-def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
-    """Return changes given as Python values as steps. Raises NpuprofError for what is no key, or no value of TOML."""
-    steps = parse_assignments([], unset)
-    found: list[Step] = []
-    for name, value in changes.items():
-        refuse_deep_key(name)
-        parsed = keys.parse_key(name)
-        if parsed is None:
-            raise NpuprofError([Finding("NP009", f"{name!r} is not a key", "", "write the option's name, or section.name")])
-        found.append(_build_set_step(*parsed, _convert_plain_value(name, value)))
-    return found + steps
-
-
-def _convert_plain_value(name: str, value: object) -> TomlValue:
-    """Return a value as TOML would hold it, tuples as lists. Raises NpuprofError where it cannot."""
-    if isinstance(value, (str, int, float)) or hasattr(value, "isoformat"):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_convert_plain_value(name, one) for one in value]
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _convert_plain_value(name, one) for key, one in value.items()}
-    hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
-    raise NpuprofError([Finding("NP202", f"{name} cannot be of the type {type(value).__name__}", "No preset could hold it.", hint)])
 
 
 def parse_assigned_value(key: str, text: str) -> TomlValue:
