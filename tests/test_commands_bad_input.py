@@ -615,3 +615,32 @@ def test_brackets_in_brackets_are_a_value_or_a_text(depth: int, store: Any, run:
     store({"good": GOOD})
     for verb in ("show", "env", "render", "diff"):
         assert run(verb, "good", *(["good"] if verb == "diff" else ["--set", f"b={'[' * depth}{']' * depth}"])).code in (0, 2)
+
+
+LONG = "p" * 80_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", LONG], [LONG], ["render", "good", "--to", LONG], ["show", f"--{LONG}"], ["set", "good", f"{LONG}=1"],
+        ["explain", "good", LONG],
+        ["check", "odd"], ["check", "ruled"], ["scan", LONG], ["list", "--where", LONG], ["show", "good", "--cann", LONG], ["option", LONG],
+        ["new", LONG], ["show", f"good@{LONG}"], ["show", f"./{LONG}.toml"], ["list", "--store", LONG], ["env", "good", "--shell", LONG],
+        ["show", "+".join(["good"] * 2000)], ["check", "again"],
+    ],
+    ids=map(str, range(19)),
+)  # fmt: skip
+def test_what_somebody_wrote_is_shortened_in_messages(words: list[str], store: Any, run: Run) -> None:
+    store({
+        "good": GOOD,
+        "odd": f"profile.extends = ['{LONG}']\n[options]\n{LONG} = 1\n",
+        "ruled": "options.deterministic = 0\n",
+        "again": f"profile.extends = {['good'] * 2000}\n",
+    })  # fmt: skip
+    Path("npuprof.toml").write_text(
+        f'[[rule]]\ncode = "T-1"\nrequire = "deterministic == 1"\npresets = ["ruled"]\nmessage = "{"pa " * 30_000}"\n'
+    )
+    result = run(*words)
+    assert result.code in (1, 2)
+    assert 0 < len(result.out + result.err) < 10_000

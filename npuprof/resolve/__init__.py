@@ -222,7 +222,7 @@ class Resolver:
     def _resolve_parents(self, profile: Profile, chain: dict[str, Profile]) -> list[Profile]:
         parents: list[Profile] = []
         problems: list[Finding] = []
-        known: set[str] = set()
+        repeated: dict[str, list[int]] = {}
         for index, reference in enumerate(profile.extends):
             try:
                 parent = self.lookup(reference, profile, index)
@@ -231,11 +231,10 @@ class Resolver:
                 continue
             if parent.key in chain:
                 raise NpuprofError([_build_cycle_finding(list(chain.values()), parent)])
-            if parent.key in known:
-                problems.append(_build_repeated_parent_finding(profile, index))
-            known.add(parent.key)
+            repeated.setdefault(parent.key, []).append(index)
             parents.append(parent)
             self._has_sources = self._has_sources or is_of_source(parent)
+        problems += [_build_repeated_parent_finding(profile, places) for places in repeated.values() if len(places) > 1]
         if problems:
             raise NpuprofError([*problems, *profile.problems])
         return parents
@@ -434,14 +433,15 @@ def _build_command_line(changes: tuple[Step, ...]) -> tuple[Profile, ...]:
     return (last,)
 
 
-def _build_repeated_parent_finding(profile: Profile, index: int) -> Finding:
-    reference = profile.extends[index]
+def _build_repeated_parent_finding(profile: Profile, places: list[int]) -> Finding:
+    reference = profile.extends[places[1]]
+    twice = len(places) == 2
     return Finding(
         "NP104",
-        f"{profile.name} extends {reference} twice",
+        f"{profile.name} extends {reference} {'twice' if twice else f'{len(places)} times'}",
         "The order of parents decides who wins, so each may stand there once.",
-        f"remove one of the two {reference!r}",
-        profile.origin("profile", "extends", index),
+        f"remove one of the two {reference!r}" if twice else f"leave one {reference!r}",
+        profile.origin("profile", "extends", places[1]),
         "profile.extends",
         (profile.name,),
     )
