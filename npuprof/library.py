@@ -13,9 +13,10 @@ from typing import Any
 from npuprof import checks, renderers
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Context, Finding, NpuprofError, is_utf8
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
+from npuprof.store.plain import build_plain_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,8 +34,14 @@ class Library:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = None if path is None else os.fspath(path)
+        self._path = None if path is None else _require_path("path", path)
         self.store: Folder = spec.Workspace(self._path).store
+        if not self.store.names():
+            hint = "name the folder that holds the presets; npuprof init lays one out"
+            raise NpuprofError([Finding("NP010", f"there is no preset in {self.store.label}", "", hint)])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open_store, (self._path if self._path == "builtin:" else os.path.abspath(self.store.root),)
 
     def names(self) -> list[str]:
         """Return the names of all presets, sorted: ``bert-training``, ``mixins/profiling``."""
@@ -73,9 +80,12 @@ class Library:
         Raises NpuprofError with every problem, its place and a repair; TypeError for arguments of another type.
         """
         _require(isinstance(name, str), f"name must be a str, not {type(name).__name__}")
-        workspace = spec.Workspace(self._path, spec.build_context(cann, product, target))
+        workspace = spec.Workspace(self._path, _build_context(cann, product, target))
         workspace.use_store(self.store)
         layers = _require_list("mixins", mixins)
+        if any("-" in layer.split("+") for layer in (name, *layers)):
+            hint = "give its text to npuprof.loads"
+            raise NpuprofError([Finding("NP902", "'-' is standard input, which the library does not read", "", hint)])
         return workspace.resolve_spec(name, layers, changes=_build_changes(set, unset))
 
 
@@ -113,7 +123,8 @@ def loads(
     _require(isinstance(text, str), f"text must be a str, not {type(text).__name__}: decode it first, as UTF-8")
     _require(store is None or isinstance(store, Library), "store must be what open_store returns")
     home = store.store if store else None
-    workspace = spec.Workspace(None, spec.build_context(cann, product, target))
+    _require(is_utf8(text), "text must hold whole characters: it holds half of one, which UTF-8 has no bytes for")
+    workspace = spec.Workspace(None, _build_context(cann, product, target))
     if home is not None:
         workspace.use_store(home)
     profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=home)
@@ -167,6 +178,7 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
     config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
     """
     _require_config(config)
+    _require(isinstance(target, str), f"target must be a str, not {type(target).__name__}")
     if target not in renderers.MODULES:
         from npuprof.model import did_you_mean
 
@@ -215,9 +227,10 @@ def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | No
 
     _require_config(config)
     _require(hasattr(config_proto, "graph_options"), f"config_proto must be a tf.compat.v1.ConfigProto, not {type(config_proto).__name__}")
+    home = None if folder is None else _require_path("folder", folder)
     there = _resolve_for_target(config, "session", check)
     renderers.load_target("session").refuse_offline(there)
-    return fill_config_proto(there, config_proto, None if folder is None else os.fspath(folder))
+    return fill_config_proto(there, config_proto, home)
 
 
 def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
@@ -246,14 +259,32 @@ def _check_preset(store: Library, name: str) -> Sequence[Finding]:
         return error.findings
 
 
+def _build_context(cann: str | None, product: str | None, target: str | None) -> Context:
+    for name, value in (("cann", cann), ("product", product), ("target", target)):
+        _require(value is None or isinstance(value, str), f"{name} must be a str, not {type(value).__name__}")
+    return spec.build_context(cann, product, target)
+
+
 def _build_changes(values: Mapping[str, Any] | None, unset: Sequence[str]) -> Sequence[Any]:
-    _require(values is None or isinstance(values, Mapping), 'set must be a dict of values by key: set={"hccl_timeout": 600}')
-    return spec.build_plain_steps(dict(values or {}), _require_list("unset", unset))
+    good = values is None or (isinstance(values, Mapping) and all(isinstance(key, str) for key in values))
+    _require(good, 'set must be a dict of values by key, each key a str: set={"hccl_timeout": 600}')
+    return build_plain_steps(dict(values or {}), _require_list("unset", unset))
+
+
+def _require_path(name: str, given: object) -> str:
+    path = os.fspath(given) if isinstance(given, os.PathLike) else given
+    _require(isinstance(path, str), f"{name} must be a str or a pathlib.Path, not {type(given).__name__}")
+    if not path:
+        raise NpuprofError([Finding("NP010", f"{name} is empty, and names no folder", "", "name the folder that holds the presets")])
+    return str(path)
 
 
 def _require_list(name: str, given: Sequence[str]) -> list[str]:
     _require(not isinstance(given, (str, bytes)), f"{name} must be a list of texts, not one text: {name}=[{given!r}]")
-    found = list(given)
+    try:
+        found = list(given)
+    except TypeError:
+        raise TypeError(f"{name} must be a list of texts, not {type(given).__name__}") from None
     _require(all(isinstance(item, str) for item in found), f"{name} must be a list of texts")
     return found
 

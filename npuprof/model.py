@@ -43,6 +43,11 @@ LONGEST_WORD = 131_071
 SEVERITIES = ("error", "warning", "info")
 
 
+def is_utf8(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: it holds no half of a character, and no byte that was none."""
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 @dataclass_transform(frozen_default=True)
 class Record:
     """A value with named fields, given by position or by name; class attributes are the defaults.
@@ -244,6 +249,9 @@ class Step:
         self.value = value
         self.path = path
         self.tail = tail
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Step, (self.op, self.key, self.value, self.path, self.tail)
 
 
 class Event(Record):

@@ -54,13 +54,31 @@ def roll_case(seed: object) -> Case:
     files = {
         "profiles/base.toml": base,
         "profiles/leaf.toml": b'[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "fp16"\n[env]\nHCCL_EXEC_TIMEOUT = 1\n',
+        "profiles/mixed.toml": b'[profile]\nextends = ["base"]\n[options.modify_mixlist]\nblack-list = { to-add = ["Cast"] }\n',
         "profiles/odd.toml": _roll_preset(dice),
         "a.py": _roll_script(dice),
         "run.sh": _roll_shell(dice),
     }
+    if dice.random() < 0.1:
+        files["npuprof.toml"] = _roll_policy(dice)
     if dice.random() < 0.2:
         files[dice.choice(BESIDE)] = _roll_bytes(dice)
     return Case(files, _roll_words(dice), _roll_preset(dice) if dice.random() < 0.3 else b"", _roll_environ(dice), dice.random() < 0.15)
+
+
+def _roll_policy(dice: Random) -> bytes:
+    """Return rules and ignored findings of a team."""
+    from npuprof.document.keys import quote_basic_string
+
+    lines = []
+    for _ in range(dice.randrange(1, 4)):
+        asked, required = (quote_basic_string(dice.choice(CONDITIONS)) for _ in range(2))
+        lines += [f'[[rule]]\ncode = "{dice.choice(("T-1", "T-2", "NP1", ""))}"', f"require = {required}"]
+        lines += [f"when = {asked}"] if dice.random() < 0.5 else []
+        if dice.random() < 0.4:
+            code, pattern = dice.choice(("NP201", "T-1", "NP")), dice.choice(("*", "**/x", "leaf"))
+            lines += [f'[[ignore]]\ncode = "{code}"\nreason = "x"\npresets = ["{pattern}"]']
+    return "\n".join([*lines, ""]).encode(errors="replace")
 
 
 def _roll_words(dice: Random) -> list[str]:
@@ -90,7 +108,7 @@ def _roll_words(dice: Random) -> list[str]:
 
 def _roll_argument(dice: Random, name: str, parameter: Parameter) -> str:
     if dice.random() < 0.12:
-        return dice.choice(WORDS)
+        return dice.choice(("", *WORDS))
     if parameter.choices and dice.random() < 0.9:
         return dice.choice(parameter.list_choices())
     known: Sequence[str] = {
@@ -131,7 +149,7 @@ def _roll_key(dice: Random) -> str:
     name = dice.choice(
         ("a", "é", '"a b"', "''", "black-list", *(catalog.record_names(section) if section != "profile" else ("unset", "extends", "x")))
     )
-    name += dice.choice(("", "", "", "", ".a", ".black-list.to-add", "[0]", ".", ".'a'"))
+    name += dice.choice(("", "", "", "", ".a", ".b" * dice.choice((2, 33, 400)), ".black-list.to-add", "[0]", ".", ".'a'"))
     return name if section == "options" else f"{section}.{name}"
 
 
@@ -239,6 +257,10 @@ def _roll_script(dice: Random) -> bytes:
                 f"setattr(custom_op.parameter_map['{name}'], 's', {value})",
                 f"def f(x={value}):\n    custom_op.parameter_map[x].s = x\nf({value})",
                 f"print '{value}'",
+                f"DEFINE_string({value}, {value})\ncustom_op.parameter_map['{name}'].s = FLAGS.{name}",
+                f"def f(k):\n    custom_op.parameter_map[k].s = {value}\nfor k in ['{name}'] * {dice.choice((2, 41, 512))}:\n    f(k)",
+                f"for k, v in {dict.fromkeys((f'{name}{i}' for i in range(dice.choice((2, 300, 301)))), 1)}.items():\n"
+                "    custom_op.parameter_map[k].i = v",
                 f"for x in {value}:\n    custom_op.parameter_map['{name}'].s = x",
                 f"config.graph_options.rewrite_options.remapping = {value}",
             )

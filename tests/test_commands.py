@@ -209,7 +209,7 @@ def test_a_misspelt_key_is_not_unset_in_silence(run: Any) -> None:
 
 
 def test_a_spec_without_a_name_says_so(run: Any) -> None:
-    for word in ("", "@HEAD", "leaf+", "+leaf"):
+    for word in ("@HEAD", "leaf+", "+leaf"):
         assert "the name of a profile is missing" in run("show", word).err, word
     assert "leaf --store builtin:" in run("show", "builtin:leaf").err
 
@@ -493,7 +493,10 @@ def test_the_installed_command_is_the_same_as_the_module() -> None:
         ("- 'a' == hccl_timeout", "is not a condition", "precision_mode_v2"),
         ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"),
         ("hccl_timeout ==", "is not a condition", "precision_mode_v2"),
-        ("", "is not a condition", "precision_mode_v2"),
+        (" ", "is not a condition", "precision_mode_v2"),
+        ("a.b.c", "a.b.c stands alone", "a.b.c is set"),
+        ("hccl_timeout == 1 or a.b", "a.b stands alone", "a.b is set"),
+        ("not product.y", "product.y stands alone", "product.y is set"),
     ],
 )
 def test_what_is_no_question_is_said_with_what_to_write(run: Any, where: str, what: str, hint: str) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from building import REPOSITORY, build_store, toml
 
+from npuprof.commands.registry import list_verbs
+from npuprof.commands.verb import Parameter
 from npuprof.model import NpuprofError
 from npuprof.report import writing
 
@@ -112,7 +114,7 @@ def test_a_bad_file_is_told_with_place_and_repair(verb: str, text: bytes, code: 
 
 @pytest.mark.parametrize(
     "name",
-    ["../x", "a/../good", "/etc/passwd", "a//b", "./good", "good/", ".git", "-x/y", "a\nb", "a b", "ä", "good\n", "", "+", "good+", "*",
+    ["../x", "a/../good", "/etc/passwd", "a//b", "./good", "good/", ".git", "-x/y", "a\nb", "a b", "ä", "good\n", "+", "good+", "*",
      "x" * 300, "a/" * 3000 + "a", "~root", "C:\\x", "good.toml.toml.", "@", "good@", "@{-1}", "con\0"],
 )  # fmt: skip
 @pytest.mark.parametrize("verb", ["show", "render", "env", "check", "explain"])
@@ -190,13 +192,34 @@ def test_an_unreadable_file_is_told(store: Any, run: Run) -> None:
     assert "NP003" in result.err
 
 
-@pytest.mark.parametrize("words", [["--store", "gone"], ["--store", "file"], ["--store", "\0"], ["--store", ""]])
+@pytest.mark.parametrize("words", [["--store", "gone"], ["--store", "file"], ["--store", "\0"]])
 def test_a_store_that_is_none_is_told(words: list[str], run: Run) -> None:
     Path("file").write_text("")
     for verb in (["list"], ["show", "x"], ["render", "x"], ["check"]):
         result = run(*verb, *words)
         assert (result.code, result.out) == (2, ""), words
         assert "NP010" in result.err
+
+
+@pytest.mark.parametrize(("names", "parameters"), [(names, verb.parameters) for names, verb in list_verbs() if not verb.hidden])
+def test_an_empty_argument_is_refused_by_name(names: tuple[str, ...], parameters: dict[str, Parameter], store: Any, run: Run) -> None:
+    store({"good": GOOD})
+    needed = ["x" for one in parameters.values() if one.required and not one.flags]
+    flags = [word for one in parameters.values() if one.required and one.flags for word in (one.flags[0], "x")]
+    for parameter in parameters.values():
+        if parameter.flags and parameter.kind in ("text", "many"):
+            result = run(*names, *needed, *flags, f"{parameter.flags[0]}=")
+            assert (result.code, result.out) == (2, ""), parameter
+            assert f"{parameter.flags[0]} is empty" in result.err
+        elif not parameter.flags and parameter.metavar != "CMD...":
+            result = run(*names, "", *needed[1:], *flags)
+            assert (result.code, result.out) == (2, "")
+            assert " is empty" in result.err
+
+
+def test_a_command_may_be_given_empty_words(store: Any, run: Run) -> None:
+    store({"good": GOOD})
+    assert "is empty" not in run("run", "good", "--", "/nonexistent", "").err
 
 
 def test_without_a_store_the_way_to_one_is_told(run: Run) -> None:
@@ -543,3 +566,81 @@ def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store
     monkeypatch.setenv("NPUPROF_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         run("show", "good")
+
+
+MIXED = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-list.to-add = ["Cast"]\n'
+
+
+@pytest.mark.parametrize(
+    ("preset", "environ", "said"),
+    [
+        (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "the folder of sidecar files is no UTF-8"),
+        (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "the folder of sidecar files is no UTF-8"),
+        ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, ""),
+    ],
+)
+@pytest.mark.parametrize(
+    "words", [["env", "x"], ["run", "x", "--", "/nonexistent"], ["env", "x", "--unset"], ["env", "x", "--format", "json"], ["show", "x"]]
+)
+def test_what_is_no_utf8_is_never_exported(
+    preset: str, environ: dict[str, str], said: str, words: list[str], store: Any, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store({"x": preset})
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    result = run(*words)
+    assert result.code in (0, 2, 127), result.err
+    assert result.code != 2 or said in result.err
+    result.out.encode()
+
+
+@pytest.mark.parametrize("verb", ["show", "render", "env", "explain", "set", "new", "unset"])
+def test_a_key_of_many_parts_is_told(verb: str, store: Any, run: Run) -> None:
+    store({"good": GOOD})
+    key = ".".join("b" * 400)
+    words = {
+        "explain": ["explain", "good", "hcom_parallel", "--set", f"{key}=1"],
+        "set": ["set", "good", f"{key}=1"],
+        "new": ["new", "y", "--set", f"{key}=1"],
+        "unset": ["unset", "good", key],
+    }
+    result = run(*words.get(verb, [verb, "good", "--set", f"{key}=1"]))
+    assert (result.code, result.out) == (2, "")
+    assert "is a key of 400 parts" in result.err
+    assert len(result.err) < 400
+
+
+@pytest.mark.parametrize("depth", [99, 101, 300, 900])
+def test_brackets_in_brackets_are_a_value_or_a_text(depth: int, store: Any, run: Run) -> None:
+    store({"good": GOOD})
+    for verb in ("show", "env", "render", "diff"):
+        assert run(verb, "good", *(["good"] if verb == "diff" else ["--set", f"b={'[' * depth}{']' * depth}"])).code in (0, 2)
+
+
+LONG = "p" * 80_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", LONG], [LONG], ["render", "good", "--to", LONG], ["show", f"--{LONG}"], ["set", "good", f"{LONG}=1"],
+        ["explain", "good", LONG],
+        ["check", "odd"], ["check", "ruled"], ["scan", LONG], ["list", "--where", LONG], ["show", "good", "--cann", LONG], ["option", LONG],
+        ["new", LONG], ["show", f"good@{LONG}"], ["show", f"./{LONG}.toml"], ["list", "--store", LONG], ["env", "good", "--shell", LONG],
+        ["show", "+".join(["good"] * 2000)], ["check", "again"],
+    ],
+    ids=map(str, range(19)),
+)  # fmt: skip
+def test_what_somebody_wrote_is_shortened_in_messages(words: list[str], store: Any, run: Run) -> None:
+    store({
+        "good": GOOD,
+        "odd": f"profile.extends = ['{LONG}']\n[options]\n{LONG} = 1\n",
+        "ruled": "options.deterministic = 0\n",
+        "again": f"profile.extends = {['good'] * 2000}\n",
+    })  # fmt: skip
+    Path("npuprof.toml").write_text(
+        f'[[rule]]\ncode = "T-1"\nrequire = "deterministic == 1"\npresets = ["ruled"]\nmessage = "{"pa " * 30_000}"\n'
+    )
+    result = run(*words)
+    assert result.code in (1, 2)
+    assert 0 < len(result.out + result.err) < 10_000

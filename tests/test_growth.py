@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from building import build_store
-from growth import measure_growth
+from growth import count_calls, measure_growth
 from repositories import Repo
 
 from npuprof.commands.git import configuration
@@ -30,15 +30,54 @@ def write_override(number: int) -> str:
     return f'[[override]]\nmatch = {{ product = "{MATCHES[number % 4]}" }}\nenv = {{ A{number} = "1" }}\n'
 
 
+IGNORE = ['{ code = "NP201", reason = "x" }']
+
+
+def list_variables(count: int) -> str:
+    return "[env]\n" + "".join(f"A{i} = 1\n" for i in range(count))
+
+
+def list_mixed(count: int) -> str:
+    return HEAD + "[options.modify_mixlist]\n" + "".join(f"A{i} = 1\n" for i in range(count))
+
+
+def list_unknown(count: int) -> str:
+    return "".join(f"o{i} = 1\n" for i in range(count))
+
+
+def name_places(count: int) -> list[str]:
+    return [f"modify_mixlist.A{i}" for i in range(count)]
+
+
+def unset(keys: list[str]) -> str:
+    return f'[profile]\nextends = ["b"]\nunset = {keys}\n'
+
+
+def chain(count: int, root: dict[str, str]) -> dict[str, str]:
+    return {f"p{i}": f'profile.extends = ["p{i - 1}"]\n' for i in range(1, count)} | root
+
+
 #: What is asked, and the presets and scripts of a size.
 INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
     "a dotted key": (["check", "x"], lambda n: {"x": f"{'.'.join('a' * n)} = 1\n"}),
     "unknown options": (["check", "x"], lambda n: {"x": HEAD + "[options]\n" + "".join(f"precision_mod{i} = 1\n" for i in range(n))}),
     "unknown tables": (["check", "x"], lambda n: {"x": "".join(f"[optio{i}]\n" for i in range(n))}),
     "locks": (["check", "x"], lambda n: {"b": HEAD + f"locked = {[f'env.A{i}' for i in range(n)]}\n", "x": 'profile.extends = ["b"]\n'}),
-    "variables": (["check", "x"], lambda n: {"x": HEAD + "[env]\n" + "".join(f"A{i} = 1\n" for i in range(n))}),
+    "variables": (["check", "x"], lambda n: {"x": HEAD + list_variables(n)}),
     "overrides of one key each": (["check", "x"], lambda n: {"x": HEAD + "".join(map(write_override, range(n)))}),
     "parents": (["show", "x"], lambda n: {**{f"p{i}": HEAD for i in range(n)}, "x": f"profile.extends = {[f'p{i}' for i in range(n)]}\n"}),
+    "parts that an heir unsets": (["check", "x"], lambda n: {"b": HEAD + list_variables(n), "x": unset([f"env.A{i}" for i in range(n)])}),
+    "places in a table that an heir unsets": (["check", "x"], lambda n: {"b": list_mixed(n), "x": unset(name_places(n))}),
+    "places that an override unsets": (
+        ["check", "x"],
+        lambda n: {"b": list_mixed(n), "x": f"{unset([])}[[override]]\nmatch.product = 'atlas-a2'\nunset = {name_places(n)}\n"},
+    ),
+    "a circle": (["check"], lambda n: chain(n, {}) | {"p0": f'profile.extends = ["p{n - 1}"]\n'}),
+    "a circle in a list": (["list"], lambda n: chain(n, {}) | {"p0": f'profile.extends = ["p{n - 1}"]\n'}),
+    "a chain without its root": (["check"], lambda n: chain(n, {})),
+    "a chain with a root that is no TOML": (["check"], lambda n: chain(n, {"p0": "[[["})),
+    "accepted findings": (["check", "x"], lambda n: {"x": f"{HEAD}ignore = [{', '.join(IGNORE * n)}]\n[options]\n{list_unknown(n)}"}),
+    "a parent that is named again": (["check", "x"], lambda n: {"b": HEAD, "x": f"profile.extends = {['b'] * n}\n"}),
     "a chain in a tree": (["list", "--tree"], lambda n: {"p0": HEAD} | {f"p{i}": f'profile.extends = ["p{i - 1}"]\n' for i in range(1, n)}),
 }  # fmt: skip
 
@@ -53,6 +92,15 @@ def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ca
         return lambda: run(*words, "--store", store)
 
     assert measure_growth(build_command, 200) < 2.5
+
+
+@pytest.mark.slow
+def test_a_fault_that_many_inherit_costs_what_as_many_without_it_cost(tmp_path: Path, run: Callable[..., Any]) -> None:
+    costs = []
+    for fault in ("hccl_timeout = 600", "no_such_option = 1"):
+        store = build_store(tmp_path / fault, chain(400, {"p0": f"{HEAD}[options]\n{fault}\n"}))
+        costs.append(count_calls(lambda store=store: run("check", "--store", store)))  # type: ignore[misc]
+    assert costs[1] < 2 * costs[0]
 
 
 @pytest.mark.slow
@@ -88,6 +136,8 @@ SCRIPTS: dict[str, tuple[str, str, Callable[[int], str]]] = {
     "branches in a shell": ("scan", "a.sh", lambda n: "if x; then\nexport HCCL_ALGO=1\nfi\n" * n),
     "branches in branches": ("scan", "a.sh", lambda n: "if x; then\nexport HCCL_ALGO=1\n" * n),
     "tests in a row": ("scan", "a.sh", lambda n: "[ -f x ] && export HCCL_ALGO=1 && " * n + "true\n"),
+    "remarks that accept": ("scan", "a.py", lambda n: BASE + "# npuprof: ignore[NP201] x\n" * n + 'op.parameter_map["no_such"].s = b"x"\n'),
+    "findings that are accepted": ("scan", "a.py", lambda n: BASE + 'op.parameter_map["nope"].s = b"x"  # npuprof: ignore[NP201] x\n' * n),
     "conversions": ("import", "a.sh", lambda n: "".join(f"atc --model=x{i} --framework=3\n" for i in range(n))),
 }  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import doctest
+import enum
 import inspect
 import json
 import multiprocessing
@@ -26,6 +27,7 @@ import pytest
 from building import REPOSITORY, build_store, toml
 
 import npuprof
+from npuprof import NpuprofError
 
 BASE = """
 [profile]
@@ -267,7 +269,7 @@ MISUSE: list[tuple[Callable[[npuprof.Library, npuprof.Config], object], str]] = 
     (lambda store, config: store.resolve(None), "name must be a str, not NoneType"),
     (lambda store, config: npuprof.loads(b""), "text must be a str, not bytes"),
     (lambda store, config: npuprof.loads("", store="profiles"), "store must be what open_store returns"),
-    (lambda store, config: npuprof.open_store(3), "str, bytes or os.PathLike"),
+    (lambda store, config: npuprof.open_store(3), "a str or a pathlib.Path"),
 ]  # fmt: skip
 
 
@@ -422,3 +424,89 @@ def test_a_preset_for_the_atc_compiler_is_written_for_it(target: str) -> None:
 def test_a_preset_for_the_atc_compiler_fills_no_config_proto() -> None:
     with pytest.raises(npuprof.NpuprofError, match="NP916"):
         npuprof.apply(npuprof.loads(OFFLINE), SimpleNamespace(graph_options=None))
+
+
+class Mode(str, enum.Enum):  # noqa: UP042 - as scripts write it
+    FP16 = "fp16"
+
+
+class Text(str):
+    pass
+
+
+class Seconds(enum.IntEnum):
+    LONG = 600
+
+
+class OfNumpy:
+    """A number or an array, as numpy has them: they say what they are in plain Python."""
+
+    def __init__(self, value: Any) -> None:
+        self.tolist = lambda: value
+
+
+RING: list[Any] = []
+RING.append(RING)
+
+
+@pytest.mark.parametrize(
+    ("given", "held"),
+    [(Mode.FP16, "fp16"), (Text("a"), "a"), (Seconds.LONG, 600), (OfNumpy(3), 3), (OfNumpy(True), True), (OfNumpy([[0.5]]), [[0.5]]),
+     ((Seconds.LONG,), [600]), ({Text("a"): Mode.FP16}, {"a": "fp16"})],
+)  # fmt: skip
+def test_a_value_is_held_as_the_plain_value_that_it_stands_for(given: object, held: object) -> None:
+    value = npuprof.loads("", set={"x": given}).options["x"]
+    assert value == held
+    assert json.dumps(value) == json.dumps(held)
+    assert type(value) is type(held) or isinstance(value, (list, dict))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, b"x", Path("x"), {1: 2}, 1j, {1}, object(), "\ud800", ["\ud800"], {"\ud800": 1}, RING, {"a": RING}, OfNumpy(1j),
+     pytest.param(10**5000, id="huge"), pytest.param([-(10**5000)], id="small")],
+)  # fmt: skip
+def test_a_value_that_no_preset_can_hold_is_refused_by_name(given: object) -> None:
+    with pytest.raises(NpuprofError, match="NP202: x cannot be"):
+        npuprof.loads("", set={"x": given})
+
+
+@pytest.mark.parametrize(
+    ("misuse", "kind", "said"),
+    [
+        (lambda store: store.resolve("leaf", set={3: 1}), TypeError, "each key a str"),
+        (lambda store: store.resolve("leaf", cann=9.0), TypeError, "cann must be a str, not float"),
+        (lambda store: store.resolve("leaf", product=3), TypeError, "product must be a str, not int"),
+        (lambda store: store.resolve("leaf", target=["session"]), TypeError, "target must be a str, not list"),
+        (lambda store: store.resolve("leaf", cann=""), NpuprofError, "unknown CANN release ''"),
+        (lambda store: store.resolve("leaf", product=""), NpuprofError, "unknown product ''"),
+        (lambda store: store.resolve("leaf", unset=3), TypeError, "unset must be a list of texts, not int"),
+        (lambda store: store.resolve("-"), NpuprofError, "npuprof.loads"),
+        (lambda store: store.resolve("leaf+-"), NpuprofError, "npuprof.loads"),
+        (lambda store: store.resolve("leaf", mixins=["-"]), NpuprofError, "npuprof.loads"),
+        (lambda store: npuprof.open_store(b"x"), TypeError, "path must be a str or a pathlib.Path, not bytes"),  # type: ignore[arg-type]
+        (lambda store: npuprof.open_store(""), NpuprofError, "path is empty"),
+        (lambda store: npuprof.open_store("empty"), NpuprofError, "there is no preset in empty"),
+        (lambda store: npuprof.loads("a = '\ud800'"), TypeError, "half of one"),
+        (lambda store: npuprof.render(store.resolve("leaf"), ["session"]), TypeError, "target must be a str, not list"),
+    ],
+)
+def test_what_is_asked_wrongly_is_said_in_words(misuse: Callable[[Any], Any], kind: type[Exception], said: str) -> None:
+    Path("empty").mkdir()
+    build_store(Path("profiles"), {"leaf": "options.hccl_timeout = 600\n"})
+    with pytest.raises(kind, match=re.escape(said)):
+        misuse(npuprof.open_store())
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_all_that_the_library_gives_can_be_pickled(protocol: int) -> None:
+    build_store(Path("profiles"), {"leaf": "options.hccl_timeot = 600\n"})
+    store = npuprof.open_store()
+    config = store.resolve("leaf")
+    other = store.resolve("leaf", set={"hccl_timeout": 3})
+    there, again, findings, changes = pickle.loads(
+        pickle.dumps((store, config, npuprof.check(store), npuprof.diff(config, other)), protocol)
+    )
+    assert (there.names(), again) == (store.names(), config)
+    assert [str(one) for one in findings] == [str(one) for one in npuprof.check(store)]
+    assert [str(one.key) for one in changes] == ["hccl_timeout"]

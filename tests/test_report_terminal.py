@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import struct
 import sys
 import termios
@@ -13,9 +14,12 @@ from typing import Any
 
 import pytest
 from building import REPOSITORY, build_store
+from repositories import Repo
 
+from npuprof import catalog
+from npuprof.document.keys import format_toml_value
 from npuprof.report.tables import Table
-from npuprof.report.terminal import wrap_lines
+from npuprof.report.terminal import fit_columns, wrap_cell, wrap_lines
 from npuprof.report.text import measure_width
 
 LONG = "Use it to train a model of many layers on several devices; not where memory is short."
@@ -52,6 +56,10 @@ def capture(words: list[str], columns: int, folder: Path, **environ: str) -> str
     os.waitpid(pid, 0)
     os.close(screen)
     return found.decode().replace("\r\n", "\n")
+
+
+def strip_colours(text: str) -> str:
+    return re.sub(r"\033\[[0-9;]*m", "", text)
 
 
 @pytest.fixture
@@ -158,7 +166,7 @@ def test_the_catalogue_is_filtered(run: Any, words: tuple[str, ...], there: str,
     ("words", "said"),
     [
         (("--risk", "numeric"), "did you mean 'numerics'"), (("--since", "latest"), "unknown CANN release"),
-        (("--since", ""), "takes a CANN release, not"),
+        (("--since", ""), "--since is empty"),
         (("--product", "910B2"), "did you mean 'Ascend910B2'"), (("nothing like it",), "nothing in the catalogue matches"),
         (("--deprecated", "--risk", "numerics", "--since", "9.2.0"), "the filters leave nothing"),
     ],
@@ -174,3 +182,83 @@ def test_the_bare_command_says_what_to_do_next(run: Any, tmp_path: Path, monkeyp
     assert "profiles holds no preset yet" in run().err
     build_store(tmp_path / "profiles", {"base/a": "", "bert": ""})
     assert "profiles holds 2 presets: npuprof list, npuprof show bert" in run().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["diff", "x", "bert-large-cluster-training"],
+        ["diff", "--rev", "HEAD~1"],
+        ["diff", "x", "bert-large-cluster-training", "base/training"],
+        ["log", "bert-large-cluster-training"],
+        ["blame", "bert-large-cluster-training"],
+        ["migrate", "x", "--cann", "9.0.0", "--dry-run"],
+    ],
+)
+def test_changes_fit_the_terminal(folder: Path, words: list[str]) -> None:
+    repo = Repo(folder)
+    repo.commit(message="one of these subjects that go on and on, over the seventy-two characters that git would have")
+    name = folder / "profiles/bert-large-cluster-training.toml"
+    name.write_text(
+        f"{name.read_text()}op_compiler_cache_mode = 'enable'\nop_compiler_cache_dir = '/a/very/long/path/to/the/cache of it'\n"
+    )
+    repo.commit(message="another")
+    shown = capture(words, 80, folder)
+    assert shown.strip()
+    assert max(map(measure_width, strip_colours(shown).split("\n"))) <= 80
+
+
+def test_the_names_of_a_matrix_are_broken_at_their_parts_only(folder: Path) -> None:
+    shown = strip_colours(capture(["diff", "x", "bert-large-cluster-training", "base/training"], 80, folder))
+    assert {piece for line in shown.split("hccl_timeout")[0].split("precision")[0].split("\n") for piece in line.split()} <= {
+        "x",
+        "bert-large-cluster-training",
+        "bert-large-cluster-",
+        "bert-large-",
+        "training",
+        "cluster-training",
+        "base/training",
+        "base/",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("one two three", 7, ["one two", "three"]),
+        ("bert-training", 12, ["bert-", "training"]),
+        ("a/b/c.toml", 5, ["a/b/", "c.", "toml"]),
+        ("abcdef", 4, ["abcd", "ef"]),
+        ("設定設定", 4, ["設定", "設定"]),
+        ("", 4, [""]),
+    ],
+)
+def test_a_cell_breaks_where_its_words_end(text: str, width: int, lines: list[str]) -> None:
+    assert wrap_cell(text, width) == lines
+
+
+def test_columns_give_way_down_to_their_longest_word() -> None:
+    assert fit_columns([["key", "a b", "c"]], 80, 1) == [3, 3, 1]
+    assert fit_columns([["key", "aaaa bbbb", "cc dd"]], 10, 1) == [3, 4, 2]
+    assert fit_columns([["key", "aaaa-bbbb", "cc-dd"]], 12, 1) == [3, 5, 3]
+    assert sum(fit_columns([["key", "a" * 99, "b" * 99]], 23, 1)) <= 23
+
+
+@pytest.mark.parametrize("verb", ["explain", "option"])
+def test_no_default_is_cut_in_a_pipe(run: Any, tmp_path: Path, verb: str) -> None:
+    build_store(tmp_path / "profiles", {"x": ""})
+    long = {name: catalog.find_option(name).default for name in catalog.record_names()}  # type: ignore[union-attr]
+    long = {name: value for name, value in long.items() if value is not None and len(format_toml_value(value)) > 72}
+    assert long
+    for name, value in long.items():
+        assert format_toml_value(value) in run(*([verb, "x", name] if verb == "explain" else [verb, name])).out
+
+
+def test_no_value_is_cut_in_a_pipe(run: Any, tmp_path: Path) -> None:
+    values = [format_toml_value(f"/{sign * 200}") for sign in "ab"]
+    build_store(
+        tmp_path / "profiles",
+        {"x": f"options.dump_path = {values[0]}\n", "y": f'profile.extends = ["x"]\noptions.dump_path = {values[1]}\n'},
+    )
+    for words in (["explain", "y", "dump_path"], ["show", "y", "--origin"], ["diff", "x", "y"]):
+        assert all(value in run(*words).out for value in values), words

@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from importing import HEAD, TAIL, findings, imported, told, write
@@ -753,3 +755,37 @@ def test_an_entry_that_a_loop_adds_to_one_config_is_told(loop: str, body: str, t
     inside = "".join(f"    {line}\n" for line in body.splitlines())
     text = f"from npu_bridge.npu_init import *\nconfig = tf.ConfigProto()\n{loop}\n{inside}"
     assert [one.code for one in findings(text) if one.code == "NP820"] == ["NP820"] * told
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ('op.parameter_map["hccl_timeout"].i = 0x' + "f" * 3573, "the value is too large"),
+        ('op.parameter_map["hccl_timeout"].i = 10 ** 2000', "the value is too large"),
+        ("x = 0x" + "f" * 3573 + '\nop.parameter_map["hccl_timeout"].i = x', "the value is too large"),
+        ('op.parameter_map["hccl_timeout"].i = ' + "-" * 100 + "1", "the expression is too deep to follow"),
+        (f"for k in {[f'k{i}' for i in range(512)]}:\n    op.parameter_map[k].s = 'x'", "the loop over k has 512 turns"),
+        (
+            f"for k, v in {dict.fromkeys((f'k{i}' for i in range(512)), 'x')}.items():\n    op.parameter_map[k].s = v",
+            "the loop over k has 512 turns",
+        ),
+        (
+            f"def f(k):\n    op.parameter_map[k].s = 'x'\nfor k in {[f'k{i}' for i in range(512)]}:\n    f(k)",
+            "the loop over k has 512 turns",
+        ),
+        ("def f(k):\n    op.parameter_map[k].s = 'x'\n" + "".join(f"f('k{i}')\n" for i in range(41)), "f() is called 41 times"),
+        ("".join(f"x = '{i}'\n" for i in range(13)) + "op.parameter_map['precision_mode'].s = x", "the variable x, which is set 13 times"),
+    ],
+)
+def test_what_is_longer_than_is_followed_is_told(script: str, reason: str, tmp_path: Path, run: Callable[..., Any]) -> None:
+    (tmp_path / "a.py").write_text(f"{script}\n")
+    done = run("scan", "a.py")
+    assert done.code == 2
+    assert "warning NP801: " in done.out
+    assert reason in done.out
+    assert run("import", "a.py", "--format", "json").code == 0
+    assert run("import", "a.py").code in (0, 2)
+
+
+def test_a_flag_may_have_any_name() -> None:
+    assert findings(f'DEFINE_x(0x{"f" * 4000}, 1)\nop.parameter_map["precision_mode"].s = FLAGS.x\n') == []

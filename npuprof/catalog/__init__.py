@@ -309,9 +309,9 @@ def find_argument(name: str) -> Argument | None:
 
 def find_record(section: str, name: str) -> Option | Variable | Flag | Argument | None:
     """Return the record of a section by that name, or None."""
-    found: Option | Variable | Flag | Argument | None
-    found = {"options": find_option, "env": find_variable, "estimator": find_argument, "atc": find_flag}[section](name)
-    return found
+    finders: dict[str, Callable[[str], Option | Variable | Flag | Argument | None]]
+    finders = {"options": find_option, "env": find_variable, "estimator": find_argument, "atc": find_flag}
+    return finders[section](name) if section in finders else None
 
 
 def record_names(section: str = "options") -> tuple[str, ...]:

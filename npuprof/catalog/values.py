@@ -127,16 +127,50 @@ def _append_nested_lists(old: Any, new: Any, path: Path) -> Any:
 
 def remove_path(key: str, old: Any, tail: tuple[str, ...]) -> Any:
     """Return ``old`` without what ``tail`` names, None where nothing is left."""
-    if not tail:
-        return None
-    table = parse_structured_value(key, old)
-    if not isinstance(table, dict) or tail[0] not in table:
-        return old
-    inner = remove_path("", table[tail[0]], tail[1:])  # a text inside a table is no setting: it has no structured form
-    if inner is table[tail[0]]:
-        return old
-    left = {name: inner if name == tail[0] else item for name, item in table.items() if name != tail[0] or inner is not None}
-    return left or None
+    cut = Cut(key, old)
+    cut.remove(tail)
+    return cut.left
+
+
+class Cut:
+    """A value that parts are taken out of, one after the other; ``left`` is what is left of it, None where nothing is.
+
+    The value that it began with is copied once, however many parts are taken out, and never changed.
+    """
+
+    __slots__ = ("_key", "_own", "left")
+
+    def __init__(self, key: str, value: Any) -> None:
+        self._key = key
+        self._own = False
+        self.left = value
+
+    def remove(self, tail: tuple[str, ...]) -> bool:
+        """Take out what ``tail`` names, and tables that are empty without it; return whether it was there."""
+        if not tail:
+            self.left = None
+            return True
+        table = self.left if self._own else parse_structured_value(self._key, self.left)
+        inner = table
+        for part in tail:
+            if not isinstance(inner, dict) or part not in inner:
+                return False
+            inner = inner[part]
+        if not self._own:
+            table, self._own = _copy_tables(table), True
+        way = [table]
+        for part in tail[:-1]:
+            way.append(way[-1][part])
+        for inside, part in zip(reversed(way), reversed(tail), strict=True):
+            del inside[part]
+            if inside:
+                break
+        self.left = table or None
+        return True
+
+
+def _copy_tables(value: Any) -> Any:
+    return {name: _copy_tables(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:

@@ -24,33 +24,47 @@ if TYPE_CHECKING:
     from npuprof.model import SourceText
 
 
-def collect_ignores(config: Config) -> list[tuple[Profile, Ignore]]:
-    """Return what is accepted in a preset, with the member of its lineage that says so, or that npuprof.toml says it of."""
-    found: list[tuple[Profile, Ignore]] = []
+class Acceptance:
+    """What is accepted in a preset, by whoever of its lineage says so; of several that say the same of a code the first counts."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._by_code: dict[str, dict[str, tuple[Profile, Ignore]]] = {}
+        self._reached: dict[str, set[SourceText]] = {}
+        for member, one in _collect_ignores(config):
+            if not find_acceptance_fault(one.code):
+                self._by_code.setdefault(one.code, {}).setdefault(member.key, (member, one))
+
+    def __bool__(self) -> bool:
+        return bool(self._by_code)
+
+    def find_ignore(self, config: Config, finding: Finding) -> Ignore | None:
+        """Return who accepts a finding of the config, or of the same preset in some context; None where nobody does."""
+        said = self._by_code.get(finding.code)
+        if not said:
+            return None
+        documents = list(_list_documents(config, finding))
+        return next((one for member, one in said.values() if self._list_reached(member).issuperset(documents)), None)
+
+    def _list_reached(self, member: Profile) -> set[SourceText]:
+        """Return the documents of a member and of all that it builds on: it may accept what they set."""
+        if member.key not in self._reached:
+            self._reached[member.key] = {member.document, *(one.document for one in self._config.list_ancestors(member))}
+        return self._reached[member.key]
+
+
+def _collect_ignores(config: Config) -> Iterator[tuple[Profile, Ignore]]:
+    """Yield what is accepted in a preset, with the member of its lineage that says so, or that npuprof.toml says it of."""
     own = config.lineage[-1]
     for member in config.lineage:
-        found += [(member, one) for one in member.ignores]
+        yield from ((member, one) for one in member.ignores)
         if member is own:
             policy = config.policy
         else:
             policy = None
             with suppress(NpuprofError):  # told where that store is judged
                 policy = member.home.find_policy(member.name) if member.home is not None else None
-        found += [(member, one) for one in (policy.ignores if policy else ())]
-    return [(member, one) for member, one in found if not find_acceptance_fault(one.code)]
-
-
-def find_ignore(config: Config, ignores: list[tuple[Profile, Ignore]], finding: Finding) -> Ignore | None:
-    """Return who accepts a finding of a config, None where nobody does."""
-    said = [(member, one) for member, one in ignores if one.code == finding.code]
-    if not said:
-        return None
-    documents = list(_list_documents(config, finding))
-    for member, one in said:
-        reached = {member.document, *(profile.document for profile in config.list_ancestors(member))}
-        if reached.issuperset(documents):
-            return one
-    return None
+        yield from ((member, one) for one in (policy.ignores if policy else ()))
 
 
 def _list_documents(config: Config, finding: Finding) -> Iterator[SourceText]:

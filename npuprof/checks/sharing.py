@@ -12,7 +12,7 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
-from npuprof.resolve import apply_layers
+from npuprof.resolve import apply_layers, take_unset_step
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -154,20 +154,18 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
         return
     lineage = view.config.lineage
     before = view.resolver.fold_lineage(lineage[:-1], view.scenario)
-    current = before
+    current = before if not any(step.op == "unset" for step in profile.steps) else dict(before)
+    cuts: dict[str, values.Cut] = {}
     for step in profile.steps:
         if step.op == "set" and step.key in current:
             found = list(_check_repeated_values(view, profile, step, current[step.key]))
             if found and step.key not in _collect_overridden_keys(lineage):
                 yield from found
-        if step.op == "unset" and (step.key not in current or not values.find_value(step.key, current[step.key], step.tail)[0]):
+        if step.op == "unset" and not take_unset_step(current, step, cuts):
             what = f"unset {keys.format_key_path(step.key, step.tail)} clears nothing"
             why = "Nothing that the profile extends sets it."
             hint = did_you_mean(step.key, before, "remove it from unset")
             yield view.build_finding(Fault("NP702", what, why, hint), step.key, profile.origin(*step.path))
-        if step.op == "unset":
-            current = dict(current)
-            _apply_unset_step(current, step)
     if profile.overrides:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
 
@@ -186,14 +184,6 @@ def _check_idle_overrides(view: View, profile: Profile, moving: set[str]) -> Ite
             if step.op == "set" and step.key in plain and step.key not in moving:
                 yield from _check_repeated_values(view, profile, step, plain[step.key])
             moving = moving | {step.key}
-
-
-def _apply_unset_step(current: dict[str, Any], step: Step) -> None:
-    left = values.remove_path(step.key, current.get(step.key), step.tail) if step.key in current else None
-    if left is None:
-        current.pop(step.key, None)
-    else:
-        current[step.key] = left
 
 
 def _check_repeated_values(view: View, profile: Profile, step: Step, before: Any) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.checks.accepted import Acceptance
     from npuprof.document.policy import Ignore
     from npuprof.document.profile import Profile
     from npuprof.resolve.points import Region
@@ -86,7 +87,8 @@ class View:
 
     speaks_of_doubts = True  #: whether what is required and cannot be told to hold is a finding
     region: Region | None = None
-    ignores: list[tuple[Profile, Ignore]] | None = None
+    _has_looked = False
+    acceptance: Acceptance | None = None
 
     def __init__(self, config: Config, region: Region | None = None) -> None:
         self.config = config
@@ -104,31 +106,31 @@ class View:
         self.accepted: list[tuple[Finding, Ignore]] = []  #: what would be told, had nobody accepted it
         self.memory = config.resolver.judged.setdefault(self.scope, {})
 
-    def list_ignores(self) -> list[tuple[Profile, Ignore]]:
-        """Return what is accepted in the preset, with the profiles that say so."""
-        if self.ignores is None:
-            self.ignores = []
-            if any("ignore" in member.table for member in self.config.lineage) or any(map(_may_have_policy, self.config.lineage)):
-                from npuprof.checks.accepted import collect_ignores
+    def find_acceptance(self) -> Acceptance | None:
+        """Return what is accepted in the preset, None where nothing is."""
+        if not self._has_looked:
+            self._has_looked = True
+            homes = {id(member.home): member for member in self.config.lineage}  # one store says of all its presets whether it has a policy
+            if any("ignore" in member.table for member in self.config.lineage) or any(map(_may_have_policy, homes.values())):
+                from npuprof.checks.accepted import Acceptance
 
-                self.ignores = collect_ignores(self.config)
-        return self.ignores
+                self.acceptance = Acceptance(self.config) or None
+        return self.acceptance
 
     def view_region(self, region: Region) -> View:
         """Return the same preset in some of its contexts."""
         found = View(region.config, region)
-        found.ignores, found.accepted = self.list_ignores(), self.accepted
+        found.acceptance, found.accepted, found._has_looked = self.find_acceptance(), self.accepted, True
         return found
 
     def sift_findings(self, told: list[Told]) -> list[Told]:
         """Return findings, with words for where, without those that somebody has accepted, which are kept in ``accepted``."""
-        if not told or not self.list_ignores():
+        acceptance = self.find_acceptance() if told else None
+        if acceptance is None:
             return told
-        from npuprof.checks.accepted import find_ignore
-
         left: list[Told] = []
         for finding, words in told:
-            by = find_ignore(self.config, self.list_ignores(), finding)
+            by = acceptance.find_ignore(self.config, finding)
             if by is None:
                 left.append((finding, words))
             else:

@@ -14,7 +14,7 @@ import typer
 from npuprof.commands.registry import list_verbs, load_verb
 from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.report import output
-from npuprof.report.text import escape_lines
+from npuprof.report.text import escape_lines, shorten_words
 
 if TYPE_CHECKING:
     from npuprof.commands.verb import Parameter, Verb
@@ -121,7 +121,7 @@ def run_words(words: list[str], runner: Runner) -> int:
         told = io.StringIO()
         show(file=told)
         told.writelines(f"{line}\n" for line in _explain_usage(error, words))
-        output.write_to_stderr(escape_lines(told.getvalue().rstrip("\n")))
+        output.write_to_stderr(escape_lines("\n".join(map(shorten_words, told.getvalue().rstrip("\n").split("\n")))))
         return int(code)
     return result if isinstance(result, int) else 0
 

@@ -22,6 +22,7 @@ class Diff(Verb):
     """Show what differs, resolved, between presets or revisions."""
 
     group = "versions"
+    prose = True
     paged = True
 
     specs: list[str] = arguments("SPEC...", "Presets: one, two, or more for a matrix; with --rev names to restrict to.")

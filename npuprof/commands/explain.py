@@ -10,7 +10,7 @@ from npuprof.commands.parameters import CANN, MIXINS, NO_PERSONAL, OUTPUT, PRODU
 from npuprof.commands.resolving import resolve_shown
 from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, did_you_mean
 from npuprof.report.answer import Answer
@@ -158,10 +158,10 @@ def _format_explanation(config: Config, found: Explanation) -> str:
 
     state = f"= {keys.format_toml_value(found.value)}" if found.is_set else "is not set"
     rows = [("set by", winner) for winner in _describe_winners(config, found)]
-    rows += [("overruled", f"{format_short_value(lost)} of {_describe_author(origin)}") for lost, origin in found.overruled]
+    rows += [("overruled", f"{format_toml_value(lost)} of {_describe_author(origin)}") for lost, origin in found.overruled]
     rows += [("cleared by", _describe_author(event.origin)) for event in found.cleared]
     if found.default is not None:
-        rows.append(("default", format_short_value(found.default)))
+        rows.append(("default", format_toml_value(found.default)))
     rows += _describe_meaning(found)
     rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in found.outcomes.items()]
     rows += [("read by", f"{rule.code}: {rule.what}") for rule in found.rules]
@@ -202,7 +202,7 @@ def _describe_winners(config: Config, found: Explanation) -> list[str]:
         origin = authors[0] if authors else config.origin(key, tail)
         return [_describe_author(origin)] if origin else []
     return [
-        f"{format_short_value(leaf.value)} at {keys.format_key_path('', path).lstrip('.') or 'itself'}: {_describe_author(leaf.origin)}"
+        f"{format_toml_value(leaf.value)} at {keys.format_key_path('', path).lstrip('.') or 'itself'}: {_describe_author(leaf.origin)}"
         for path, leaf in _list_leaves(value, ())
     ]
 

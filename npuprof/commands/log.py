@@ -42,6 +42,7 @@ class Log(Verb):
     """
 
     group = "versions"
+    prose = True
     paged = True
 
     spec: str = OF_STORE

@@ -10,7 +10,7 @@ from npuprof.catalog import releases
 from npuprof.catalog.values import load_form
 from npuprof.commands.parameters import OUTPUT, formats
 from npuprof.commands.verb import Verb, argument
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import wrap_paragraph
@@ -114,7 +114,7 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
     fact("kind", kind)
     if section == "options" and record.field is None:
         fact("field", "none: no current adapter reads the key")
-    fact("values", ", ".join(map(format_short_value, record.choices)) if fields.get("choices") else "")
+    fact("values", ", ".join(map(format_toml_value, record.choices)) if fields.get("choices") else "")
     low, high = fields.get("minimum"), fields.get("maximum")
     fact("range", f"{'' if low is None else low} to {'' if high is None else high}".strip() if low is not None or high is not None else "")
     fact("unit", fields.get("unit", ""))
@@ -149,7 +149,7 @@ def _add_option_facts(fact: Callable[[str, str], None], option: catalog.Option, 
     if option.structure:
         fact("also written", load_form(option.structure).shape)
     fact("pattern", option.pattern)
-    fact("example", format_short_value(text["example"]) if "example" in text else "")
+    fact("example", format_toml_value(text["example"]) if "example" in text else "")
     fact("scenarios", ", ".join(option.scenarios))
     fact("products", ", ".join(option.products))
     for value, families in option.value_products.items():
@@ -179,12 +179,12 @@ def _add_option_facts(fact: Callable[[str, str], None], option: catalog.Option, 
 
 
 def _describe_default(fields: dict[str, Any], text: dict[str, Any]) -> str:
-    parts = [format_short_value(fields["default"])] if fields.get("default") is not None else []
+    parts = [format_toml_value(fields["default"])] if fields.get("default") is not None else []
     by_scenario = {name: fields.get(f"default_{name}") for name in ("training", "inference")}
-    parts += [f"{format_short_value(value)} in {name}" for name, value in by_scenario.items() if value is not None]
-    parts += [f"{format_short_value(value)} on {product}" for product, value in fields.get("default_by_product", {}).items()]
+    parts += [f"{format_toml_value(value)} in {name}" for name, value in by_scenario.items() if value is not None]
+    parts += [f"{format_toml_value(value)} on {product}" for product, value in fields.get("default_by_product", {}).items()]
     if len(fields.get("default_since", ())) > 1:
-        parts += [f"{format_short_value(value)} from CANN {release} on" for release, value in fields["default_since"].items()]
+        parts += [f"{format_toml_value(value)} from CANN {release} on" for release, value in fields["default_since"].items()]
     if text.get("default_note"):
         parts.append(str(text["default_note"]))
     return "; ".join(parts)

@@ -102,7 +102,7 @@ def _format_overruled(config: Config, key: str, tail: Path) -> str:
     from npuprof.resolve import origins
 
     lost = origins.find_overruled(config, key, tail)
-    return "over " + ", ".join(f"{keys.format_short_value(value)} ({origin})" for value, origin in lost) if lost else ""
+    return "over " + ", ".join(f"{keys.format_toml_value(value)} ({origin})" for value, origin in lost) if lost else ""
 
 
 VERB = Show

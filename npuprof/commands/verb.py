@@ -56,6 +56,17 @@ class Parameter(Record):
         """Return the default, a new list where it is one."""
         return [] if self.kind in ("many", "arguments") else self.default
 
+    def refuse_empty(self, value: Any) -> None:
+        """Raise NpuprofError (NP902) where an empty text is given: it names nothing, and is no way to say that nothing is named."""
+        if self.kind == "arguments" and self.metavar.startswith("CMD"):
+            return
+        if value == "" or (isinstance(value, list) and "" in value):
+            shown = self.flags[0] if self.flags else self.metavar.rstrip(".")
+            hint = "look at what the shell made of a variable"
+            if self.flags:
+                hint = f"give {shown} {self.metavar.rstrip('.')}" + ("" if self.required else ", or leave it out")
+            raise NpuprofError([Finding("NP902", f"{shown} is empty", "An empty text names nothing.", hint)])
+
     def check_choice(self, value: Any) -> None:
         """Raise NpuprofError (NP902) where a value is none of the choices."""
         if value == self.default or not self.choices:
@@ -132,6 +143,8 @@ class Verb:
             value = given.get(name)
             setattr(self, name, parameter.copy_default() if value is None else value)
         for name, parameter in self.parameters.items():
+            if not self.hidden:
+                parameter.refuse_empty(given.get(name))
             if parameter.choices:
                 parameter.check_choice(getattr(self, name))
 

@@ -37,6 +37,9 @@ class Document:
         self.revision = revision
         self._positions: Positions | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Document, (self.name, self.source, self.text, self.data, self.revision)
+
     def locate_path(self, path: Path) -> tuple[int, int]:
         """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
         return self._find_positions().find_position(path) if self.text else (0, 0)
@@ -123,6 +126,11 @@ def _find_long_key(text: str) -> int:
 
 def _locate_offset(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def is_nested_too_deeply(data: dict[str, Any]) -> bool:
+    """Return whether a table holds something that is nested deeper than anyone has use for."""
+    return bool(_find_too_deep_path(data))
 
 
 def _find_too_deep_path(data: dict[str, Any]) -> Path:

@@ -7,6 +7,8 @@ from functools import cache
 
 from npuprof.model import SECTIONS
 
+#: How many parts a key may have that somebody writes on a command line.
+DEEPEST_KEY = 32
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SEGMENT = r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*"""
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
@@ -63,6 +65,11 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
             return None
         position += 1
     return None
+
+
+def is_too_deep(text: str) -> bool:
+    """Return whether a dotted key has more parts than any value has levels."""
+    return text.count(".") >= DEEPEST_KEY and len(split_dotted_key(text) or ()) > DEEPEST_KEY
 
 
 @cache

@@ -93,7 +93,7 @@ class Profile:
     extends and nobody should use any more, by the references to them; they are known once its parents were looked up.
     """
 
-    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table", "yanked")
+    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table", "touched", "yanked")
 
     def __init__(self, document: Document, key: str | None = None, home: ProfileSource | None = None) -> None:
         self.document = document
@@ -108,6 +108,7 @@ class Profile:
         self.table: dict[str, Any] = reader.profile_table()
         self.steps: tuple[Step, ...] = reader.steps(document.data, (), self.table.get("unset", []), ("profile", "unset"))
         self.overrides: tuple[Override, ...] = reader.overrides()
+        self.touched: frozenset[str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: no store, which belongs to the process that opened it."""
@@ -117,6 +118,12 @@ class Profile:
         self.home = None
         for name, value in state.items():
             setattr(self, name, value)
+
+    def touches(self, key: str) -> bool:
+        """Return whether any step of the profile, those of its overrides among them, is about a setting."""
+        if self.touched is None:
+            self.touched = frozenset(step.key for steps in (self.steps, *(one.steps for one in self.overrides)) for step in steps)
+        return key in self.touched
 
     @property
     def extends(self) -> tuple[str, ...]:

@@ -14,15 +14,11 @@ from npuprof.edit.statements import Statements
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, did_you_mean
 from npuprof.store import spec
 
-_DEEPEST = 32
-
 
 def _locate_key(text: str) -> tuple[Path, str]:
     """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
     segments = keys.split_dotted_key(text)
-    if segments and len(segments) > _DEEPEST:
-        what = f"{keys.format_short_value(text)} is a key of {len(segments)} parts"
-        raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
+    spec.refuse_deep_key(text)
     if segments and segments[0] == "profile" and len(segments) > 1:
         return segments, ""
     appended = bool(segments) and segments is not None and segments[0] == "append" and len(segments) > 2 and segments[1] in SECTIONS

@@ -9,8 +9,8 @@ from npuprof import catalog
 from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.powers import find_power
 from npuprof.document import keys
-from npuprof.model import LONGEST_WORD, Finding, NpuprofError, Origin, Record
-from npuprof.renderers.common import build_unfit_finding, collect_sidecars, encode_field_value
+from npuprof.model import LONGEST_WORD, Finding, NpuprofError, Origin, Record, is_utf8
+from npuprof.renderers.common import build_unfit_finding, encode_field_value, place_sidecars
 from npuprof.resolve import is_of_source, is_personal
 from npuprof.resolve.config import Config
 
@@ -58,7 +58,7 @@ def collect_env_variables(
                 notes.append(f"{name} is left out: it differs from process to process; npuprof run fills it in")
         else:
             found[name] = _format_switch_variable(name, value) if isinstance(value, bool) else str(value)
-    paths = {name: f"{folder}/{file}" for name, (file, _) in collect_sidecars(config).items()}
+    paths = place_sidecars(config, folder)
     for name, value in config.options.items():
         wired = paths.get(name) or encode_field_value(name, value)
         if isinstance(wired, (dict, list)):
@@ -156,6 +156,9 @@ def _require_exportable(config: Config, found: dict[str, str]) -> None:
             problems.append(_build_variable_finding(config, name, "is no name of a variable", "use letters, digits and '_'"))
         elif "\0" in text:
             problems.append(_build_variable_finding(config, name, "holds a NUL character", "remove it"))
+        elif not is_utf8(text):
+            hint = "name the file, or say in the launcher, with text that is UTF-8"
+            problems.append(_build_variable_finding(config, name, f"holds what is no UTF-8: {ascii(text)[1:-1]}", hint))
         elif len(f"{name}={text}".encode()) > LONGEST_WORD:
             problems.append(
                 _build_variable_finding(

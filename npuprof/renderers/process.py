@@ -8,7 +8,14 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers.common import build_not_carried_error, build_unfit_finding, collect_sidecars, encode_field_value, fits_proto_field
+from npuprof.renderers.common import (
+    build_not_carried_error,
+    build_unfit_finding,
+    collect_sidecars,
+    encode_field_value,
+    fits_proto_field,
+    place_sidecars,
+)
 from npuprof.resolve.config import Config
 
 _REWRITER_OFF = 2  # RewriterConfig.OFF
@@ -28,9 +35,9 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
     for name, record in records.items():
         if record is not None and not fits_proto_field(record, encode_field_value(name, options[name])):
             raise NpuprofError([build_unfit_finding(config, name, "session")])
-    paths = {name: os.path.join(folder or sidecar_cache_folder(config), file) for name, (file, _) in collect_sidecars(config).items()}
-    if paths:
-        write_sidecars(config, folder or sidecar_cache_folder(config))
+    home = folder or sidecar_cache_folder(config)
+    paths = place_sidecars(config, home)
+    write_sidecars(config, home)
     rewrite_options = config_proto.graph_options.rewrite_options
     for entry in rewrite_options.custom_optimizers:
         if entry.name == "NpuOptimizer":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from npuprof.model import LONGEST_WORD
+from npuprof.model import LONGEST_WORD, is_utf8
 from npuprof.renderers.shell import Shell, format_clear_lines, format_export_lines
 
 #: Holds the values that variables had before the first export, as a JSON object.
@@ -18,22 +18,13 @@ def format_values_before(names: Iterable[str], environ: Mapping[str, str]) -> st
     """
     if environ.get("NPUPROF_DIGEST"):
         return environ.get(BEFORE, "")
-    found = {name: environ[name] for name in names if name in environ and not name.startswith("NPUPROF_") and _is_text(environ[name])}
+    found = {name: environ[name] for name in names if name in environ and not name.startswith("NPUPROF_") and is_utf8(environ[name])}
     if not found:
         return ""
     import json
 
     text = json.dumps(found, sort_keys=True)
     return text if len(text) + len(BEFORE) + 1 <= LONGEST_WORD else ""
-
-
-def _is_text(value: str) -> bool:
-    """Return whether a value is UTF-8, as what a shell is told has to be."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def format_undo_lines(shell: Shell, names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, list[str]]:

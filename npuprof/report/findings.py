@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding
-from npuprof.report.text import escape_controls, format_count, measure_width, paint_text
+from npuprof.report.text import escape_controls, format_count, measure_width, paint_text, shorten_words
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 #: How grave GitLab calls a finding.
@@ -82,8 +82,8 @@ def _build_hint(finding: Finding) -> str:
 def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
     severity = paint_text(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
     place = finding.place
-    place = f"{paint_text(escape_controls(place), '1', coloured)}: " if place else ""
-    lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
+    place = f"{paint_text(_format_words(place), '1', coloured)}: " if place else ""
+    lines = [f"{place}{severity} {finding.code}: {_format_words(finding.message)}"]
     line, column = finding.position
     source = sources.read_line(finding, line, column)
     if source is not None:
@@ -94,9 +94,9 @@ def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
             f"  {' ' * len(number)} | {paint_text(caret, _COLOURS[finding.severity], coloured)}",
         ]
     if finding.why:
-        lines.append(f"  why: {escape_controls(finding.why)}")
+        lines.append(f"  why: {_format_words(finding.why)}")
     if hint := _build_hint(finding):
-        lines.append(f"  try: {escape_controls(hint)}")
+        lines.append(f"  try: {_format_words(hint)}")
     author = finding.origin.profile if finding.origin else ""
     heirs = [name for name in finding.profiles if name != author]
     if heirs and author:
@@ -104,8 +104,12 @@ def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _format_words(text: str) -> str:
+    return escape_controls(shorten_words(text))
+
+
 def _format_profile_names(names: Sequence[str]) -> str:
-    shown = ", ".join(map(escape_controls, names[:8] if len(names) <= 8 else names[:7]))
+    shown = ", ".join(map(_format_words, names[:8] if len(names) <= 8 else names[:7]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 7} more"
 
 

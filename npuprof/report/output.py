@@ -191,9 +191,10 @@ def fit_to_stderr(text: str) -> str:
 
 def tell_remark(text: str) -> None:
     """Say a remark of npuprof; of its lines all but the first are indented, so that no name in it can begin one."""
-    from npuprof.report.text import escape_controls
+    from npuprof.report.text import escape_controls, shorten_words
 
-    write_to_stderr(f"npuprof: {(chr(10) + '  ').join(map(escape_controls, text.split(chr(10) + '  ')))}")
+    lines = [escape_controls(shorten_words(line)) for line in text.split("\n  ")]
+    write_to_stderr("npuprof: " + "\n  ".join(lines))
 
 
 def is_stream(path: str) -> bool:

@@ -64,13 +64,19 @@ class Table(Record):
         from rich.table import Table as Grid
         from rich.text import Text
 
+        from npuprof.report.terminal import find_width, fit_columns, wrap_cell
+
         grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(self.header), header_style="bold" if coloured else "")
         columns = len(self.rows[0]) if self.rows else 0
-        for place, name in enumerate(self.header or [""] * columns):
-            grid.add_column(name.upper(), overflow="fold", no_wrap=place < columns - self.wrapping)
-        for row in self.rows:
+        header = tuple(name.upper() for name in self.header or [""] * columns)
+        rows = [[escape_controls(cell) for cell in row] for row in self.rows]
+        widths = fit_columns([header, *rows], find_width() - 2 * max(columns - 1, 0), columns - self.wrapping)
+        for name, width in zip(header, widths, strict=False):
+            grid.add_column("\n".join(wrap_cell(name, width)), overflow="fold", width=width)
+        for row in rows:
             styles = (*self.styles, *[""] * len(row))
-            grid.add_row(*(Text(escape_controls(cell), style if coloured else "") for cell, style in zip(row, styles, strict=False)))
+            cells = ("\n".join(wrap_cell(cell, width)) for cell, width in zip(row, widths, strict=True))
+            grid.add_row(*(Text(cell, style if coloured else "") for cell, style in zip(cells, styles, strict=False)))
         console = Console(file=StringIO(), force_terminal=coloured, no_color=not coloured, highlight=False, soft_wrap=False)
         with console.capture() as captured:
             console.print(grid)

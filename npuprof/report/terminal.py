@@ -49,6 +49,52 @@ def _wrap_line(line: str, width: int) -> list[str]:
     return [*lines, current]
 
 
+def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[int]:
+    """Return the widths of columns that have so much room together; all but the first ``fixed`` give way where it is too little.
+
+    No word is broken where there is room for all of them, and no part of a word where there is room for those.
+    """
+    columns = list(zip(*rows, strict=True))
+    widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
+    left = room - sum(widths[:fixed])
+    if sum(widths[fixed:]) <= left:
+        return widths
+    wanted = widths[fixed:]
+    for split in (str.split, _split_parts):
+        least = [max((measure_width(word) for cell in column for word in split(cell)), default=1) for column in columns[fixed:]]
+        if sum(least) <= left:
+            break
+    else:
+        share = max(left // len(wanted), 1)
+        least = [min(width, share) for width in wanted]
+    spare, missing = max(left - sum(least), 0), sum(wanted) - sum(least)
+    return [*widths[:fixed], *(low + spare * (high - low) // missing if missing else low for low, high in zip(least, wanted, strict=True))]
+
+
+def _split_parts(text: str) -> list[str]:
+    """Return the pieces of a text that a line may end behind: words, and the parts of names and values."""
+    return re.findall(r"[^\s/_.,;:=+-]+[/_.,;:=+-]*|[/_.,;:=+-]+", text)
+
+
+def wrap_cell(text: str, width: int) -> list[str]:
+    """Return the lines of a cell: it breaks between words, a word that is too wide behind a sign in it, and anywhere where it has none."""
+    if measure_width(text) <= width:
+        return [text]
+    lines, current = [], ""
+    for word in text.split(" "):
+        gap = " " if current else ""
+        for part in [word] if measure_width(word) <= width else _split_parts(word):
+            if current and measure_width(current) + len(gap) + measure_width(part) > width:
+                lines.append(current)
+                current, gap = "", ""
+            current, gap = f"{current}{gap}{part}", ""
+            while measure_width(current) > width:
+                cut = next(end for end in range(len(current) - 1, 0, -1) if end == 1 or measure_width(current[:end]) <= width)
+                lines.append(current[:cut])
+                current = current[cut:]
+    return [*lines, current]
+
+
 def find_width() -> int:
     """Return the columns of the terminal, ``$COLUMNS`` first."""
     return shutil.get_terminal_size().columns

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from npuprof.document.keys import is_visible
 
+_LONGEST_WORD = 400
+_LONGEST_TEXT = 6000
+
 
 def paint_text(text: str, code: str, coloured: bool) -> str:
     """Return text in a terminal colour."""
@@ -17,6 +20,16 @@ def measure_width(text: str) -> int:
     from unicodedata import combining, east_asian_width
 
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def shorten_words(text: str) -> str:
+    """Return a text for a message with what somebody wrote and nobody reads to its end cut, and marked: long words, and very long texts."""
+    if len(text) <= _LONGEST_WORD:
+        return text
+    import re
+
+    text = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda match: f"{match[0][:200]}...{match[0][-40:]}", text)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 100]}... ({len(text)} characters)"
 
 
 def escape_controls(text: str) -> str:

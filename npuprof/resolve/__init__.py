@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from npuprof.catalog import products, releases, values
 from npuprof.document import build_command_line_document
@@ -53,7 +53,7 @@ class Resolver:
         self.context = context or Context()
         self.judged: dict[Any, dict[Any, Any]] = {}  #: what the checks have found of values, by what they were checked for
         self._lineages: dict[str, tuple[Profile, ...]] = {}
-        self._too_long: dict[str, NpuprofError] = {}
+        self._refused: dict[str, NpuprofError] = {}  #: what is wrong with the ancestors of profiles that have no order
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
         self._claims: dict[str, Claims] = {}
         self._parents: dict[str, tuple[str, ...]] = {}
@@ -128,7 +128,10 @@ class Resolver:
         """Return a setting with the origin of every leaf, and each step that touched it; no step looks at any other setting."""
         traced: dict[str, Any] = {}
         events: dict[str, list[Event]] = {}
-        for profile in members:
+        near = [profile for profile in members if profile.touched is None or key in profile.touched]
+        for profile in near:
+            if not profile.touches(key):
+                continue
             layers = self._select_layers(profile, scenario)
             own = [(name, found) for name, steps in layers if (found := self._find_steps(steps, key))]
             apply_layers(traced, profile, own, events)
@@ -149,7 +152,7 @@ class Resolver:
     def forget_lineages(self, kept: int) -> None:
         """Forget who extends whom, because the profiles are now other ones; keep at most ``kept`` folds."""
         self._lineages.clear()
-        self._too_long.clear()
+        self._refused.clear()
         self._steps.clear()
         self._claims.clear()
         self._others.clear()
@@ -161,7 +164,7 @@ class Resolver:
 
         They are shared: copy them before changing them.
         """
-        marks = (scenario, *(profile.key for profile in lineage))
+        marks = (scenario, *[profile.key for profile in lineage])
         done = len(marks)
         while done > 1 and marks[:done] not in self._folds:
             done -= 1
@@ -183,40 +186,43 @@ class Resolver:
 
     def resolve_lineage(self, profile: Profile) -> tuple[Profile, ...]:
         """Return the profile behind all its ancestors, lowest first. Raises NpuprofError."""
+        chain: dict[str, Profile] = {}  # those whose parents are being ordered, each extends the next
+        try:
+            self._order_ancestors(profile, chain)
+        except NpuprofError as error:
+            self._refused |= dict.fromkeys(chain, error)  # whoever extends them has the same fault
+            raise
+        return self._lineages[profile.key]
+
+    def _order_ancestors(self, profile: Profile, chain: dict[str, Profile]) -> None:
+        """Find the lineages of a profile and of all its ancestors. Raises NpuprofError for the last of ``chain``."""
         known = self._lineages
         waiting = [profile]
-        chain: dict[str, Profile] = {}  # those whose parents are being ordered, each extends the next
         parents: dict[str, list[Profile]] = {}
         while waiting:
             current = waiting[-1]
             if current.key not in known and current.key not in chain:
                 chain[current.key] = current
-                if current.key in self._too_long:
-                    self._refuse_heirs(chain, self._too_long[current.key])
+                if current.key in self._refused:
+                    raise self._refused[current.key].with_traceback(None)
                 parents[current.key] = self._resolve_parents(current, chain)
                 waiting += [parent for parent in reversed(parents[current.key]) if parent.key not in known]
                 continue
             waiting.pop()
             if current.key not in known:
-                del chain[current.key]
                 self._parents[current.key] = tuple(parent.key for parent in parents[current.key])
                 lineage = self._order_lineage(current, parents[current.key])
                 if self._has_sources:
                     lineage = self._settle_versions(current, lineage)
                 if len(lineage) > MOST_ANCESTORS + 1:
-                    self._refuse_heirs({**chain, current.key: current}, NpuprofError([_build_long_lineage_finding(current)]))
+                    raise NpuprofError([_build_long_lineage_finding(current)])
                 known[current.key] = lineage
-        return known[profile.key]
-
-    def _refuse_heirs(self, chain: dict[str, Profile], error: NpuprofError) -> NoReturn:
-        """Raise the error of a preset that has too many ancestors, and keep it for all that extend the preset: they have more."""
-        self._too_long |= dict.fromkeys(chain, error)
-        raise error
+                del chain[current.key]
 
     def _resolve_parents(self, profile: Profile, chain: dict[str, Profile]) -> list[Profile]:
         parents: list[Profile] = []
         problems: list[Finding] = []
-        known: set[str] = set()
+        repeated: dict[str, list[int]] = {}
         for index, reference in enumerate(profile.extends):
             try:
                 parent = self.lookup(reference, profile, index)
@@ -225,11 +231,10 @@ class Resolver:
                 continue
             if parent.key in chain:
                 raise NpuprofError([_build_cycle_finding(list(chain.values()), parent)])
-            if parent.key in known:
-                problems.append(_build_repeated_parent_finding(profile, index))
-            known.add(parent.key)
+            repeated.setdefault(parent.key, []).append(index)
             parents.append(parent)
             self._has_sources = self._has_sources or is_of_source(parent)
+        problems += [_build_repeated_parent_finding(profile, places) for places in repeated.values() if len(places) > 1]
         if problems:
             raise NpuprofError([*problems, *profile.problems])
         return parents
@@ -373,8 +378,13 @@ def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer]
     Raises NpuprofError for an append to something that is no list.
     """
     for layer, steps in layers:
+        cuts: dict[str, values.Cut] = {}
         for step in steps:
             value = step.value if events is None else _trace_step(profile, layer, step, step.key in settings, events)
+            if step.op == "unset":
+                take_unset_step(settings, step, cuts)
+                continue
+            cuts.pop(step.key, None)
             try:
                 _apply_step(settings, step, value)
             except values.NotAListError as error:
@@ -386,14 +396,24 @@ def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:
     key = step.key
     if step.op == "set":
         settings[key] = values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
-    elif step.op == "append":
+    else:
         settings[key] = values.append_lists(key, settings.get(key), value)
-    elif key in settings:
-        left = values.remove_path(key, settings[key], step.tail)
-        if left is None:
-            del settings[key]
-        else:
-            settings[key] = left
+
+
+def take_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values.Cut]) -> bool:
+    """Clear what a step names; return whether it was there. ``cuts`` keeps what parts were taken out of since it was last set."""
+    key = step.key
+    if key not in settings:
+        return False
+    cut = cuts.get(key)
+    if cut is None:
+        cut = cuts[key] = values.Cut(key, settings[key])
+    found = cut.remove(step.tail)
+    if cut.left is None:
+        del settings[key], cuts[key]
+    else:
+        settings[key] = cut.left
+    return found
 
 
 def _trace_step(profile: Profile, layer: str, step: Step, is_known: bool, events: dict[str, list[Event]]) -> Any:
@@ -413,14 +433,15 @@ def _build_command_line(changes: tuple[Step, ...]) -> tuple[Profile, ...]:
     return (last,)
 
 
-def _build_repeated_parent_finding(profile: Profile, index: int) -> Finding:
-    reference = profile.extends[index]
+def _build_repeated_parent_finding(profile: Profile, places: list[int]) -> Finding:
+    reference = profile.extends[places[1]]
+    twice = len(places) == 2
     return Finding(
         "NP104",
-        f"{profile.name} extends {reference} twice",
+        f"{profile.name} extends {reference} {'twice' if twice else f'{len(places)} times'}",
         "The order of parents decides who wins, so each may stand there once.",
-        f"remove one of the two {reference!r}",
-        profile.origin("profile", "extends", index),
+        f"remove one of the two {reference!r}" if twice else f"leave one {reference!r}",
+        profile.origin("profile", "extends", places[1]),
         "profile.extends",
         (profile.name,),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from npuprof.catalog.acceptance import find_acceptance_fault
@@ -32,32 +32,39 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
     """Return what is told of a script; remarks that accept nothing are told too."""
     if b"npuprof:" not in data:
         return Accepted(list(findings), [])
-    remarks = list(_find_remarks(path, data.decode(errors="replace").splitlines()))
+    remarks = _find_remarks(path, data.decode(errors="replace").splitlines())
     problems = [found for remark in remarks if (found := _find_remark_fault(remark))]
     good = [remark for remark in remarks if remark.reason and not find_acceptance_fault(remark.code)]
+    by_line: dict[tuple[str, int], _Remark] = {}
+    for remark in good:
+        for line in remark.lines:
+            by_line.setdefault((remark.code, line), remark)
     told: list[Finding] = []
     accepted: list[Finding] = []
-    used: set[_Remark | None] = set()
+    used: set[int] = set()
     for finding in findings:
-        by = next((one for one in good if one.code == finding.code and finding.path == path and finding.line in one.lines), None)
+        by = by_line.get((finding.code, finding.line)) if finding.path == path else None
         (told if by is None else accepted).append(finding)
-        used.add(by)
-    idle = [_build_idle_finding(remark) for remark in good if remark not in used]
+        used.add(id(by))
+    idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used]
     return Accepted([*told, *problems, *idle], accepted)
 
 
-def _find_remarks(path: str, lines: Sequence[str]) -> Iterator[_Remark]:
-    for number, line in enumerate(lines, 1):
+def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
+    found: list[list[_Remark]] = []
+    below = 0
+    for number in range(len(lines), 0, -1):  # from below: what stands under a remark is known then
+        line = lines[number - 1]
         match = _MARK.search(line) if "npuprof:" in line else None
-        if match is None:
-            continue
-        here: tuple[int, ...] = (number,)
-        if not line[: match.start()].strip():  # alone in its line: for what follows, past other such remarks
-            below = next((later for later, text in enumerate(lines[number:], number + 1) if not _MARK.match(text.strip())), number)
-            here = (number, below)
-        place = Place(path, number, match.start() + 1)
-        for code in (match[1] or "").split(","):
-            yield _Remark(code.strip(), match[2].strip(" \t:-"), place, here)
+        alone = match is not None and not line[: match.start()].strip()
+        if match is not None:
+            # alone in its line it is for what follows, past other such remarks
+            here = (number, below if below > number else number) if alone else (number,)
+            place, reason = Place(path, number, match.start() + 1), match[2].strip(" \t:-")
+            found.append([_Remark(code.strip(), reason, place, here) for code in (match[1] or "").split(",")])
+        if not alone:
+            below = number
+    return [remark for remarks in reversed(found) for remark in remarks]
 
 
 def _find_remark_fault(remark: _Remark) -> Finding | None:

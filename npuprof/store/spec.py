@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
-from npuprof.document import build_command_line_document, keys, parse_document, parse_toml_text
+from npuprof.document import build_command_line_document, is_nested_too_deeply, keys, parse_document, parse_toml_text
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, TomlValue, did_you_mean
 from npuprof.report.output import describe_os_error, read_standard_input
@@ -331,16 +331,16 @@ def _find_end_of_file(parts: Sequence[str], place: int, last_file: int) -> int:
 def build_context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
     """Return a context from what a user wrote. Raises NpuprofError for an unknown release, product or target."""
     problems: list[Finding] = []
-    release = releases.find_release(cann) if cann else None
-    if cann and release is None:
+    release = releases.find_release(cann) if cann is not None else None
+    if cann is not None and release is None:
         known = ", ".join(releases.load_releases()[-8:])
         hint = did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
         problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint))
-    family = products.find_product(product) if product else None
-    if product and family is None:
+    family = products.find_product(product) if product is not None else None
+    if product is not None and family is None:
         hint, _ = products.suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
-    if target and target not in targets.NAMES:
+    if target is not None and target not in targets.NAMES:
         hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
         problems.append(Finding("NP902", f"unknown target {target!r}", "", hint))
     if problems:
@@ -356,18 +356,27 @@ def suggest_assignment(text: str) -> str:
     return f"write {text}=VALUE" if keys.parse_key(text) else "write hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
 
 
+def refuse_deep_key(text: str) -> None:
+    """Raise NpuprofError for a key of more parts than any value has levels."""
+    if keys.is_too_deep(text):
+        what = f"{keys.format_short_value(text)} is a key of {len(keys.split_dotted_key(text) or ())} parts"
+        raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
+
+
 def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
     """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
     problems: list[Finding] = []
     for text in set_:
         name, equals, raw = text.partition("=")
+        refuse_deep_key(name)
         parsed = keys.parse_key(name)
         if not equals or parsed is None:
             problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", suggest_assignment(text)))
         else:
-            steps.append(_build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
+            steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
+        refuse_deep_key(text)
         parsed = keys.parse_key(text)
         if parsed is None:
             problems.append(Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name"))
@@ -378,42 +387,18 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
     return steps
 
 
-def _build_set_step(key: str, tail: tuple[str, ...], value: TomlValue) -> Step:
+def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue) -> Step:
     """Return a step that sets a key, or with a tail what lies below it, from the command line."""
     for part in reversed(tail):
         value = {part: value}
     return Step("set", key, value, (key,))
 
 
-def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
-    """Return changes given as Python values as steps. Raises NpuprofError for what is no key, or no value of TOML."""
-    steps = parse_assignments([], unset)
-    found: list[Step] = []
-    for name, value in changes.items():
-        parsed = keys.parse_key(name)
-        if parsed is None:
-            raise NpuprofError([Finding("NP009", f"{name!r} is not a key", "", "write the option's name, or section.name")])
-        found.append(_build_set_step(*parsed, _convert_plain_value(name, value)))
-    return found + steps
-
-
-def _convert_plain_value(name: str, value: object) -> TomlValue:
-    """Return a value as TOML would hold it, tuples as lists. Raises NpuprofError where it cannot."""
-    if isinstance(value, (str, int, float)) or hasattr(value, "isoformat"):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_convert_plain_value(name, one) for one in value]
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _convert_plain_value(name, one) for key, one in value.items()}
-    hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
-    raise NpuprofError([Finding("NP202", f"{name} cannot be of the type {type(value).__name__}", "No preset could hold it.", hint)])
-
-
 def parse_assigned_value(key: str, text: str) -> TomlValue:
     """Return the value in ``KEY=VALUE``: TOML where it is TOML, text where it is not or the setting is text."""
     try:
         document = parse_toml_text(f"value = {text}\n")
-        value = document["value"] if len(document) == 1 else text
+        value = document["value"] if len(document) == 1 and not is_nested_too_deeply(document) else text
     except (ValueError, RecursionError):
         return text
     option = catalog.find_option(key) if key else None

@@ -11,7 +11,7 @@ from npuprof.scripts.reading.literals import METHODS, Unknown, fold_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Function, Scope
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.terms import TOO_MUCH, name_callee
 
 
 def reads_parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
@@ -84,7 +84,10 @@ def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[
                 computed += 1
                 column = script.column(call.lineno, call.col_offset)
                 result.append(one._replace(line=call.lineno, column=column))
-    return result if computed or all(found.key for found in plain) else [*result, *(found for found in plain if not found.key)]
+    if computed or all(found.key for found in plain):
+        return result
+    told = {(one.line, one.column): one for _, run in runs for one in run if one.reason.endswith(TOO_MUCH)}
+    return [*result, *(told.get((found.line, found.column), found) for found in plain if not found.key)]
 
 
 def find_all_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Scope]]:
@@ -113,13 +116,11 @@ def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
         name = name_callee(call)
         if name == "add_argument":
             flag, default = _parse_add_argument(call)
-        elif name.startswith("DEFINE_") and len(call.args) > 1 and isinstance(call.args[0], ast.Constant):
-            flag, default = str(call.args[0].value), call.args[1]
         elif name.startswith("DEFINE_"):
             named = {keyword.arg: keyword.value for keyword in call.keywords}
             first = call.args[0] if call.args else named.get("name") or named.get("flag_name")
-            flag = str(first.value) if isinstance(first, ast.Constant) else ""
-            default = named.get("default") or named.get("default_value")
+            flag = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+            default = call.args[1] if len(call.args) > 1 else named.get("default") or named.get("default_value")
         else:
             continue
         if not flag or default is None:

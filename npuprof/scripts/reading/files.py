@@ -10,8 +10,9 @@ from itertools import accumulate
 from npuprof.model import Finding
 from npuprof.scripts.reading import env, global_options, run_config, session, shell
 from npuprof.scripts.reading.comments import find_commented_settings
-from npuprof.scripts.reading.found import ImportedFile
+from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.terms import TOO_MUCH
 from npuprof.scripts.reading.walk import Walk
 
 PYTHON = (".py", ".pyw", ".pyi")
@@ -73,8 +74,17 @@ def import_script(path: str, data: bytes) -> ImportedFile:
     walk.facts["text"] = script.text
     others = {scope for scope, site in walk.sites.items() if site.entry is not None and session.is_foreign_optimizer(site.entry)}
     found = [one for one in found if one.scope not in others or one.commented]
+    _tell_what_is_too_much(script, found)
     sites = tuple(site for scope, site in walk.sites.items() if scope not in others)
     return ImportedFile(path, tuple(found), sites, tuple(script.problems), walk.facts)
+
+
+def _tell_what_is_too_much(script: Script, found: list[FoundSetting]) -> None:
+    """Remember, as faults of the file, the settings that could be told and are not, for what they are made of is too much."""
+    told = {(one.line, one.column, one.reason.rpartition(": ")[2]): one for one in found if one.reason.endswith(TOO_MUCH) and not one.dead}
+    for (line, column, reason), one in told.items():
+        why = f"{one.name} was not looked at." if one.name else "What is set there was not looked at."
+        script.add_script_problem(reason, why, "write it shorter", line, column)
 
 
 def find_file_faults(path: str, data: bytes) -> tuple[Finding, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof.scripts.reading.functions import METHODS, fold_known_call
+from npuprof.scripts.reading.loops import MOST_TURNS, count_turns
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Binding, Scope
 from npuprof.scripts.reading.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
 
@@ -43,7 +44,7 @@ _budget = [0]
 def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
     """Return the value an expression always has. Raises Unknown."""
     if isinstance(node, ast.Constant):
-        return node.value
+        return refuse_large_value(node.value)
     if not depth:
         _budget[0] = _STEPS
     _budget[0] -= 1
@@ -84,9 +85,11 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
             raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
         words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
         word = next(words[kind] for kind in ("loop", "import", "change", "other") if kind in kinds)
+        if kinds == {"loop"} and (turns := max(count_turns(one.node, home) for one in bindings)) > MOST_TURNS:
+            raise Unknown(f"the loop over {name} has {turns} turns, more than are followed")
         raise Unknown(f"depends on {word} {name}")
     if len(bindings) > MOST_BINDINGS:
-        raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times")
+        raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times, more than are followed")
     values = []
     for binding in bindings:
         assert isinstance(binding.node, ast.expr)

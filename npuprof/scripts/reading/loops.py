@@ -6,13 +6,14 @@ import ast
 
 from npuprof.scripts.reading.scopes import Scope
 
-_MOST_ITEMS = 300
+#: Loops of more turns are not followed.
+MOST_TURNS = 300
 
 
 def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, tuple[ast.expr, Scope]]]:
     """Return, for each turn of a loop over something written out, what its variables stand for."""
     elements, home = _find_loop_elements(iterated, scope)
-    if not elements or len(elements) > _MOST_ITEMS:
+    if not elements or len(elements) > MOST_TURNS:
         return []
     turns: list[dict[str, tuple[ast.expr, Scope]]] = []
     for element in elements:
@@ -26,6 +27,11 @@ def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict
         else:
             return []
     return turns
+
+
+def count_turns(loop: ast.AST, scope: Scope) -> int:
+    """Return how many turns a loop over something written out has, 0 where it goes over something else."""
+    return len(_find_loop_elements(loop.iter, scope)[0]) if isinstance(loop, (ast.For, ast.AsyncFor)) else 0
 
 
 def _find_loop_elements(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[ast.expr], Scope]:

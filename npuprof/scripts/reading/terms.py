@@ -8,6 +8,8 @@ from typing import Any
 
 #: No text, list or table may grow longer than this.
 LONGEST_VALUE = 1_000_000
+#: How the reasons end that do not depend on the run: what is written there is longer than what is followed.
+TOO_MUCH = ("is too large", "too deep to follow", "too long to follow", "more than are followed")
 _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 
 

@@ -192,7 +192,13 @@ class Walk:
     ) -> list[FoundSetting]:
         """Return what a function sets with the arguments of its calls in this file filled in."""
         calls = self.find_calls(function.name)
-        if not calls or len(calls) > _MOST_CALLS:
+        if len(calls) > _MOST_CALLS:
+            reason = f"{function.name}() is called {len(calls)} times, more than are followed"
+            return [
+                one._replace(reason=f"the key is computed: {reason}" if one.reason and not one.key else one.reason and reason)
+                for one in plain
+            ]
+        if not calls:
             return plain
         runs: list[tuple[ast.Call, list[FoundSetting]]] = []
         self._again += 1
