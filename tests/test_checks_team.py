@@ -253,6 +253,23 @@ def test_a_script_can_accept_what_a_rule_says(project: Callable[..., Path], run:
     assert (told["findings"], told["accepted"]) == ([], 1)
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("s.py", 't = "# npuprof: ignore[NP201] x"; op.parameter_map["foo"].i = 1\n'),
+        ("s.py", 't = """\n# npuprof: ignore[NP201] x\n"""; op.parameter_map["foo"].i = 1\n'),
+        ("s.sh", "export HCCL_WHITELIST_DISABLE=7; echo '# npuprof: ignore[NP203] x'\n"),
+        ("s.sh", "export HCCL_WHITELIST_DISABLE=7 A=b# npuprof: ignore[NP203] x\n"),
+    ],
+)
+def test_what_only_looks_like_a_remark_accepts_nothing(file: str, text: str, project: Callable[..., Path], run: Run) -> None:
+    project("", a="")
+    Path(file).write_text(SCRIPT.format(lines=text) if file.endswith(".py") else text)
+    told = json.loads(run("scan", file, "--format", "json").out)
+    assert told["accepted"] == 0
+    assert {"NP201", "NP203"} & {finding["code"] for finding in told["findings"]}
+
+
 def test_rules_that_cannot_be_read_stop_a_scan(project: Callable[..., Path], run: Run) -> None:
     project("[[rule]]\n", a="")
     Path("s.py").write_text(SCRIPT.format(lines=store_in_map(deterministic="0")))

@@ -74,7 +74,23 @@ def test_a_list_that_is_nearly_one_above_says_so(own: list[int], told: str, repo
 
 
 def test_what_is_broken_links_to_its_line(page: str, repo: Repo) -> None:
-    assert re.search(rf"^- `\S+`: NP203 `[^`]+` \(\[`profiles/\S+:\d+`\]\(https://\S+/blob/{repo.head}/profiles/\S+#L\d+\)\)$", page, re.M)
+    assert re.search(rf"^- NP203 `[^`]+` \(\[`profiles/\S+:\d+`\]\(https://\S+/blob/{repo.head}/profiles/\S+#L\d+\)\): `\S+`$", page, re.M)
+
+
+@pytest.mark.parametrize(
+    ("base", "told"),
+    [
+        (BASE.format('"q"', "fp16"), '- NP202 `hccl_timeout takes a whole number, not "q"` (`profiles/base.toml:6`): 13 presets, '),
+        (None, "- NP101 `extends 'base', which is not in profiles` (`profiles/p00.toml:2` and 11 more): 12 presets, "),
+    ],
+)
+def test_one_fault_of_a_base_is_told_once(base: str | None, told: str, repo: Repo, run) -> None:
+    repo.commit({"base": BASE.format(1836, "fp16"), **{f"p{n:02}": "[profile]\nextends = ['base']\n" for n in range(12)}})
+    repo.commit({"base": base})
+    text = run("diff", "--rev", "HEAD~1", "--format", "markdown").out
+    assert text.count(told) == 1
+    assert text.count("`p07`") <= 2
+    assert "INVALID NOW" not in text
 
 
 def test_a_deleted_preset_is_removed_and_a_moved_one_is_renamed(page: str) -> None:

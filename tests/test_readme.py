@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import ACCEPT
@@ -142,3 +143,10 @@ def test_the_blocks_of_the_readme_say_what_there_is(request):
     if request.config.getoption("--update-golden"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8"), f"README.md is out of date; {ACCEPT}"
+
+
+def test_the_config_map_of_the_recipe_is_the_one_that_is_written(run: Any) -> None:
+    written = run("env", "bert-training", "--format", "k8s-configmap", "--store", "builtin:").out
+    name = re.search(r"^  name: (.+)$", written, re.MULTILINE)
+    assert name is not None
+    assert f"name: {name[1]}\n" in (ROOT / "README.md").read_text(encoding="utf-8")

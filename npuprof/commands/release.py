@@ -133,6 +133,8 @@ class Release(Verb):
             return answer
         if not self.yes and not ask_on_terminal(answer, "text", "make these tags?"):
             return answer_refusal(answer, "tagged", shown=self.output is None)
+        if self.push:
+            writing.find_remote(repository)  # before there is a tag
         messages = {planned.tag: planning.format_tag_message(planned) for planned in plan.releases}
         if plan.store:
             messages[plan.store.tag] = planning.format_store_message(plan)

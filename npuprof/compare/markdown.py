@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -173,23 +173,42 @@ def _format_short_head(survey: Survey) -> str:
 
 def _format_broken(survey: Survey, page: Page) -> str:
     """Return the errors that came, each once with all presets that have it."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, tuple[list[str], list[str]]] = {}
     for pair in survey.touched_pairs:
         if _is_broken(pair):
-            errors = [f"cannot be told here: {_show_finding(finding, page)}" for finding in pair.untold]
-            errors = list(dict.fromkeys(errors)) or [_show_finding(finding, page) for finding in pair.broken if finding.severity == "error"]
-            for line in errors or ["cannot be read or resolved"]:
-                found.setdefault(line, []).append(pair.name)
+            untold = [(f"cannot be told here: {_describe_fault(one, pair.name)}", _show_finding_place(one, page)) for one in pair.untold]
+            errors = [one for one in pair.broken if one.severity == "error"]
+            told = untold or [(_describe_fault(one, pair.name), _show_finding_place(one, page)) for one in errors]
+            for line, place in dict.fromkeys(told or [("cannot be read or resolved", "")]):
+                names, places = found.setdefault(line, ([], []))
+                names.append(pair.name)
+                places.append(place)
     if not found:
         return ""
-    lines = [f"- {_format_code_list(names)}: {line}\n" for line, names in found.items()]
+    lines = [f"- {line}{_list_places(places)}: {_count_names(names)}\n" for line, (names, places) in found.items()]
     return "\n**Broken**\n\n" + "".join(lines)
 
 
-def _show_finding(finding: Finding, page: Page) -> str:
-    """Return what is wrong, and where, with a link to the line."""
-    place = _show_place(finding.origin, page) if finding.origin else _format_listed_span(finding.place) if finding.place else ""
-    return f"{finding.code} {_format_listed_span(finding.message)}{f' ({place})' if place else ''}"
+def _count_names(names: Sequence[str]) -> str:
+    known = list(dict.fromkeys(names))
+    return f"{len(known)} presets, {_format_code_list(known)}" if len(known) > 3 else _format_code_list(known)
+
+
+def _describe_fault(finding: Finding, name: str) -> str:
+    """Return what is wrong with a preset in words that are the same for others with the same fault."""
+    return f"{finding.code} {_format_listed_span(finding.message.removeprefix(f'{name} '))}"
+
+
+def _show_finding_place(finding: Finding, page: Page) -> str:
+    """Return where something is wrong, with a link to the line."""
+    if finding.origin:
+        return _show_place(finding.origin, page)
+    return _format_listed_span(finding.place) if finding.place else ""
+
+
+def _list_places(places: Sequence[str]) -> str:
+    known = list(dict.fromkeys(filter(None, places)))
+    return f" ({known[0]}{f' and {len(known) - 1} more' if known[1:] else ''})" if known else ""
 
 
 def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
@@ -206,11 +225,19 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
         pieces.append(_format_group(names, folds, told, page))
         told.append(names)
     shared = {identify_change(fold.change) for fold in wide}
+    verdicts: dict[str, list[str]] = {}
+    for pair in touched:
+        for line in _list_verdicts(pair):
+            verdicts.setdefault(line, []).append(pair.name)
+    common = {line: tuple(names) for line, names in verdicts.items() if len(names) > 1}
+    for line, names in common.items():
+        pieces.append(_format_verdict(line, names, told))
+        told.append(names)
     singles = []
     for pair in touched:
         own = [change for change in pair.changes if pair.status != "changed" or identify_change(change) not in shared]
         own.sort(key=_rank_change)
-        if piece := _format_single(pair, own, page):
+        if piece := _format_single(pair, own, common, page):
             rank = min(map(_rank_change, own), default=len(RISKS) + 2) if pair.status == "changed" else len(RISKS) + 2
             singles.append((not _is_broken(pair), rank, pair.name, piece))
     return pieces + [piece for _, _, _, piece in sorted(singles, key=lambda row: row[:3])]
@@ -223,11 +250,14 @@ def _format_group(names: tuple[str, ...], folds: list[Fold], told: Sequence[tupl
     shown = ", ".join(causes[:3]) + (f" and {len(causes) - 3} more" if len(causes) > 3 else "")
     out = f"\n**{shown or 'one cause'} → {len(names)} presets**\n\n{_HEAD}"
     out += "".join(_format_markdown_row(change, page) for change in changes)
+    return _Piece(out + _format_reach(names, told), 1, len(changes))
+
+
+def _format_reach(names: tuple[str, ...], told: Sequence[tuple[str, ...]]) -> str:
+    """Return a list of presets, folded; what it lacks of one above, where it is nearly that."""
     if alike := _find_like_list(names, told):
-        out += f"\nThe {len(alike)} presets above{_describe_difference(names, alike)}.\n"
-    else:
-        out += f"\n<details><summary>{len(names)} presets</summary>\n\n{_format_code_list(names)}\n\n</details>\n"
-    return _Piece(out, 1, len(changes))
+        return f"\nThe {len(alike)} presets above{_describe_difference(names, alike)}.\n"
+    return f"\n<details><summary>{len(names)} presets</summary>\n\n{_format_code_list(names)}\n\n</details>\n"
 
 
 def _find_like_list(names: tuple[str, ...], told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -243,12 +273,21 @@ def _describe_difference(names: tuple[str, ...], other: tuple[str, ...]) -> str:
     return (f" without {_format_code_list(without)}" if without else "") + (f" and {_format_code_list(more)}" if more else "")
 
 
-def _format_single(pair: Pair, own: list[Change], page: Page) -> _Piece | None:
+def _list_verdicts(pair: Pair) -> list[str]:
+    """Return the findings that came or went, but for what the head tells."""
+    return [line for line in format_pair_verdicts(pair) if not line.startswith("breaks ")]
+
+
+def _format_verdict(line: str, names: tuple[str, ...], told: Sequence[tuple[str, ...]]) -> _Piece:
+    """Return a finding that came to many presets, or went, with the list of those."""
+    out = f"\n**{len(names)} presets**: {_format_listed_span(line)}\n{_format_reach(names, told)}"
+    return _Piece(out, 1, 0)
+
+
+def _format_single(pair: Pair, own: list[Change], common: Container[str], page: Page) -> _Piece | None:
     """Return a preset's own changes and findings, folded under its name; None where there is nothing to say of it alone."""
     said = format_pair_headline(pair, escape_controls)
-    judged = format_pair_verdicts(pair)
-    if not (own or said or judged):
-        return None
+    judged = [line for line in _list_verdicts(pair) if line not in common]
     if not own and not judged:
         return None  # the head says that it is new, gone or renamed
     counts = said or format_count(len(own), "change") if own or said else format_count(len(judged), "finding")

@@ -157,10 +157,12 @@ def _quote_yaml_string(text: str) -> str:
     return f'"{"".join(shown)}"'
 
 
-def _build_configmap_name(config: Config) -> str:
-    """Return a name that another content never has, so that pods which run keep what they were started with."""
+def _build_configmap_name(config: Config, *held: dict[str, str]) -> str:
+    """Return a name that another content never has: what is immutable cannot be written anew."""
+    from npuprof.resolve.digests import compute_digest
+
     name = re.sub(r"[^a-z0-9]+", "-", config.name.lower()).strip("-")[:200].strip("-")
-    return "-".join(filter(None, ("npuprof", name, config.digest[:10])))
+    return "-".join(filter(None, ("npuprof", name, compute_digest({"preset": config.name, "held": list(held)})[:10])))
 
 
 def _format_label(text: str) -> str:
@@ -169,7 +171,7 @@ def _format_label(text: str) -> str:
 
 
 def _format_configmap(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
-    name = _build_configmap_name(config)
+    name = _build_configmap_name(config, variables, files)
     lines = [*_format_configmap_head(config, name), "data:", *(f"  {key}: {_quote_yaml_string(text)}" for key, text in variables.items())]
     if files:
         lines += ["---", f"# to be mounted at {_MOUNT}", *_format_configmap_head(config, f"{name}-files"), "data:"]
@@ -217,6 +219,7 @@ _SLURM_JOB = """\
 # {what}, digest {digest}
 # Resources are named where it is submitted: sbatch {example} THIS python train.py
 set -e
+if [ $# = 0 ]; then echo "npuprof: say what to run: sbatch {example} THIS python train.py" >&2; exit 2; fi
 {exports}# Each task asks Slurm which it is, and the first says what it was given.
 exec srun --kill-on-bad-exit=1 bash -c '{asks}
 if [ "$SLURM_PROCID" = 0 ]; then printf "npuprof: %s %s\\n" "$NPUPROF_PROFILE" "$NPUPROF_DIGEST" >&2; fi

@@ -32,7 +32,8 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
     """Return what is told of a script; remarks that accept nothing are told too."""
     if b"npuprof:" not in data:
         return Accepted(list(findings), [])
-    remarks = _find_remarks(path, data.decode(errors="replace").splitlines())
+    text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+    remarks = _find_remarks(path, text.split("\n"), _find_python_comments(text) if path.endswith(".py") else None)
     problems = [found for remark in remarks if (found := _find_remark_fault(remark))]
     good = [remark for remark in remarks if remark.reason and not find_acceptance_fault(remark.code)]
     by_line: dict[tuple[str, int], _Remark] = {}
@@ -50,12 +51,51 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
     return Accepted([*told, *problems, *idle], accepted)
 
 
-def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
+def _find_python_comments(text: str) -> dict[int, int] | None:
+    """Return the columns at which comments begin, by line; None where that is no Python of today."""
+    import io
+    import tokenize
+
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (tokenize.TokenError, SyntaxError, RecursionError):
+        return None
+    return dict(token.start for token in tokens if token.type == tokenize.COMMENT)
+
+
+def _is_in_quotes(line: str, end: int) -> bool:
+    """Return whether a place in a line stands in a text that began in that line."""
+    quote, escaped = "", False
+    for char in line[:end]:
+        if escaped:
+            escaped = False
+        elif char == "\\" and quote != "'":
+            escaped = True
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+    return bool(quote)
+
+
+def _find_mark(line: str, number: int, comments: dict[int, int] | None) -> re.Match[str] | None:
+    """Return the remark of a line that stands in a comment."""
+    for match in _MARK.finditer(line) if "npuprof:" in line else ():
+        if comments is None:
+            begins = match.start() == 0 or line[match.start() - 1].isspace() or line[match.start() - 1] == ";"
+            if begins and not _is_in_quotes(line, match.start()):
+                return match
+        elif comments.get(number, match.start() + 1) <= match.start():
+            return match
+    return None
+
+
+def _find_remarks(path: str, lines: Sequence[str], comments: dict[int, int] | None) -> list[_Remark]:
     found: list[list[_Remark]] = []
     below = 0
     for number in range(len(lines), 0, -1):  # from below: what stands under a remark is known then
         line = lines[number - 1]
-        match = _MARK.search(line) if "npuprof:" in line else None
+        match = _find_mark(line, number, comments)
         alone = match is not None and not line[: match.start()].strip()
         if match is not None:
             # alone in its line it is for what follows, past other such remarks

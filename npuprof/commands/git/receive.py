@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from npuprof.commands.check import Check
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, flag
+from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.output import read_standard_input
+
+#: What git writes to a hook for each ref: the old commit, the new one, the name.
+_LINE = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)
 
 
 class Receive(Verb):
@@ -46,11 +52,14 @@ class Receive(Verb):
 
 
 def _read_tips(lines: bytes) -> dict[str, list[str]]:
-    """Return the new commits of branches, each with the names of its branches, as git tells a hook: ``old new ref``."""
+    """Return the new commits of branches, each with the names of its branches, as git tells a hook. Raises NpuprofError."""
     tips: dict[str, list[str]] = {}
-    for line in lines.decode(errors="surrogateescape").split("\n"):
-        _, _, rest = line.partition(" ")
-        commit, _, ref = rest.partition(" ")
+    for line in lines.decode(errors="surrogateescape").splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None:
+            what = f"{format_short_value(line)} is nothing that git tells a hook"
+            raise NpuprofError([Finding("NP902", what, "", "this is for pre-receive, which git install --server writes")])
+        commit, ref = match.groups()
         if ref.startswith("refs/heads/") and commit.strip("0"):
             tips.setdefault(commit, []).append(ref.removeprefix("refs/heads/"))
     return tips

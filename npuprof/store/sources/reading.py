@@ -453,6 +453,13 @@ def refuse_unmet_requirement(home: Folder) -> None:
         raise fault
 
 
+def refuse_unmet_requirement_at(sources: Sources) -> None:
+    """Raise NpuprofError (NP041) where ``requires``, as it is read with the sources, does not mean this npuprof."""
+    document = sources.project.document
+    if document is not None and (unmet := _find_unmet_requirement(document, "this repository", "install one of them, or widen requires")):
+        raise NpuprofError([unmet])
+
+
 def _find_unmet_requirement(document: Document, who: str, hint: str) -> Finding | None:
     """Return that npuprof.toml needs another npuprof, None where it needs none."""
     from npuprof.model import __version__
