@@ -205,6 +205,9 @@ WRITTEN = [
     ("[profile]\nhccl_timeout = 5\n", 2, 1, "options go below [options]"),
     ('description = "x"\n', 1, 1, "description belongs below [profile]"),
     ("[options]\nenable_exception_dump = yes\n", 2, 25, "write true, or 1 where the option takes a number"),
+    (f"[options]\nx = '['\ny = {'[' * 1500}{']' * 1500}\n", 3, 5, "the brackets are nested too deeply"),
+    (f"[options]\nx = 1 # [[[\ny = {'{a=' * 1500}1{'}' * 1500}\n", 3, 5, "the brackets are nested too deeply"),
+    (f"[options]\n{'.'.join('a' * 150)} = 1\n", 2, 1, "a key has too many parts"),
     ('[[override]]\noptions = { hccl_timeout = 1 }\n', 1, 3, "match"),
 ]  # fmt: skip
 
