@@ -87,7 +87,7 @@ TYPED = [
     ("diff HEAD~1..HEAD", 2, "npuprof diff --rev HEAD~1..HEAD"),
     ("diff --rev nope", 2, "unknown revision 'nope'"),
     ("inject bert train.py", 2, "the file comes first", "npuprof inject train.py bert"),
-    ("scan gone.py", 2, "gone.py", "no such file"),
+    ("scan gone.py", 2, "gone.py", "no such file", "0 files scanned"),
     ("scan profiles/bert.toml", 0, "no script", "npuprof check profiles/bert.toml"),
     ("import gone.py", 2, "gone.py", "no such file"),
     ("list --store .", 2, "'.' is no store of presets: those are in profiles", "--store profiles"),
