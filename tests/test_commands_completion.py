@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +69,11 @@ def offered(line: str) -> list[str]:
         ("unset bert ", ["hccl_timeout", "precision_mode_v2"], []),
         ("explain bert precision_", ["precision_mode_v2", "precision_mode"], []),
         ("log bert hccl", ["hccl_timeout"], []),
+        ("explain bert profile.", ["profile.scenario", "profile.cann"], []),
+        ("explain bert atc.soc", ["atc.soc_version"], []),
+        ("set bert profile.sc", ["profile.scenario="], []),
+        ("set bert profile.scenario=", ["profile.scenario=training"], []),
+        ("set bert hccl_timeout=", ["hccl_timeout=1836"], []),
         ("option hccl", ["hccl_timeout"], []),
         ("rule NP30", ["NP301", "NP302"], ["NP201"]),
         ("diff --rev ", ["HEAD", "next", "bert/v1.0.0"], []),
@@ -177,6 +187,71 @@ def test_a_shell_gets_it_by_its_own_function(folder: Path, shell: str, line: str
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     assert (rest if shell == "bash" else expected) in complete_in(shell, folder, line)
+
+
+#: How a shell is started with nothing of the user's, and made to complete.
+STARTS = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], ""),
+    "zsh": (["zsh", "-f", "-i"], "autoload -U compinit && compinit -u -D; "),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shell", STARTS)
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("npuprof set bert hccl_timeo\t7", "set bert hccl_timeout=7"),
+        ("npuprof set bert profile.sce\ttraining", "set bert profile.scenario=training"),
+        ("npuprof show ber\t--origin", "show bert --origin"),
+        ("npuprof show 'ber\t", "show bert"),
+        ("npuprof set bert hccl_timeout=\t", "set bert hccl_timeout=1836"),
+    ],
+)
+def test_a_key_takes_its_value_behind_a_tab(folder: Path, shell: str, typed: str, told: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    complete_in("bash", folder, "npuprof show be")  # which leaves the command there
+    command, prepare = STARTS[shell]
+    environ = {
+        **os.environ,
+        "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
+        "TERM": "dumb",
+        "PS1": "$ ",
+        "HOME": str(folder.parent),
+    }
+    script = subprocess.run(["npuprof"], env={**environ, "_NPUPROF_COMPLETE": f"source_{shell}"}, capture_output=True, check=True).stdout
+    (folder.parent / "script").write_bytes(script)
+    pid, screen = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execvpe(command[0], command, environ)
+    shown = b""
+
+    def read_until(done: Callable[[bytes], bool]) -> None:
+        """Read what the shell shows until it is done, and then until it is quiet."""
+        nonlocal shown
+        end = time.monotonic() + 20
+        while time.monotonic() < end and (select.select([screen], [], [], 0.3)[0] or not done(shown)):
+            if select.select([screen], [], [], 0)[0]:
+                shown += os.read(screen, 65536)
+
+    try:
+        os.write(screen, f'{prepare}. ../script; npuprof() {{ echo "G"OT:"$*"; }}; echo REA""DY\n'.encode())
+        read_until(lambda shown: b"READY" in shown)
+        begin, _, rest = typed.partition("\t")
+        os.write(screen, begin.encode())
+        read_until(lambda shown: shown.endswith(begin.encode()))
+        before = len(shown)
+        os.write(screen, b"\t")
+        read_until(lambda shown: len(shown) > before)
+        os.write(screen, f"{rest}\n".encode())
+        read_until(lambda shown: b"GOT:" in shown)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(screen)
+    assert f"GOT:{told}" in shown.decode(), shown.decode()
 
 
 @pytest.mark.slow

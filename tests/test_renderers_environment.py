@@ -613,3 +613,15 @@ def test_an_export_holds_nothing_that_the_checks_call_an_error_beside_an_option(
             exported, _ = collect_env_variables(config(toml({"options": {name: value}})), None, "")
             both = config(toml({"options": {name: value}, "env": {twin: exported[twin]}}))
             assert [str(finding) for finding in check_config(both) if finding.severity == "error"] == []
+
+
+@pytest.mark.parametrize("text", ["it's `", "it's $(", "it's ${", "it's $((", "a(b\\", "a\\"])
+def test_a_value_of_which_source_loses_the_lines_after_it_is_told(text: str, store: Any, run: Any, tmp_path: Path) -> None:
+    store({"leaf": toml({"env": {"MINE": text, "OTHER": "x"}})})
+    result = run("env", "leaf", "--format", "dotenv")
+    assert dotenv(result.out)["MINE"] == text
+    path = tmp_path / "file.env"
+    path.write_text(result.out)
+    done = subprocess.run(["bash", "-c", f'source {path}; printf %s "$OTHER"'], capture_output=True, text=True, check=False)
+    assert done.stdout != "x" or text == "a\\"
+    assert "loses all lines after it" in result.err

@@ -45,6 +45,27 @@ TYPED = [
     ("show bert@", 2, "the revision behind @ is missing", "NAME@HEAD"),
     ("restore bert", 2, "names no revision", "bert@HEAD"),
     ("verify bert", 2, "npuprof verify --tags bert"),
+    # a name of another section
+    ("explain bert HCCL_CONNECT_TIMEOUT", 0, "env.HCCL_CONNECT_TIMEOUT is not set"),
+    ("explain bert soc_version", 0, "atc.soc_version is not set"),
+    ("explain held MY_VAR", 0, "env.MY_VAR = 1"),
+    ("unset held MY_VAR", 2, "write env.MY_VAR"),
+    ("show held --unset MY_VAR", 2, "write env.MY_VAR"),
+    ("show bert --set HCCL_CONNECT_TIMEOUT=6", 0, "HCCL_CONNECT_TIMEOUT belongs below [env]"),
+    ("list --where MY_VAR==1", 2, "write env.MY_VAR"),
+    ("list --where HCCL_CONNECT_TIMEOUT==6", 2, "write env.HCCL_CONNECT_TIMEOUT"),
+    ("log held MY_VAR", 0, "env.MY_VAR"),
+    ("log held HCCL_CONNECT_TIMEOUT", 0, "never set env.HCCL_CONNECT_TIMEOUT"),
+    # what belongs to another flag
+    ("render bert --format session", 2, "--to"),
+    ("render bert session", 2, "--to session"),
+    ("env bert --to bash", 2, "--shell"),
+    ("env bert bash", 2, "--shell bash"),
+    ("env bert --shell dotenv", 2, "--format dotenv"),
+    ("env bert --format bash", 2, "--shell bash"),
+    ("set bert --set hccl_timeout=6", 2, "KEY=VALUE, without a flag"),
+    ("set bert hccl_timeout= 600", 2, "write hccl_timeout=600, without a blank"),
+    ("show bert --product a3", 2, "atlas-a3"),
     # names of presets, files, revisions
     ("show brt", 2, "there is no profile 'brt'", "did you mean 'bert'?"),
     ("show Bert", 2, "did you mean 'bert'?"),
@@ -66,7 +87,7 @@ TYPED = [
     ("diff HEAD~1..HEAD", 2, "npuprof diff --rev HEAD~1..HEAD"),
     ("diff --rev nope", 2, "unknown revision 'nope'"),
     ("inject bert train.py", 2, "the file comes first", "npuprof inject train.py bert"),
-    ("scan gone.py", 2, "gone.py", "no such file"),
+    ("scan gone.py", 2, "gone.py", "no such file", "0 files scanned"),
     ("scan profiles/bert.toml", 0, "no script", "npuprof check profiles/bert.toml"),
     ("import gone.py", 2, "gone.py", "no such file"),
     ("list --store .", 2, "'.' is no store of presets: those are in profiles", "--store profiles"),
@@ -124,7 +145,7 @@ TYPED = [
 
 @pytest.fixture
 def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
-    repo.commit({"bert": BERT, "x": BERT})
+    repo.commit({"bert": BERT, "x": BERT, "held": "[env]\nMY_VAR = 1\n"})
     (repo.folder / "profiles/draft.toml").write_text(BERT)
     (repo.folder / "empty").mkdir()
     (repo.folder / "train.py").write_text("import tensorflow as tf\n")
@@ -176,6 +197,17 @@ WRITTEN = [
     ('[profile]\ncann = "8+"\n', 2, 1, "is no range of releases", '">=8.0,<10"'),
     ("[profile]\nlocked = [\"hcom_paralel\"]\n", 2, 11, "did you mean 'hcom_parallel'?"),
     ("[options]\nproducts = [\"atlas-a2\"]\n", 2, 1, "products belongs below [profile]"),
+    ('[profile]\nextends = ["x.toml"]\n', 2, 12, 'write "x"'),
+    ('[profile]\nextends = ["./profiles/x.toml"]\n', 2, 12, 'write "x"'),
+    ('[profile]\nextends = ["../x"]\n', 2, 12, 'write "x"'),
+    ('[profile]\nunset = "hccl_timeout"\n', 2, 1, 'write unset = ["hccl_timeout"]'),
+    ('[[override]]\nmatch.product = "atlas-a3"\nunset = "hccl_timeout"\n', 3, 1, 'write unset = ["hccl_timeout"]'),
+    ("[profile]\nhccl_timeout = 5\n", 2, 1, "options go below [options]"),
+    ('description = "x"\n', 1, 1, "description belongs below [profile]"),
+    ("[options]\nenable_exception_dump = yes\n", 2, 25, "write true, or 1 where the option takes a number"),
+    (f"[options]\nx = '['\ny = {'[' * 1500}{']' * 1500}\n", 3, 5, "the brackets are nested too deeply"),
+    (f"[options]\nx = 1 # [[[\ny = {'{a=' * 1500}1{'}' * 1500}\n", 3, 5, "the brackets are nested too deeply"),
+    (f"[options]\n{'.'.join('a' * 150)} = 1\n", 2, 1, "a key has too many parts"),
     ('[[override]]\noptions = { hccl_timeout = 1 }\n', 1, 3, "match"),
 ]  # fmt: skip
 

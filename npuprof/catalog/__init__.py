@@ -8,7 +8,7 @@ and keeps the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -312,6 +312,19 @@ def find_record(section: str, name: str) -> Option | Variable | Flag | Argument 
     finders: dict[str, Callable[[str], Option | Variable | Flag | Argument | None]]
     finders = {"options": find_option, "env": find_variable, "estimator": find_argument, "atc": find_flag}
     return finders[section](name) if section in finders else None
+
+
+def find_key_elsewhere(key: str, held: Collection[str] = ()) -> str:
+    """Return the key that a name of no option has in another section: one of those that are ``held``, else one of the catalogue.
+
+    Empty where there is none, and for the key of an option.
+    """
+    if "." in key or key in held or find_option(key) is not None:
+        return ""
+    others = [section for section in PREFIXES if section != "options"]
+    found = [section for section in others if f"{section}.{key}" in held]
+    found += [section for section in others if find_record(section, key) is not None]
+    return f"{found[0]}.{key}" if found else ""
 
 
 def record_names(section: str = "options") -> tuple[str, ...]:

@@ -44,6 +44,9 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
     if family := find_product(chip):
         return f"did you mean {chip!r}, a chip of {family!r}?", Fix(chip)
     known = f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2"
+    short = [product for product in product_names() if name and name.lower() in product.split("-")]
+    if short:
+        return f"did you mean {' or '.join(map(repr, short[:3]))}?", Fix(short[0]) if len(short) == 1 else None
     hint, fix = suggest_name(name, product_names(), known)
     return hint, Fix(fix.name) if fix else None
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 #: Options by the names that other tools have for them.
 _CALLED_ELSEWHERE = {
-    "--to": "--target --type",
+    "--to": "--target --type --format --shell",
+    "--shell": "--to --target --for",
     "--format": "--json --yaml --sarif --type",
     "--output": "--out --dir --folder --file --outfile",
     "--store": "--dir --folder --profiles --repo",
@@ -133,7 +134,9 @@ def _suggest_flag(error: Exception, words: list[str]) -> None:
         return
     flags = {flag for parameter in found[1].parameters.values() for flag in parameter.flags}
     meant = [flag for flag, others in _CALLED_ELSEWHERE.items() if flag in flags and name in others.split()]
-    error.possibilities = meant or error.possibilities
+    if name == "--set" and "assignments" in found[1].parameters:
+        meant = ["KEY=VALUE, without a flag"]
+    error.possibilities = meant[:1] or error.possibilities
 
 
 def _explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
@@ -144,6 +147,18 @@ def _explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
         meant = next((verb for verb, others in _VERBS_ELSEWHERE.items() if word in others.split()), None)
         if meant:
             yield f"What is meant may be: npuprof {meant}"
+        return
+    flag = next(
+        (
+            f"{parameter.flags[0]} {word}"
+            for word in words[1:]
+            for parameter in found[1].parameters.values()
+            if f"({word})" in str(error) and parameter.flags and word in parameter.list_choices()
+        ),
+        "",
+    )
+    if flag:
+        yield f"What is meant may be: {flag}"
         return
     missing = getattr(getattr(error, "param", None), "name", None)
     parameter = found[1].parameters.get(missing or "")

@@ -15,7 +15,8 @@ from contextlib import suppress
 
 from npuprof.commands.registry import list_verb_names, load_verb
 from npuprof.commands.verb import Parameter, Verb
-from npuprof.model import NpuprofError
+from npuprof.document.profile import PROFILE_KEYS
+from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str]
     """Return the words before the one that is completed, the command left out, and that one. Raises ValueError."""
     if shell == "bash":
         typed = environ.get("COMP_WORDS", "")
-        words = typed.split("\n") if "\n" in typed else _split(typed)  # by the function's IFS
+        words = [_unquote(word) for word in typed.split("\n")] if "\n" in typed else _split(typed)  # by the function's IFS
         place = int(environ.get("COMP_CWORD", "0"))
         merged = _merge_broken_words([*words[:place], words[place] if place < len(words) else ""])
         return merged[1:-1], merged[-1]
@@ -70,6 +71,11 @@ def _split(line: str) -> list[str]:
     return line.split()
 
 
+def _unquote(word: str) -> str:
+    """Return a word as the shell will read it, whose quotes may not be closed yet."""
+    return "".join(_split(word)[:1]) if word[:1] in ("'", '"') else word
+
+
 def _merge_broken_words(words: Sequence[str]) -> list[str]:
     """Return words as they were typed, where bash has split them at ``=``, ``:`` and ``@``."""
     found: list[str] = []
@@ -86,11 +92,15 @@ def _merge_broken_words(words: Sequence[str]) -> list[str]:
 
 def _format_candidates(shell: str, found: Sequence[Candidate], current: str) -> str:
     if shell == "bash":
+        if len(found) == 1 and found[0][0].endswith("="):  # a blank would follow what is offered alone, and the value could not
+            found = [*found, (f"{found[0][0]}VALUE", "")]
         cut = max((current.rfind(mark) + 1 for mark in _BREAKS), default=0)
         return "".join(f"{word[cut:]}\n" for word, _ in found)
     if shell == "zsh":
         if not found:
             return "_files"
+        if all(word.endswith("=") for word, _ in found):
+            return "compadd -S '' -- " + " ".join(f"'{word}'" for word, _ in found)
         rows = [f'"{_escape_zsh(word)}":"{_escape_zsh(text)}"' if text else f'"{_escape_zsh(word)}"' for word, text in found]
         return "_arguments '*: :((" + "\n".join(rows) + "))'"
     if shell == "fish":
@@ -254,12 +264,16 @@ def _find_assignments(current: str) -> Iterator[Candidate]:
 
     key, equals, _ = current.partition("=")
     if not equals:
-        yield from ((f"{word}=", text) for word, text in _list_catalogue())
+        yield from ((f"{word}=", "") for listed in (_list_catalogue(), _list_profile_keys()) for word, _ in listed)
         return
     section, _, name = key.rpartition(".")
     record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else catalog.find_option(key)
+    if key == "profile.scenario":
+        yield from ((f"{key}={scenario}", "") for scenario in SCENARIOS)
     if record is not None:
         boolean = ("true", "false") if getattr(record, "field", "") == "b" else ()
+        if not record.choices and not boolean and isinstance(record.default, (int, float, str)) and record.default != "":
+            yield f"{key}={record.default}", "the default"
         yield from ((f"{key}={str(choice).lower() if isinstance(choice, bool) else choice}", "") for choice in (*record.choices, *boolean))
 
 
@@ -273,14 +287,20 @@ def _list_keys(store: str | None, name: str) -> Iterator[Candidate]:
             yield from ((step.key, "") for step in profile.steps)
         except NpuprofError:
             pass
+        yield from _list_profile_keys()
     yield from _list_catalogue()
 
 
 def _list_catalogue() -> Iterator[Candidate]:
     from npuprof import catalog
 
-    for section, prefix in catalog.PREFIXES.items():
+    for section in SECTIONS:
+        prefix = "" if section == "options" else f"{section}."
         yield from ((f"{prefix}{name}", "") for name in catalog.record_names(section))
+
+
+def _list_profile_keys() -> Iterator[Candidate]:
+    yield from ((f"profile.{name}", _first_sentence(key.help)) for name, key in PROFILE_KEYS.items())
 
 
 def _list_refs(store: str | None) -> list[str]:

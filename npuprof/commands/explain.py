@@ -102,6 +102,8 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     parsed = keys.parse_key_path(text)
     if parsed is None:
         raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name")])
+    if elsewhere := catalog.find_key_elsewhere(parsed[0], config.settings):
+        parsed = elsewhere, parsed[1]
     known = catalog.find_record_texts(*keys.split_section_and_name(parsed[0]))
     if not known and parsed[0] not in config.settings and not config.history(parsed[0]):
         names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))

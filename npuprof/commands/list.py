@@ -56,6 +56,7 @@ class List(Verb):
         found: list[tuple[Profile, Config]] = []
         problems: dict[tuple[str, ...], Finding] = {}
         unknown = find_unknown_names(wanted) if wanted else []
+        held: set[str] = set()
         for name in workspace.listed_store.names():
             try:
                 profile = workspace.profile(name)
@@ -64,11 +65,14 @@ class List(Verb):
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
                 continue
             unknown = [key for key in unknown if key not in config.settings]
+            held |= config.settings.keys() if unknown else set()
             if wanted is None or meets_condition(config, wanted):
                 found.append((profile, config))
         if unknown:
             section, name = keys.split_section_and_name(unknown[0])
-            hint = did_you_mean(name, catalog.record_names(section), "npuprof options lists all; variables are env.NAME")
+            elsewhere = catalog.find_key_elsewhere(unknown[0], held)
+            otherwise = "npuprof options lists all; variables are env.NAME"
+            hint = f"write {elsewhere}" if elsewhere else did_you_mean(name, catalog.record_names(section), otherwise)
             raise NpuprofError([Finding("NP201", f"--where asks for {unknown[0]!r}, which is no setting", "", hint)])
         forms: Forms = {
             "text": lambda: (

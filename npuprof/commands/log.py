@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from typing import Any
@@ -78,6 +79,10 @@ class Log(Verb):
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
             raise NpuprofError([_build_missing_finding(workspace.store, repository, name, tip)])
+        if first is None and key and (elsewhere := _find_elsewhere(key, workspace, name)):
+            key = elsewhere
+            walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
+            first = next(walk, None)
         if first is None and key:
             _refuse_unknown_key(name, key)
         steps = _load_headers(repository, islice(chain([first], walk), self.number) if first else ())
@@ -91,7 +96,9 @@ class Log(Verb):
         }  # fmt: skip
         remarks = []
         if first is None and self.format == "text":
-            remarks.append(f"{name} has never set {self.key}" if self.key else f"no commit holds {name}")
+            remarks.append(
+                f"{name} has never set {key if key != self.key and not tail else self.key}" if self.key else f"no commit holds {name}"
+            )
         if shallow:
             remarks.append("this clone is shallow, so its oldest commit seems to have made everything; git fetch --unshallow")
         return Answer(forms, tuple(remarks))
@@ -104,6 +111,16 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
     if parsed is None:
         raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", "write the option's name, or section.name")])
     return parsed
+
+
+def _find_elsewhere(key: str, workspace: spec.Workspace, name: str) -> str:
+    """Return the key in another section that the name of no option stands for: what the preset holds now helps to tell."""
+    from npuprof import catalog
+
+    held: Collection[str] = ()
+    with suppress(NpuprofError):
+        held = workspace.resolve_spec(name).settings
+    return catalog.find_key_elsewhere(key, held)
 
 
 def _refuse_unknown_key(name: str, key: str) -> None:

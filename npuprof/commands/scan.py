@@ -77,7 +77,7 @@ class Scan(JudgingVerb):
         judged: set[tuple[Place | None, str]] = set()
         unread = count = accepted = 0
         for file, data in _read_scripts(self.paths or ["."], findings):
-            count += 1
+            count += not isinstance(data, Finding)
             seen.add(os.path.abspath(file))
             if isinstance(data, Finding):
                 findings.append(data)

@@ -40,7 +40,7 @@ class Set(Verb):
         from npuprof.edit.assignments import parse_assignment
 
         data = deepcopy(file.profile.document.data)
-        found = [parse_assignment(data, text) for text in self.assignments]
+        found = [parse_assignment(data, text, before) for before, text in zip(("", *self.assignments), self.assignments, strict=False)]
         return edit.apply_changes(file.text, [change for change in found if change is not None])
 
 

@@ -67,14 +67,16 @@ class Parameter(Record):
                 hint = f"give {shown} {self.metavar.rstrip('.')}" + ("" if self.required else ", or leave it out")
             raise NpuprofError([Finding("NP902", f"{shown} is empty", "An empty text names nothing.", hint)])
 
-    def check_choice(self, value: Any) -> None:
-        """Raise NpuprofError (NP902) where a value is none of the choices."""
+    def check_choice(self, value: Any, others: Iterable[Parameter] = ()) -> None:
+        """Raise NpuprofError (NP902) where a value is none of the choices; it may be one of another parameter's."""
         if value == self.default or not self.choices:
             return
         known = self.list_choices()
         if value not in known:
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
+            other = next((one for one in others if one is not self and one.flags and value in one.list_choices()), None)
             hint = did_you_mean(value, known, f"known are {', '.join(known)}")
+            hint = f"write {other.flags[0]} {value}" if other is not None else hint
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
 
@@ -146,7 +148,7 @@ class Verb:
             if not self.hidden:
                 parameter.refuse_empty(given.get(name))
             if parameter.choices:
-                parameter.check_choice(getattr(self, name))
+                parameter.check_choice(getattr(self, name), self.parameters.values())
 
     @property
     def coloured(self) -> bool:

@@ -84,7 +84,7 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
     """
     text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
     if (long := _find_long_key(text)) >= 0:
-        raise NpuprofError([_build_nesting_finding(source, *_locate_offset(text, long))])
+        raise NpuprofError([_build_nesting_finding(source, *_locate_offset(text, long), "a key has too many parts")])
     try:
         data = parse_toml_text(text)
     except tomllib.TOMLDecodeError as error:
@@ -94,7 +94,7 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
     except ValueError:
         raise NpuprofError([_build_huge_number_finding(source, text)]) from None
     except RecursionError:
-        raise NpuprofError([_build_nesting_finding(source)]) from None
+        raise NpuprofError([_build_nesting_finding(source, *_locate_offset(text, _find_deep_bracket(text)))]) from None
     if text.count("[") + text.count("{") + text.count(".") > _MAX_DEPTH and (deep := _find_too_deep_path(data)):
         from npuprof.document.positions import Positions
 
@@ -122,6 +122,20 @@ def _find_long_key(text: str) -> int:
         return -1
     found = (match for match in re.finditer(_TOKENS, text) if match[1] and len(match[1]) > 2 * _MAX_DEPTH)
     return next((match.start() for match in found if len(re.findall(_SEGMENT, match[1])) > _MAX_DEPTH), -1)
+
+
+def _find_deep_bracket(text: str) -> int:
+    """Return where the outermost of brackets begins that are nested deeper than anyone has use for; 0 where none does."""
+    depth = start = 0
+    for match in re.finditer(rf"{_TOKENS}|[\[\]{{}}]", text):
+        if match[0] in ("[", "{"):
+            start = match.start() if not depth else start
+            depth += 1
+            if depth > _MAX_DEPTH:
+                return start
+        elif match[0] in ("]", "}"):
+            depth = max(depth - 1, 0)
+    return 0
 
 
 def _locate_offset(text: str, offset: int) -> tuple[int, int]:
@@ -192,10 +206,10 @@ def _build_huge_number_finding(source: str, text: str) -> Finding:
     )
 
 
-def _build_nesting_finding(source: str, line: int = 1, column: int = 1) -> Finding:
+def _build_nesting_finding(source: str, line: int, column: int, what: str = "the brackets are nested too deeply") -> Finding:
     return Finding(
         "NP001",
-        "not readable: the brackets are nested too deeply",
+        f"not readable: {what}",
         "No option needs more than a few levels.",
         "flatten the value",
         where=Place(source, line, column),

@@ -166,6 +166,7 @@ class _Reader:
         for name, value in document.data.items():
             if name not in TABLES:
                 hint = f"options go below [options]; the tables are {', '.join(TABLES)}"
+                hint = f"{name} belongs below [profile]" if name in PROFILE_KEYS else hint
                 self.add_unknown_name(f"unknown table or key {name!r}", (name,), TABLES, hint)
             elif name != "override" and not isinstance(value, dict):
                 self.add_problem("NP007", f"{name!r} must be a table", (name,), f"write [{name}]")
@@ -192,7 +193,12 @@ class _Reader:
             path = ("profile", name)
             key = PROFILE_KEYS.get(name)
             if key is None:
-                self.add_unknown_name(f"unknown key {name!r} in [profile]", path, PROFILE_KEYS, f"known are {', '.join(PROFILE_KEYS)}")
+                self.add_unknown_name(
+                    f"unknown key {name!r} in [profile]",
+                    path,
+                    PROFILE_KEYS,
+                    f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}",
+                )
             elif key.kind == NAMES and isinstance(value, str) and value and not set(" ,;") & set(value):
                 hint = f"write {name} = {keys.format_toml_value([value])}"
                 self.add_problem("NP007", f"{name!r} must be {key.kind}", path, hint, Fix([value]))
@@ -282,7 +288,9 @@ class _Reader:
                 self.add_problem("NP007", f"{name!r} must be text or a list of texts", (*path, "match", name), f'write {name} = "..."')
         unset = block.get("unset", [])
         if not _is_of_kind(NAMES, unset):
-            self.add_problem("NP007", "'unset' must be a list of names", (*path, "unset"), 'write unset = ["dump_path"]')
+            plain = isinstance(unset, str) and keys.parse_key(unset) is not None
+            hint = f"write unset = {keys.format_toml_value([unset])}" if plain else 'write unset = ["dump_path"]'
+            self.add_problem("NP007", "'unset' must be a list of names", (*path, "unset"), hint, Fix([unset]) if plain else None)
             unset = []
         return Override(wanted, self.steps(block, path, unset, (*path, "unset")), f"override {index + 1}")
 

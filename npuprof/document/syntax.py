@@ -167,7 +167,8 @@ def _describe_bare_value(text: str, line: int, column: int) -> Fault:
     word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0] or rest[0]
     what = f"{format_short_value(word)} is no value"
     if word.lower() in _WORDS:
-        return Fault(what, line, column, f"write {_WORDS[word.lower()]}")
+        number = {"true": 1, "false": 0}[_WORDS[word.lower()]]
+        return Fault(what, line, column, f"write {_WORDS[word.lower()]}, or {number} where the option takes a number")
     if re.fullmatch(r"[A-Za-z_./~$-][^\"']*", word):
         return Fault(what, line, column, f"text needs quotes: {format_short_value(word)}")
     return Fault(what, line, column, 'write a number, true, false, or "text" in quotes')

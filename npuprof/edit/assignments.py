@@ -11,7 +11,7 @@ from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.edit.statements import Statements
-from npuprof.model import SECTIONS, Finding, NpuprofError, Path, did_you_mean
+from npuprof.model import SECTIONS, Finding, NpuprofError, Path
 from npuprof.store import spec
 
 
@@ -31,11 +31,14 @@ def _locate_key(text: str) -> tuple[Path, str]:
     return (section, name, *parsed[1]), parsed[0]
 
 
-def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
-    """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already."""
+def parse_assignment(data: dict[str, Any], text: str, before: str = "") -> PathChange | None:
+    """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already.
+
+    ``before`` is what was given before it: of a value behind a blank, its key.
+    """
     name, equals, raw = text.partition("=")
     if not equals:
-        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", spec.suggest_assignment(text))])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", spec.suggest_assignment(text, before))])
     path, key = _locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
     value = spec.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())
@@ -152,5 +155,5 @@ def build_nothing_finding(profile: Profile, text: str, name: str = "") -> Findin
     own = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]
     shown = format_written_key(text)
     what = f"{name} neither sets nor inherits {shown}"
-    hint = did_you_mean(shown, own, f"npuprof show {name} lists what is in force")
+    hint = spec.suggest_key(shown, own, f"npuprof show {name} lists what is in force")
     return Finding("NP924", what, "", hint)

@@ -76,7 +76,12 @@ def _describe_dotenv_doubt(name: str, text: str) -> str:
     held = (
         "a carriage return" if "\r" in text else "a single quote beside what a shell expands or unquotes" if "'" in text else "backslashes"
     )
-    return f"python-dotenv reads it as it is, npm's dotenv or a shell's source may not: it holds {held}"
+    told = f"python-dotenv reads it as it is, npm's dotenv or a shell's source may not: it holds {held}"
+    if text.endswith("\\"):
+        return f"{told}; source takes the line after it for a part of it, or stops there and loses all lines after it"
+    if re.search(r"`|\$[({\[]", text):
+        return f"{told}; source runs what looks like a command in it, or stops there and loses all lines after it"
+    return told
 
 
 def _explain_dotenv_refusal(name: str, text: str) -> str:

@@ -29,7 +29,7 @@ def shorten_words(text: str) -> str:
     import re
 
     text = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda match: f"{match[0][:200]}...{match[0][-40:]}", text)
-    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 100]}... ({len(text)} characters)"
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:4000]} ... {text[-1500:]}"
 
 
 def escape_controls(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
@@ -217,7 +217,7 @@ class Workspace:
             return
         settings = self.resolver.resolve_profile(profile, name, [step for step in changes if step.op != "unset"]).settings
         problems = [
-            Finding("NP924", f"{name} does not set {key!r}, and the catalogue does not know it", "", did_you_mean(key, settings))
+            Finding("NP924", f"{name} does not set {key!r}, and the catalogue does not know it", "", suggest_key(key, settings))
             for key in strange
             if key not in settings
         ]
@@ -348,12 +348,20 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
     return Context(release, family, target)
 
 
-def suggest_assignment(text: str) -> str:
-    """Return how to write what was meant by a text that is no assignment."""
+def suggest_assignment(text: str, before: str = "") -> str:
+    """Return how to write what was meant by a text that is no assignment; ``before`` is the one that was given before it."""
+    if before.endswith("=") and text:
+        return f"write {before}{text}, without a blank"
     colon = re.fullmatch(r"([\w.-]+)\s*:\s*(\S+)", text)
     if colon:
         return f"write {colon[1]}={colon[2]}"
     return f"write {text}=VALUE" if keys.parse_key(text) else "write hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
+
+
+def suggest_key(key: str, held: Collection[str], otherwise: str = "") -> str:
+    """Return the hint on a key that is not there: the name in another section, else the nearest of those that are ``held``."""
+    elsewhere = catalog.find_key_elsewhere(key, held)
+    return f"write {elsewhere}" if elsewhere else did_you_mean(key, held, otherwise)
 
 
 def refuse_deep_key(text: str) -> None:
@@ -367,12 +375,12 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
     """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
     problems: list[Finding] = []
-    for text in set_:
+    for before, text in zip(("", *set_), set_, strict=False):
         name, equals, raw = text.partition("=")
         refuse_deep_key(name)
         parsed = keys.parse_key(name)
         if not equals or parsed is None:
-            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", suggest_assignment(text)))
+            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", suggest_assignment(text, before)))
         else:
             steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
