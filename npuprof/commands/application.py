@@ -70,7 +70,8 @@ _VERBS_ELSEWHERE = {
     "unset SPEC KEY": "delete remove rm",
     "diff A B": "compare",
     "run SPEC -- CMD": "exec apply start",
-    "restore NAME@REV": "revert checkout rollback",
+    "restore NAME@REV": "checkout rollback",
+    "undo": "revert redo",
     "migrate SPEC --cann RELEASE": "upgrade port",
     "git status": "status",
 }

@@ -30,6 +30,7 @@ class Migrate(Verb):
 
     group = "scripts"
     prose = True
+    undoable = True
 
     spec: str = argument("SPEC", "A preset of the store, or a path ending in .toml.")
     cann: str = required_option("--cann", metavar="RELEASE", text="The CANN release to move to.")

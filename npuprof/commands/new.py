@@ -18,6 +18,7 @@ class New(Verb):
     """Write a new preset."""
 
     group = "edit"
+    undoable = True
 
     name: str = argument("NAME", "The name of the new preset.")
     extends: list[str] = many("--extends", metavar="NAME", text="A preset it extends; may be repeated, later wins.")

@@ -17,6 +17,7 @@ class Set(Verb):
     """Set values in a preset's file; comments, order and layout stay."""
 
     group = "edit"
+    undoable = True
 
     spec: str = EDITED
     assignments: list[str] = arguments("KEY=VALUE...", "What to set; profile.KEY reaches [profile].", required=True)

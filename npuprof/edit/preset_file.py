@@ -160,13 +160,13 @@ def _find_faults(store_: str | None, profile: Profile) -> list[Finding]:
         return list(error.findings)
 
 
-def format_difference(source: str, old: str | None, new: str) -> str:
-    """Return a change as a unified diff to be read, empty if there is none; ``old`` is None for a new file."""
+def format_difference(source: str, old: str | None, new: str | None) -> str:
+    """Return a change as a unified diff to be read, empty if there is none; ``old`` is None for a new file, ``new`` for one that goes."""
     from difflib import unified_diff
 
-    names = ("/dev/null" if old is None else f"a/{source}", f"b/{source}")
+    names = ("/dev/null" if old is None else f"a/{source}", "/dev/null" if new is None else f"b/{source}")
     shown: list[str] = []
-    for line in unified_diff(split_lines(old or ""), split_lines(new), *names):
+    for line in unified_diff(split_lines(old or ""), split_lines(new or ""), *names):
         shown.append(escape_file_line(line))
         if not line.endswith("\n"):
             shown.append("\\ No newline at end of file\n")
