@@ -64,6 +64,8 @@ _VERBS_ELSEWHERE = {
     "render SPEC": "generate build compile",
     "import SCRIPT": "convert parse extract",
     "new NAME": "create add",
+    "rename SPEC NEW": "mv move",
+    "copy SPEC NEW": "cp clone duplicate",
     "release SPEC": "tag publish bump",
     "log SPEC": "history",
     "set SPEC KEY=VALUE": "edit update change",
