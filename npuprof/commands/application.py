@@ -74,7 +74,7 @@ _VERBS_ELSEWHERE = {
     "run SPEC -- CMD": "exec apply start",
     "restore NAME@REV": "checkout rollback",
     "undo": "revert redo",
-    "migrate SPEC --cann RELEASE": "upgrade port",
+    "migrate --all --cann RELEASE": "upgrade port",
     "git status": "status",
 }
 _ANNOTATED: Any = Annotated  # subscripted with values, which a type checker cannot follow

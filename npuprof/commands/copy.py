@@ -15,7 +15,10 @@ from npuprof.store.parents import is_source_reference
 
 
 class Copy(Verb):
-    """Write a new preset with the text of another, comments kept; nothing refers to it."""
+    """Write a new preset with the text of another.
+
+    Its comments are kept, and nothing refers to it.
+    """
 
     usage_hint = "npuprof copy bert-training team/bert; npuprof new NAME --extends PARENT makes one that follows another."
     group = "edit"
