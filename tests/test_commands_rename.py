@@ -115,6 +115,14 @@ def test_what_cannot_be_renamed_is_refused(words: tuple[str, ...], code: str, pr
     assert content(project) == before
 
 
+@pytest.mark.parametrize("words", [("new", "npuprof"), ("copy", "a", "npuprof"), ("rename", "a", "npuprof")])
+def test_the_file_of_the_project_is_no_preset_where_the_store_is_the_top(words: tuple[str, ...], repo: Repo, run: Run) -> None:
+    (repo.folder / "a.toml").write_text(BASE)
+    said = run(*words, "--store", repo.folder)
+    assert (said.code, "NP004" in said.err) == (2, True), said.err
+    assert not (repo.folder / "npuprof.toml").exists()
+
+
 def test_the_case_of_a_name_can_be_changed(project: Path, run: Run) -> None:
     assert run("rename", "mix", "Mix").code == 0
     assert '"Mix"' in (project / "profiles" / "child.toml").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import REPOSITORY
+from building import REPOSITORY, build_store
+from hypothesis import given
+from hypothesis import strategies as st
+
+import npuprof
+from npuprof.resolve.config import Config
 
 Run = Callable[..., Any]
 PARENT = """\
@@ -255,3 +261,41 @@ def test_a_list_can_get_longer_in_many(folder: Path, run: Run) -> None:
     assert said.code == 0, said.err
     assert 'extends = ["apart"]' in (folder / "heir.toml").read_text()
     assert 'extends = ["mixin"]' in (folder / "apart.toml").read_text()
+
+
+@given(st.randoms(use_true_random=False))
+def test_whatever_meets_a_condition_has_the_value_then_and_nothing_apart_from_it_changes(
+    tmp_path_factory: pytest.TempPathFactory, rnd: random.Random
+) -> None:
+    from npuprof.__main__ import main
+
+    folder = tmp_path_factory.mktemp("any") / "profiles"
+    written = {}
+    for number in range(rnd.randint(1, 8)):
+        parents = rnd.sample([*written], rnd.randint(0, min(2, number)))
+        own = "".join(f"{key} = {rnd.randint(0, 1)}\n" for key in rnd.sample(["deterministic", "hccl_timeout"], rnd.randint(0, 2)))
+        written[f"p{number}"] = f"[profile]\nextends = [{', '.join(map(repr, parents))}]\n[options]\n{own}"
+    build_store(folder, written)
+    before = {name: config for name, config in resolved(folder).items() if config is not None}
+    matched = {name for name, config in before.items() if config.settings.get("deterministic") == 1}
+    code = main(["set", "--where", "deterministic == 1", "hccl_timeout=1", "--yes", "--no-check", "--store", str(folder)])
+    assert code == (0 if matched else 2)
+    for name, config in resolved(folder).items():
+        if name in matched:
+            assert config is not None
+            assert config.settings["hccl_timeout"] == 1
+        elif name in before and not matched & {member.name for member in before[name].lineage}:
+            assert config == before[name]
+        if name not in matched:
+            assert (folder / f"{name}.toml").read_text() == written[name]
+
+
+def resolved(folder: Path) -> dict[str, Config | None]:
+    opened = npuprof.open_store(folder)
+    found: dict[str, Config | None] = {}
+    for name in opened:
+        try:
+            found[name] = opened.resolve(name)
+        except npuprof.NpuprofError:
+            found[name] = None
+    return found

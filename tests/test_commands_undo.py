@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 from base64 import b64encode
@@ -197,36 +198,41 @@ def test_an_edit_that_cannot_be_kept_is_made_and_that_is_said(project: Path, run
 
 
 @pytest.mark.slow
-def test_an_edit_or_its_undoing_that_is_killed_can_be_undone(store: Any, tmp_path: Path) -> None:
-    texts = {f"p{number}": BASE for number in range(3)}
-    names = ("open", "fsync", "fchmod", "link", "replace", "unlink")
-    edit = ("check", "--fix")
+@pytest.mark.parametrize("edit", [("check", "--fix"), ("rename", "p0", "team/p9")], ids=lambda edit: edit[0])
+def test_an_edit_or_its_undoing_that_is_killed_can_be_undone(edit: tuple[str, ...], store: Any, tmp_path: Path) -> None:
+    texts = {"p0": BASE, "p1": BASE, "p2": '[profile]\nextends = ["p0"]\n', "p3": '[profile]\nextends = ["p1", "p0"]\n'}
+    before = {f"{name}.toml": text.encode() for name, text in texts.items()}
+    calls = ("open", "fsync", "fchmod", "link", "replace", "unlink")
+    folder = tmp_path / "profiles"
 
-    def lay_out() -> Path:
-        folder: Path = store(texts)
-        return folder
+    def lay_out() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        store(texts)
 
-    folder = lay_out()
-    whole = fail_at(0, "kill", names, *edit)
-    assert whole.stderr is not None
-    count = int(whole.stderr.read().rpartition(b"calls ")[2])
-    fixed = content(folder)
-    for number in range(1, count + 1):
-        lay_out()
-        assert fail_at(number, "kill", names, *edit).returncode == -signal.SIGKILL
-        start("undo").wait()
-        found = {name: text for name, text in content(folder).items() if ".npuprof-" not in name}
-        assert found == {f"{name}.toml": text.encode() for name, text in texts.items()}, number
+    def count_calls(*words: str) -> int:
+        whole = fail_at(0, "kill", calls, *words)
+        assert whole.stderr is not None
+        return int(whole.stderr.read().rpartition(b"calls ")[2])
+
+    def read() -> dict[str, bytes]:
+        return {name: raw for name, raw in content(folder).items() if ".npuprof-" not in name}
+
     lay_out()
-    fail_at(0, "kill", names, *edit)
-    whole = fail_at(0, "kill", names, "undo")
-    assert whole.stderr is not None
-    count = int(whole.stderr.read().rpartition(b"calls ")[2])
+    count = count_calls(*edit)
+    after = read()
+    assert after != before
     for number in range(1, count + 1):
         lay_out()
-        fail_at(0, "kill", names, *edit)
-        assert content(folder) == fixed
-        assert fail_at(number, "kill", names, "undo").returncode == -signal.SIGKILL
+        assert fail_at(number, "kill", calls, *edit).returncode == -signal.SIGKILL
         start("undo").wait()
-        found = {name: text for name, text in content(folder).items() if ".npuprof-" not in name}
-        assert found in (fixed, {f"{name}.toml": text.encode() for name, text in texts.items()}), number
+        assert read() == before, number
+    lay_out()
+    fail_at(0, "kill", calls, *edit)
+    count = count_calls("undo")
+    for number in range(1, count + 1):
+        lay_out()
+        fail_at(0, "kill", calls, *edit)
+        assert read() == after
+        assert fail_at(number, "kill", calls, "undo").returncode == -signal.SIGKILL
+        start("undo").wait()
+        assert read() in (after, before), number

@@ -17,6 +17,7 @@ from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
 from npuprof.report.writing import Wanted
 from npuprof.store import spec
+from npuprof.store.layout import FILE
 from npuprof.store.parents import is_source_reference
 
 #: What some editors put before a text in UTF-8.
@@ -116,6 +117,9 @@ def locate_new_file(home: store.Folder, name: str) -> NewFile:
     if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
         why = "A store is shared as it is; what lies outside it would be missing elsewhere."
         raise NpuprofError([Finding("NP005", f"{name!r} leads out of the store", why, "choose another name")])
+    if os.path.realpath(path) == os.path.join(store.find_project_folder(home), FILE):
+        why = f"{FILE} at the top of a repository says where its presets come from."
+        raise NpuprofError([Finding("NP004", f"{name!r} cannot be the name of a preset here", why, "choose another name")])
     return NewFile(path, home.cite_file(f"{name}.toml"), folder)
 
 
