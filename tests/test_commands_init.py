@@ -162,7 +162,6 @@ def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(tmp_path: P
     [
         "npuprof",
         "npuprof==0.1.0",
-        "",
         ".",
         "git+https://git.example.org/tools/npuprof",
         "git+https://git.example.org/tools/npuprof@main",

@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from building import REPOSITORY
@@ -257,3 +258,62 @@ def test_every_default_that_changed_is_told(
 ) -> None:
     assert migrated(tmp_path, "use_off_line = true\n", "--dry-run", release=release, head=f'cann = ">={first}"\n')[0] == 0
     assert f"NP512: {option} is not set" in capsys.readouterr().out
+
+
+# -- a whole store ---------------------------------------------------------------------------------------------
+
+STORE = {
+    "zz-base": '[profile]\ndescription = "b"\ncann = ">=8.0,<9"\n\n[options]\n# why\nprecision_mode = "allow_mix_precision" # keep\n',
+    "heir": '[profile]\ndescription = "h"\nextends = ["zz-base"]\n\n[options]\nprecision_mode = "must_keep_origin_dtype"\n',
+    "plain": '[profile]\ndescription = "p"\nextends = ["zz-base"]\n',
+    "apart": '[profile]\ndescription = "a"\n\n[options]\njit_compile = true\n',
+}
+
+
+def store_texts(folder: Path) -> dict[str, str]:
+    return {path.stem: path.read_text() for path in folder.glob("*.toml")}
+
+
+def test_a_store_is_moved_parents_first_as_preset_after_preset_would_be(
+    tmp_path: Path, store: Callable[..., Path], run: Callable[..., Any]
+) -> None:
+    folder = store(STORE)
+    alone = write(tmp_path / "one", {f"profiles/{name}.toml": text for name, text in STORE.items()})
+    for name in ("zz-base", "apart", "heir", "plain"):
+        run("migrate", name, "--cann", "9.0.0", "--store", tmp_path / "one" / "profiles")
+    tried = run("migrate", "--all", "--cann", "9.0.0", "--dry-run")
+    assert store_texts(folder) == STORE
+    done = run("migrate", "--all", "--cann", "9.0.0")
+    assert (done.code, done.out) == (tried.code, tried.out) == (0, done.out), done.err
+    assert store_texts(folder) == store_texts(tmp_path / "one" / "profiles"), alone
+    assert 'precision_mode_v2 = "origin"' in store_texts(folder)["heir"]
+    assert done.out.index("zz-base: M") < done.out.index("heir: M") < done.out.index("--- a/profiles/")
+    assert "wrote 3 files" in done.err
+    again = run("migrate", "--all", "--cann", "9.0.0")
+    assert (again.code, again.out, "nothing to change" in again.err) == (0, "", True)
+    assert run("undo").code == 0 or "nothing" in again.err
+    assert store_texts(folder) == STORE
+
+
+def test_what_is_left_to_decide_in_a_store_is_told_once_and_is_the_exit(store: Callable[..., Path], run: Callable[..., Any]) -> None:
+    store({**STORE, "zz-base": STORE["zz-base"] + 'op_tune_mode = "GA"\n'})
+    said = run("migrate", "--all", "--cann", "9.0.0", "--format", "json")
+    assert said.code == 1
+    fields = json.loads(said.out)
+    assert (fields["schema"], fields["cann"]) == ("npuprof.migrate-store/1", "9.0.0")
+    assert fields["files"] == ["profiles/apart.toml", "profiles/zz-base.toml", "profiles/heir.toml"]
+    assert {"apart", "zz-base", "heir", "plain"} == {preset["preset"] for preset in fields["presets"]}
+
+
+def test_a_store_with_a_preset_that_cannot_be_read_is_not_moved(store: Callable[..., Path], run: Callable[..., Any]) -> None:
+    folder = store({**STORE, "broken": "[profile\n", "lost": "[profile]\nextends = ['nowhere']\n"})
+    said = run("migrate", "--all", "--cann", "9.0.0")
+    assert (said.code, "broken.toml" in said.err, "nowhere" in said.err) == (2, True, True)
+    assert store_texts(folder)["zz-base"] == STORE["zz-base"]
+
+
+@pytest.mark.parametrize("words", [(), ("p", "--all")])
+def test_a_preset_or_all_of_them_are_moved(words: tuple[str, ...], store: Callable[..., Path], run: Callable[..., Any]) -> None:
+    store(STORE)
+    said = run("migrate", *words, "--cann", "9.0.0")
+    assert (said.code, "NP902" in said.err) == (2, True)

@@ -64,7 +64,9 @@ def leftovers(folder: Path) -> list[str]:
 
 
 def content(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file() and "cache" not in path.parts}
+    """Return what files hold, but for what npuprof keeps of its own: a run after a killed one makes another edit."""
+    own = {"cache", "undo"}
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file() and not own & {*path.parts}}
 
 
 VERBS = {
@@ -130,7 +132,7 @@ def test_a_disk_that_is_full_at_any_call_leaves_everything_as_it_was(verb: str, 
 
 
 def lay_out(folder: Path, store: Any) -> None:
-    for path in folder.iterdir():
+    for path in (*folder.iterdir(), folder / "home" / ".local"):
         if path.name != "home":
             subprocess.run(["rm", "-rf", str(path)], check=True)
     old = '[profile]\ncann = ">=8.0"\n[options]\nprecision_mode = "allow_mix_precision"\n'

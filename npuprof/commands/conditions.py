@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, written_condition
 from npuprof.catalog.written_condition import find_compared_key
 from npuprof.document import keys
-from npuprof.model import SCENARIOS, Finding, NpuprofError
+from npuprof.model import SCENARIOS, Finding, NpuprofError, did_you_mean
 from npuprof.resolve.config import Config
 
 
@@ -49,6 +50,15 @@ def find_refused_values(tree: Any) -> dict[tuple[str, Any], Finding]:
                 what = f"--where asks for {key} = {keys.format_short_value(value)}, which it never is"
                 found[key, value] = Finding("NP013", what, "No preset holds it, and no check would take it.", hint)
     return found
+
+
+def build_unknown_name_error(key: str, held: Collection[str] = ()) -> NpuprofError:
+    """Return the error that a condition asks for what is no setting; ``held`` are those that presets hold."""
+    section, name = keys.split_section_and_name(key)
+    elsewhere = catalog.find_key_elsewhere(key, held)
+    otherwise = "npuprof options lists all; variables are env.NAME"
+    hint = f"write {elsewhere}" if elsewhere else did_you_mean(name, catalog.record_names(section), otherwise)
+    return NpuprofError([Finding("NP201", f"--where asks for {key!r}, which is no setting", "", hint)])
 
 
 def meets_condition(config: Config, wanted: Any) -> bool:

@@ -25,6 +25,7 @@ class Import(Verb):
     """Turn existing scripts into presets, without running them."""
 
     group = "scripts"
+    undoable = True
 
     files: list[str] = arguments("FILE...", "Python scripts, shell scripts, or folders of them.", required=True)
     format: str = formats("toml", "json", "text")

@@ -14,6 +14,7 @@ class Inject(Verb):
     """Keep a marked block in a script equal to a preset."""
 
     group = "scripts"
+    undoable = True
 
     file: str = argument("FILE", "The script; with --all a file or folder whose blocks to refresh.")
     spec: str | None = argument("SPEC", "The preset; not needed with --all.", required=False)

@@ -6,14 +6,12 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from npuprof import catalog
 from npuprof.catalog.written_condition import find_unknown_names
-from npuprof.commands.conditions import find_refused_values, meets_condition, parse_condition
+from npuprof.commands.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_condition
 from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb, flag, option
-from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
@@ -69,11 +67,7 @@ class List(Verb):
             if wanted is None or meets_condition(config, wanted):
                 found.append((profile, config))
         if unknown:
-            section, name = keys.split_section_and_name(unknown[0])
-            elsewhere = catalog.find_key_elsewhere(unknown[0], held)
-            otherwise = "npuprof options lists all; variables are env.NAME"
-            hint = f"write {elsewhere}" if elsewhere else did_you_mean(name, catalog.record_names(section), otherwise)
-            raise NpuprofError([Finding("NP201", f"--where asks for {unknown[0]!r}, which is no setting", "", hint)])
+            raise build_unknown_name_error(unknown[0], held)
         forms: Forms = {
             "text": lambda: (
                 _format_tree([profile for profile, _ in found]) if self.tree else _build_table(_build_rows(found, workspace.listed_store))

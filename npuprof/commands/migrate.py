@@ -1,37 +1,32 @@
-"""``migrate``: a preset rewritten for another release, the difference shown first, whole or not at all."""
+"""``migrate``: a preset, or all of a store, rewritten for another release, the difference shown first, whole or not at all."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any
-
 from npuprof.commands.parameters import COLOR, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, argument, flag, required_option
-from npuprof.document.profile import Profile
-from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.report.findings import build_finding_dict, format_findings
-from npuprof.report.text import escape_controls, format_count
-from npuprof.resolve.config import Config
-from npuprof.store import Folder, spec
+from npuprof.report.text import format_count
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.edit.migration import Migration
-    from npuprof.edit.preset_file import PresetFile
     from npuprof.report.answer import Forms
 
 
 class Migrate(Verb):
-    """Rewrite a preset for another CANN release.
+    """Rewrite a preset, or all of the store, for another CANN release.
 
     Lossless steps are made, the rest are findings (exit 1 if any is left to decide).
     """
 
+    usage_hint = "npuprof migrate bert-training --cann 9.0.0, or npuprof migrate --all --cann 9.0.0 for the whole store"
     group = "scripts"
     prose = True
+    undoable = True
 
-    spec: str = argument("SPEC", "A preset of the store, or a path ending in .toml.")
+    spec: str | None = argument("SPEC", "A preset of the store, or a path ending in .toml.", required=False)
+    everything: bool = flag("--all", text="All presets of the store, parents first: all files are written, or none.")
     cann: str = required_option("--cann", metavar="RELEASE", text="The CANN release to move to.")
     product: str | None = PRODUCT
     format: str = formats("text", "json")
@@ -40,108 +35,48 @@ class Migrate(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return the changes and what is left to decide; the file is written unless it is a dry run. Raises NpuprofError."""
+        """Return the changes and what is left to decide; what changes is written unless it is a dry run. Raises NpuprofError."""
+        if self.everything == (self.spec is not None):
+            what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
+            raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
+        context = spec.build_context(self.cann, self.product)
+        return self._migrate_all(context) if self.spec is None else self._migrate_one(self.spec, context)
+
+    def _migrate_one(self, name: str, context: Context) -> Answer:
+        from npuprof.commands.migrating import migrate_file
         from npuprof.edit.preset_file import open_for_edit
 
-        context = spec.build_context(self.cann, self.product)
-        with open_for_edit(self.spec, self.store) as file:
-            outcome = _migrate_profile(file, self.store, context)
+        with open_for_edit(name, self.store) as file:
+            outcome = migrate_file(file, self.store, context)
             dry_run = self.dry_run or file.path == "-"
             changed = outcome.moved.text != file.text
             if changed and not dry_run:
                 file.write_changed(outcome.moved.text)
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
         todo = sum(finding.severity != "info" for finding in outcome.left)
-        steps = f"{format_count(len(outcome.moved.made), 'step')} made"
-        summary = [f"CANN {context.cann}: {steps}, {todo or 'nothing'} left to decide"] if self.format == "text" else []
-        forms: Forms = {"text": lambda: outcome.format_text(self.coloured), "json": lambda: outcome.build_fields(str(context.cann))}
-        return Answer(forms, (*summary, f"{done} {file.source}"), 1 if todo else 0)
+        fields = {"schema": "npuprof.migrate/1", "preset": outcome.after.name, "cann": str(context.cann)}
+        forms: Forms = {"text": lambda: outcome.format_text(self.coloured), "json": lambda: fields | outcome.build_fields()}
+        return Answer(forms, (*self._tell_steps(context, len(outcome.moved.made), todo), f"{done} {file.source}"), 1 if todo else 0)
 
+    def _migrate_all(self, context: Context) -> Answer:
+        from npuprof.commands.migrating import migrate_store
+        from npuprof.report import writing
+        from npuprof.report.locks import lock_folders
 
-class Outcome(Record):
-    """A migration, the preset resolved before and after it, and what is left to decide."""
+        with lock_folders([spec.Workspace(self.store).store.root]):
+            plan = migrate_store(self.store, context)
+            if plan.files and not self.dry_run:
+                writing.write_wanted_files([file.build_wanted(text) for file, text in plan.files])
+        done = "would write" if self.dry_run else "wrote"
+        todo = sum(finding.severity != "info" for finding in plan.left)
+        told = f"{done} {format_count(len(plan.files), 'file')}" if plan.files else "nothing to change in any preset"
+        forms: Forms = {"text": lambda: plan.format_text(self.coloured), "json": lambda: plan.build_fields(str(context.cann))}
+        steps = sum(len(outcome.moved.made) for outcome in plan.outcomes)
+        return Answer(forms, (*self._tell_steps(context, steps, todo), told), 1 if todo else 0)
 
-    moved: Migration
-    before: Config
-    after: Config
-    left: list[Finding]
-
-    def format_text(self, coloured: bool) -> str:
-        """Return the changes, the steps and the findings as people read them."""
-        from npuprof.compare import plain
-        from npuprof.compare.changes import compare_configs
-
-        lines = [line for change in compare_configs(self.before, self.after) for line in plain.format_change_lines(change, "", coloured)]
-        whys = [(made, made.step.why) for made in self.moved.made]
-        lines += [f"{escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
-        return "".join(f"{line}\n" for line in lines) + format_findings(self.left, coloured)
-
-    def build_fields(self, release: str) -> dict[str, Any]:
-        """Return the fields of the JSON form."""
-        from npuprof.compare.changes import compare_configs
-        from npuprof.compare.data import build_change_dict
-
-        return {
-            "schema": "npuprof.migrate/1",
-            "preset": self.after.name,
-            "cann": release,
-            "changes": [build_change_dict(change) for change in compare_configs(self.before, self.after)],
-            "steps": [
-                {"rule": made.step.rule, "option": made.step.option, "to": made.step.to or None, "before": made.before,
-                 "after": made.after, "why": made.step.why}
-                for made in self.moved.made
-            ],
-            "findings": [build_finding_dict(finding) for finding in self.left],
-        }  # fmt: skip
-
-
-def _migrate_profile(file: PresetFile, store: str | None, context: Context) -> Outcome:
-    from npuprof.edit import migration
-
-    profile = file.profile
-    before = _resolve_profile(profile, store, context)
-    moved = migration.migrate_profile(profile, before, str(context.cann))
-    after = _resolve_profile(file.parse_changed(moved.text), store, context)
-    moved = moved._replace(findings=(*moved.findings, *migration.check_heirs(moved.made, _find_heirs(profile, store, context))))
-    return Outcome(moved, before, after, _list_left(moved, after, before))
-
-
-def _resolve_profile(profile: Profile, store: str | None, context: Context) -> Config:
-    workspace = spec.Workspace(store, context)
-    if isinstance(profile.home, Folder):
-        workspace.use_store(profile.home)
-    return workspace.resolver.resolve_profile(profile)
-
-
-def _find_heirs(profile: Profile, store: str | None, context: Context) -> list[Profile]:
-    """Return the presets of the same store that extend a preset, those left out that cannot be read."""
-    if not isinstance(profile.home, Folder):
-        return []
-    workspace = spec.Workspace(store, context)
-    workspace.use_store(profile.home)
-    found = []
-    for name in profile.home.names():
-        with suppress(NpuprofError):
-            other = profile.home.profile(name)
-            lineage = workspace.resolver.resolve_lineage(other)[:-1]
-            if any(one.document.source == profile.document.source for one in lineage):
-                found.append(other)
-    return found
-
-
-def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
-    """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
-    from npuprof import checks
-
-    told = {finding.key for finding in moved.findings}
-    known = {(finding.code, finding.key) for finding in checks.check_config(before)}
-    brought = [
-        finding
-        for finding in checks.check_config(after)
-        if finding.key not in told
-        and (finding.severity == "error" or (finding.severity == "warning" and (finding.code, finding.key) not in known))
-    ]
-    return checks.fold_findings([*moved.findings, *brought])
+    def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
+        told = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
+        return [told] if self.format == "text" else []
 
 
 VERB = Migrate

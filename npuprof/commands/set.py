@@ -1,11 +1,13 @@
-"""``set``: values in a preset's own file, its comments, order and layout kept."""
+"""``set``: values in a preset's own file, or in those of all presets that meet a condition; comments, order and layout are kept."""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
-from npuprof.commands.parameters import DRY_RUN, EDITED, PERSONAL, STORE, WRITE_ANYWAY
-from npuprof.commands.verb import Verb, arguments
+from npuprof.commands.parameters import DRY_RUN, PERSONAL, STORE, WRITE_ANYWAY
+from npuprof.commands.verb import Verb, argument, arguments, flag, many, option
+from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 
 TYPE_CHECKING = False
@@ -14,12 +16,23 @@ if TYPE_CHECKING:
 
 
 class Set(Verb):
-    """Set values in a preset's file; comments, order and layout stay."""
+    """Set values in a preset's file; comments, order and layout stay.
 
+    KEY+=VALUE adds to the end of a list, KEY-=VALUE takes away from it: profile.extends+=mixins/x. With --where there is no SPEC:
+    every preset that meets the condition gets the values, unless it inherits them.
+    """
+
+    usage_hint = "npuprof set bert-training hccl_timeout=600"
     group = "edit"
+    undoable = True
 
-    spec: str = EDITED
-    assignments: list[str] = arguments("KEY=VALUE...", "What to set; profile.KEY reaches [profile].", required=True)
+    spec: str | None = argument("SPEC", "A preset of the store, a path ending in .toml, or - for standard input.", required=False)
+    assignments: list[str] = arguments("KEY=VALUE...", "What to set; profile.KEY reaches [profile].")
+    append: list[str] = many(
+        "--append", metavar="KEY=VALUE", text="Add to the end of a list, its own or the inherited one; may be repeated."
+    )
+    where: str | None = option("--where", metavar="COND", text="In all presets whose resolved values meet a condition, as in list --where.")
+    yes: bool = flag("--yes", "-y", text="With --where: write without asking.")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
     personal: bool = PERSONAL
@@ -27,21 +40,49 @@ class Set(Verb):
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        self._refuse_unclear()
+        if self.where is not None:
+            from npuprof.commands.bulk import Bulk
+
+            bulk = Bulk(self.store, self.where, [*([self.spec] if self.spec else []), *self.assignments], self.append)
+            return bulk.answer(self.dry_run, self.yes, self.no_check)
+        assert self.spec is not None, "it was looked at"
+        remarks: list[str] = []
         if self.personal:
             from npuprof.edit.personal import answer_personal_edit
 
-            return answer_personal_edit(self.spec, self.store, lambda file, _: self._change_text(file), self.dry_run, self.no_check)
+            def change_layer(file: PresetFile, below: dict[str, Any]) -> str:
+                return self._change_text(file, remarks, below)
+
+            return answer_personal_edit(self.spec, self.store, change_layer, self.dry_run, self.no_check, remarks)
         from npuprof.edit.preset_file import answer_edit
 
-        return answer_edit(self.spec, self.store, self._change_text, self.dry_run, self.no_check)
+        return answer_edit(self.spec, self.store, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
 
-    def _change_text(self, file: PresetFile) -> str:
+    def _refuse_unclear(self) -> None:
+        """Raise NpuprofError (NP902) for words that do not go together, or that are missing."""
+        what = hint = ""
+        if self.where is None and self.spec is None:
+            what, hint = "which preset is to be changed?", "name it, or choose presets with --where"
+        elif self.where is None and not (self.assignments or self.append):
+            what, hint = f"what is to be set in {self.spec}?", "say KEY=VALUE, as in hccl_timeout=600"
+        elif self.where is not None and self.personal:
+            what, hint = "--where and --personal do not go together", "a personal layer lies over one preset: name it"
+        elif self.where is not None and self.spec is not None and "=" not in self.spec:
+            what, hint = f"--where chooses the presets, and {self.spec!r} names one", "leave one of them out"
+        elif self.where is not None and not (self.spec or self.append):
+            what, hint = "what is to be set where the condition holds?", "say KEY=VALUE, as in hccl_timeout=600"
+        elif self.where is None and self.yes:
+            what, hint = "--yes has no place without --where", "one preset is changed without asking"
+        if what:
+            raise NpuprofError([Finding("NP902", what, "", hint)])
+
+    def _change_text(self, file: PresetFile, said: list[str], below: dict[str, Any] | None = None) -> str:
         from npuprof import edit
-        from npuprof.edit.assignments import parse_assignment
+        from npuprof.edit.lists import find_changes
 
         data = deepcopy(file.profile.document.data)
-        found = [parse_assignment(data, text, before) for before, text in zip(("", *self.assignments), self.assignments, strict=False)]
-        return edit.apply_changes(file.text, [change for change in found if change is not None])
+        return edit.apply_changes(file.text, find_changes(file.profile, data, self.assignments, self.append, said, below))
 
 
 VERB = Set

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from npuprof.store.repository import Repository
     from npuprof.store.revision import Revision
 
-_PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+#: Where the file may lie; the first there is counts.
+PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 #: What stands before the owners of a line: a pattern, in which a blank is escaped.
 _LINE = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
@@ -32,7 +33,7 @@ def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
 
 def _read_rules(repository: Repository, commit: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return the patterns of the first file there is, and the owners of each."""
-    for found in repository.git.read_objects([f"{commit}:{place}" for place in _PLACES]):
+    for found in repository.git.read_objects([f"{commit}:{place}" for place in PLACES]):
         if found is not None and found.type == "blob":
             return parse_owners(found.content.decode(errors="replace"))
     return []

@@ -59,6 +59,12 @@ class Positions:
             self._lines = {bisect_right(self._starts, key): path for path, header, key, *_ in self._spans if not header}
         return self._lines.get(line, ())
 
+    def find_string(self, path: Path) -> tuple[int, int]:
+        """Return where a string that is an element of a list begins and ends, its quotes included."""
+        match = _STRING.match(self._text, self._at[path])
+        assert match is not None, "the text has been parsed before"
+        return match.span()
+
     @property
     def statements(self) -> list[StatementSpan]:
         """The statements, in the order of the text."""

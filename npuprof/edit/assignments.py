@@ -15,7 +15,7 @@ from npuprof.model import SECTIONS, Finding, NpuprofError, Path
 from npuprof.store import spec
 
 
-def _locate_key(text: str) -> tuple[Path, str]:
+def locate_key(text: str) -> tuple[Path, str]:
     """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
     segments = keys.split_dotted_key(text)
     spec.refuse_deep_key(text)
@@ -39,11 +39,11 @@ def parse_assignment(data: dict[str, Any], text: str, before: str = "") -> PathC
     name, equals, raw = text.partition("=")
     if not equals:
         raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", spec.suggest_assignment(text, before))])
-    path, key = _locate_key(name.strip())
+    path, key = locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
     value = spec.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())
     if path[0] == "profile" and isinstance(value, str):
-        value = _split_listed_words(path, value)
+        value = split_listed_words(path, value)
     if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19 and str(int(value)) == value:
         value = int(value)  # as people write it; what a process sees is the same
     for end in range(1, len(path)):
@@ -64,7 +64,7 @@ def parse_assignment(data: dict[str, Any], text: str, before: str = "") -> PathC
     return PathChange(path, value)
 
 
-def _split_listed_words(path: Path, value: str) -> Any:
+def split_listed_words(path: Path, value: str) -> Any:
     """Return the words of a text for the lists of ``[profile]``: ``profile.extends=base/a,base/b``."""
     key = PROFILE_KEYS.get(path[1])
     return [word.strip() for word in value.split(",") if word.strip()] if key and key.kind == NAMES else value
@@ -72,7 +72,7 @@ def _split_listed_words(path: Path, value: str) -> Any:
 
 def find_removals(profile: Profile, data: dict[str, Any], text: str, said: list[str]) -> Iterator[PathChange]:
     """Yield what takes a key out of a document, and take it out of ``data``."""
-    path, key = _locate_key(text)
+    path, key = locate_key(text)
     shown = format_written_key(text)
     places = [(path, 1 if path[0] == "profile" else 2)]
     if path[0] in SECTIONS:
@@ -126,11 +126,19 @@ def _read_statements(text: str) -> Statements:
 
 def find_inherited_keys(profile: Profile, data: dict[str, Any], given: Sequence[str], below: dict[str, Any] | None = None) -> list[str]:
     """Return the keys that are set by what the preset extends, or by what it lies over (``below``), and still in force."""
-    places = [(text, path, key) for text, (path, key) in zip(given, map(_locate_key, given), strict=True) if path[0] in SECTIONS]
+    places = [(text, path, key) for text, (path, key) in zip(given, map(locate_key, given), strict=True) if path[0] in SECTIONS]
     if below is not None:
         return [text for text, path, key in places if key in below and values.find_value(key, below[key], path[2:])[0]]
     if not places or not profile.extends:
         return []
+    settings = resolve_inherited(profile, data)
+    return [text for text, path, key in places if key in settings and values.find_value(key, settings[key], path[2:])[0]]
+
+
+def resolve_inherited(profile: Profile, data: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that a preset inherits and has not cleared in ``data``. Raises NpuprofError."""
+    if not profile.extends:
+        return {}
     heir = Profile(profile.document, profile.key, profile.home)
     listed = find_at_path(data, ("profile", "unset"))
     known = {keys.parse_key(name) for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
@@ -138,13 +146,12 @@ def find_inherited_keys(profile: Profile, data: dict[str, Any], given: Sequence[
     heir.overrides = ()
     workspace = spec.Workspace(None)
     workspace.use_store(profile.home) if profile.home is not None else None
-    settings = workspace.resolver.resolve_profile(heir).settings
-    return [text for text, path, key in places if key in settings and values.find_value(key, settings[key], path[2:])[0]]
+    return dict(workspace.resolver.resolve_profile(heir).settings)
 
 
 def format_written_key(text: str) -> str:
     """Return a key as npuprof writes it."""
-    path, key = _locate_key(text)
+    path, key = locate_key(text)
     return keys.format_key_path(key, path[2:]) if key and path[0] != "append" else keys.format_key_path("", path).lstrip(".")
 
 

@@ -17,6 +17,7 @@ from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
 from npuprof.report.writing import Wanted
 from npuprof.store import spec
+from npuprof.store.layout import FILE
 from npuprof.store.parents import is_source_reference
 
 #: What some editors put before a text in UTF-8.
@@ -46,8 +47,12 @@ class PresetFile(Record):
 
     def write_changed(self, text: str) -> None:
         """Write another text into the file. Raises NpuprofError where it cannot be written, or was written by somebody else."""
+        writing.write_wanted_files([self.build_wanted(text)])
+
+    def build_wanted(self, text: str) -> Wanted:
+        """Return the file as it shall be, with another text."""
         new = (BOM if self.raw.startswith(BOM) else b"") + text.encode()
-        writing.write_wanted_files([Wanted(choose_cited_path(self.path, self.source), new, self.raw)])
+        return Wanted(choose_cited_path(self.path, self.source), new, self.raw)
 
 
 def choose_cited_path(path: str, source: str) -> str:
@@ -71,6 +76,59 @@ def answer_edit(
             file.write_changed(new)
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
     return Answer(difference, (f"{done} {file.source}", *(remarks or ())))
+
+
+def read_preset_file(home: store.Folder, name: str) -> PresetFile:
+    """Return the file of a preset of a store. Raises NpuprofError where there is none that could be written."""
+    profile = home.profile(name)
+    path, source = home.profile_path(name), profile.document.source
+    if (raw := writing.read_known_file(path)) is None:
+        what, hint = f"{source} is not in the work tree", "git keeps it out of the folder: git sparse-checkout add brings it in"
+        raise NpuprofError([Finding("NP920", what, "An edit changes files of the working tree.", hint)])
+    if raw.removeprefix(BOM) != profile.document.text.encode():
+        raise NpuprofError([Finding("NP922", f"{source} has changed meanwhile", "Another program wrote it just now.", "try again")])
+    return PresetFile(path, raw, profile)
+
+
+class NewFile(Record):
+    """A file that is to be made: its path, the path to cite, and the folder that it must not lead out of."""
+
+    path: str
+    source: str
+    folder: str
+
+    def refuse_existing(self) -> None:
+        """Raise NpuprofError where there is something of that name."""
+        if os.path.lexists(self.path):
+            what, hint = f"{self.source} exists already", "choose another name, or change it with set"
+            raise NpuprofError([Finding("NP923", what, "Nothing is overwritten.", hint)])
+
+    def build_wanted(self, content: bytes, mode: int | None = None) -> Wanted:
+        """Return the file as it shall be."""
+        return Wanted(choose_cited_path(self.path, self.source), content, None, self.folder, mode)
+
+
+def locate_new_file(home: store.Folder, name: str) -> NewFile:
+    """Return where a preset of a name goes in a store. Raises NpuprofError where it cannot have one of that name."""
+    refuse_builtin(home)
+    if not store.is_profile_name(name):
+        home.profile(name)  # says what a name is
+    path, folder = home.profile_path(name), home.folder_of(name)
+    if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
+        why = "A store is shared as it is; what lies outside it would be missing elsewhere."
+        raise NpuprofError([Finding("NP005", f"{name!r} leads out of the store", why, "choose another name")])
+    if os.path.realpath(path) == os.path.join(store.find_project_folder(home), FILE):
+        why = f"{FILE} at the top of a repository says where its presets come from."
+        raise NpuprofError([Finding("NP004", f"{name!r} cannot be the name of a preset here", why, "choose another name")])
+    return NewFile(path, home.cite_file(f"{name}.toml"), folder)
+
+
+def refuse_taken_name(home: store.Folder, name: str, besides: str = "") -> None:
+    """Raise NpuprofError where a preset has a name already, in whatever case: not every file system tells the two apart."""
+    taken = next((one for one in home.names() if one.lower() == name.lower() and one != besides), None)
+    if taken is not None:
+        why = "Nothing is overwritten." if taken == name else "On file systems that do not tell case they would be one file."
+        raise NpuprofError([Finding("NP923", f"there is a preset {taken!r} already", why, "choose another name")])
 
 
 @contextmanager
@@ -160,13 +218,13 @@ def _find_faults(store_: str | None, profile: Profile) -> list[Finding]:
         return list(error.findings)
 
 
-def format_difference(source: str, old: str | None, new: str) -> str:
-    """Return a change as a unified diff to be read, empty if there is none; ``old`` is None for a new file."""
+def format_difference(source: str, old: str | None, new: str | None) -> str:
+    """Return a change as a unified diff to be read, empty if there is none; ``old`` is None for a new file, ``new`` for one that goes."""
     from difflib import unified_diff
 
-    names = ("/dev/null" if old is None else f"a/{source}", f"b/{source}")
+    names = ("/dev/null" if old is None else f"a/{source}", "/dev/null" if new is None else f"b/{source}")
     shown: list[str] = []
-    for line in unified_diff(split_lines(old or ""), split_lines(new), *names):
+    for line in unified_diff(split_lines(old or ""), split_lines(new or ""), *names):
         shown.append(escape_file_line(line))
         if not line.endswith("\n"):
             shown.append("\\ No newline at end of file\n")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report import output
+from npuprof.report import journal, output
 from npuprof.report.locks import MOST_LOCKS, hold_file, lock_folders, name_under_way
 
 #: Stands for whatever a file holds.
@@ -16,20 +16,22 @@ ANYTHING = b"\0whatever it holds"
 
 
 class Wanted(Record):
-    """A file as it shall be.
+    """A file as it shall be; without ``content`` it goes.
 
     ``known`` is what it held when it was read, None where there was no file: anything else is somebody's work, and not
     written over. ``below`` is the folder that the user named, where he did not name the file: no link leads out of it.
+    ``mode`` is that of a file that is new.
     """
 
     path: str
-    content: bytes
+    content: bytes | None
     known: bytes | None = ANYTHING
     below: str = ""
+    mode: int | None = None
 
 
 class _Prepared(Record):
-    """A file written beside its target, whether there is a file to replace, and how many names that has."""
+    """A file written beside its target, or one that goes; whether there is a file to replace, and how many names that has."""
 
     wanted: Wanted
     target: str
@@ -89,17 +91,30 @@ def make_folder_below(path: str, below: str) -> list[str]:
     return output.make_folder(path)
 
 
+def remove_empty_folders(path: str, below: str) -> None:
+    """Remove the folder of a file that has gone, and those above it, as far as nothing is in them; ``below`` stays."""
+    folder, top = os.path.dirname(os.path.realpath(path)), os.path.realpath(below)
+    while folder.startswith(top.rstrip(os.sep) + os.sep):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return
+        folder = os.path.dirname(folder)
+
+
 def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
     prepared: list[_Prepared] = []
     placed: list[_Prepared] = []
     backups: dict[str, str] = {}
     handles: list[int] = []
     now = ""
+    forget = _do_nothing
     try:
-        for wanted, target in files:
+        for wanted, target in sorted(files, key=lambda row: row[0].content is None):  # who dies on the way leaves too much, not too little
             now = wanted.path
             if not _compare_target(wanted, target):
-                prepared.append(_write_beside(wanted, target, handles))
+                prepared.append(_prepare_file(wanted, target, handles))
+        forget = journal.note_changes(lambda: [_describe_change(one) for one in prepared])
         for one in prepared:
             now = one.wanted.path
             if one.replaces and (len(prepared) + len(streams) > 1 or one.wanted.known is not ANYTHING):
@@ -119,6 +134,7 @@ def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted
         for path in (*(one.temporary for one in prepared), *backups.values()):
             with suppress(OSError):
                 os.unlink(path)
+        forget()
         if not isinstance(error, (OSError, ValueError)):
             raise
         raise output.build_write_error(f"{now}: {output.describe_os_error(error, now)}", "Nothing was changed.") from None
@@ -131,9 +147,25 @@ def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted
     for one in prepared:
         if one.links > 1:
             output.tell_remark(f"{one.wanted.path} was a hard link; its other name keeps the text it had")
-        if not _holds_text(one.target, one.wanted.content):
+        if not _is_as_wanted(one.wanted, one.target):
             why = "It was written as it should be, and then by another program."
             raise NpuprofError([_build_changed_finding(one.wanted.path)._replace(why=why)])
+
+
+def _do_nothing() -> None:
+    """Stands for what takes back a note that was not made."""
+
+
+def _describe_change(one: _Prepared) -> journal.FileChange:
+    """Return what a file holds and shall hold."""
+    known, mode = one.wanted.known, os.stat(one.target).st_mode & 0o7777 if one.replaces else None
+    before = None if not one.replaces else output.read_plain_file(one.target) if known in (None, ANYTHING) else known
+    return journal.FileChange(one.target, before, one.wanted.content, mode)
+
+
+def _is_as_wanted(wanted: Wanted, target: str) -> bool:
+    """Return whether a file holds what is wanted, or is gone where that is wanted."""
+    return not os.path.lexists(target) if wanted.content is None else _holds_text(target, wanted.content)
 
 
 def _refuse_saved(one: _Prepared, path: str) -> None:
@@ -149,12 +181,12 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
     except FileNotFoundError:
         if wanted.known not in (None, ANYTHING):
             raise NpuprofError([_build_changed_finding(wanted.path)]) from None
-        return False
+        return wanted.content is None
     if os.path.isdir(target):
         raise IsADirectoryError(21, "it is a folder", target)
     if name := output.name_special_file(mode):
         raise output.UnfitFileError(0, f"it is {name}, not a file")
-    if _holds_text(target, wanted.content):
+    if wanted.content is not None and _holds_text(target, wanted.content):
         return True
     if wanted.known is not ANYTHING and (wanted.known is None or not _holds_text(target, wanted.known)):
         raise NpuprofError([_build_changed_finding(wanted.path)])
@@ -176,7 +208,14 @@ def _build_changed_finding(path: str) -> Finding:
     return Finding("NP922", what, why, "try again", where=Place(path))
 
 
-def _write_beside(wanted: Wanted, target: str, handles: list[int]) -> _Prepared:
+def _prepare_file(wanted: Wanted, target: str, handles: list[int]) -> _Prepared:
+    """Return a file that is written beside its target, or is to go. Raises OSError."""
+    if wanted.content is None:
+        return _Prepared(wanted, target, name_under_way(os.path.dirname(target)), True, 1)
+    return _write_beside(wanted, target, wanted.content, handles)
+
+
+def _write_beside(wanted: Wanted, target: str, content: bytes, handles: list[int]) -> _Prepared:
     """Write what is wanted to a file beside its target, with the target's mode and owner, and read it back. Raises OSError."""
     try:
         old: os.stat_result | None = os.stat(target)
@@ -189,12 +228,14 @@ def _write_beside(wanted: Wanted, target: str, handles: list[int]) -> _Prepared:
     try:
         hold_file(handle)
         with open(handle, "wb", closefd=False) as file:
-            file.write(wanted.content)
+            file.write(content)
             file.flush()
             os.fsync(handle)
         if old is not None:
             _copy_attributes(handle, target, old)
-        if not _holds_text(temporary, wanted.content):
+        elif wanted.mode is not None:
+            os.fchmod(handle, wanted.mode)
+        if not _holds_text(temporary, content):
             raise OSError(5, "what was written cannot be read back")
     except BaseException:
         os.unlink(temporary)
@@ -222,6 +263,9 @@ def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
 
 def _put_in_place(one: _Prepared) -> None:
     """Let a file that is written take its name. Raises OSError, and NpuprofError where somebody made one of that name."""
+    if one.wanted.content is None:
+        os.unlink(one.target)
+        return
     if not one.replaces and one.wanted.known is None:
         try:
             os.link(one.temporary, one.target)
@@ -281,4 +325,4 @@ def _write_stream(stream: Wanted) -> None:
         if waits:
             os.set_blocking(handle, True)
     with open(handle, "wb") as file:
-        file.write(stream.content)
+        file.write(stream.content or b"")

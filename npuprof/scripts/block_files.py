@@ -30,18 +30,24 @@ class FileBlocks(Record):
     changes: list[RefreshedBlock]
 
 
-def write_blocks(files: dict[str, FileBlocks], how: Writing, name: str | None = None, below: str = "") -> Answer:
-    """Write files with their blocks anew; with ``name`` the blocks get that spec.
+class PlannedBlocks(Record):
+    """What writing blocks comes to: files by path, the difference as people read it, what is left out, and what stands in the way."""
 
-    Raises NpuprofError, and writes nothing then: also for what was edited by hand, unless that is forced.
-    """
+    wanted: dict[str, Wanted]
+    shown: str
+    left_out: tuple[str, ...]
+    refused: list[Finding]
+
+
+def plan_blocks(files: dict[str, FileBlocks], force: bool, name: str | None = None, below: str = "") -> PlannedBlocks:
+    """Return what writes files with their blocks anew; with ``name`` the blocks get that spec. Raises NpuprofError."""
     refused: list[Finding] = []
     wanted: dict[str, Wanted] = {}
     shown: list[str] = []
     left_out: dict[str, None] = {}
     for path, file in files.items():
         due = [change for change in file.changes if not change.state.current]
-        if not how.force:
+        if not force:
             refused += _list_edited(path, due)
         left_out |= dict.fromkeys(f"left out: {finding.message}" for change in due for finding in change.left_out)
         new = blocks.replace_blocks(file.data, due, {change.block.first: name for change in due if name})
@@ -51,23 +57,26 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, name: str | None = 
             shown.append(_format_difference(path, file.known, new))
         listed = read_listed_sidecars(file.known.decode(errors="replace"))
         for change in file.changes:
-            beside, kept = plan_sidecars(os.path.dirname(path), change.sidecars, listed, how.force)
+            beside, kept = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)
             refused += kept + _list_clashes(path, beside, wanted)
             wanted |= {one.path: one for one in beside if one.content != one.known}
-    if refused:
-        raise NpuprofError(refused)
-    names = ", ".join(map(escape_controls, wanted))
+    return PlannedBlocks(wanted, "".join(shown), tuple(left_out), refused)
+
+
+def write_blocks(files: dict[str, FileBlocks], how: Writing, name: str | None = None, below: str = "") -> Answer:
+    """Write files with their blocks anew; with ``name`` the blocks get that spec.
+
+    Raises NpuprofError, and writes nothing then: also for what was edited by hand, unless that is forced.
+    """
+    plan = plan_blocks(files, how.force, name, below)
+    if plan.refused:
+        raise NpuprofError(plan.refused)
+    names = ", ".join(map(escape_controls, plan.wanted))
     if how.dry_run:
-        return Answer(
-            "".join(shown),
-            (
-                *left_out,
-                f"{format_count(len(wanted), 'file')} would change: {names or 'none'}",
-            ),
-        )
-    if wanted:
-        writing.write_wanted_files(list(wanted.values()))
-    return Answer(None, (*left_out, f"wrote {names}" if wanted else "everything is up to date"))
+        return Answer(plan.shown, (*plan.left_out, f"{format_count(len(plan.wanted), 'file')} would change: {names or 'none'}"))
+    if plan.wanted:
+        writing.write_wanted_files(list(plan.wanted.values()))
+    return Answer(None, (*plan.left_out, f"wrote {names}" if plan.wanted else "everything is up to date"))
 
 
 def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from npuprof import renderers
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Context, Finding, NpuprofError, Place, Record
 from npuprof.renderers import Rendered
 from npuprof.renderers.stamp import TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.resolve.config import Config
@@ -92,11 +92,12 @@ def _build_mark_finding(path: str, line: int, what: str) -> Finding:
 class Injector:
     """Renders blocks; each preset is resolved once for all files of a run.
 
-    Where blocks are only compared it is ``trusting``: it renders exports that decide what is executed as well.
+    Where blocks are only compared it is ``trusting``: it renders exports that decide what is executed as well. ``open_store`` opens
+    what they are rendered of, where that is not yet what is on disk.
     """
 
-    def __init__(self, store: str | None, trusting: bool = False) -> None:
-        self._store = store
+    def __init__(self, store: str | None, trusting: bool = False, open_store: Callable[[Context], spec.Workspace] | None = None) -> None:
+        self._open_store = open_store or (lambda context: spec.Workspace(store, context))
         self._trusting = trusting
         self._workspaces: dict[tuple[str, str, str], spec.Workspace] = {}
         self._known: dict[tuple[str, ...], Rendered] = {}
@@ -106,7 +107,7 @@ class Injector:
         key = (cann, product, target)
         if key not in self._workspaces:
             context = spec.build_context(cann or None, product or None, target or None)
-            self._workspaces[key] = spec.Workspace(self._store, context)
+            self._workspaces[key] = self._open_store(context)
         return self._workspaces[key].resolve_spec(name)
 
     def render_block(self, name: str, facts: dict[str, str]) -> Rendered:
@@ -197,6 +198,20 @@ def replace_blocks(data: bytes, changes: list[RefreshedBlock], names: dict[int, 
             new[-1] = new[-1].removesuffix(block.newline)
         lines[block.first : block.last + 1] = new
     return b"".join(lines)
+
+
+def rename_marks(data: bytes, names: dict[int, str]) -> bytes:
+    """Return the bytes of a file with other specs in the marks of blocks, by their first lines; what the blocks hold stays."""
+    lines = data.split(b"\n")
+    for number, name in names.items():
+        match = _BEGIN.fullmatch(lines[number])
+        assert match is not None, "a block begins there"
+        lines[number] = lines[number][: match.start(2)] + name.encode() + lines[number][match.end(2) :]
+        end = next(line for line in range(number + 1, len(lines)) if _END.fullmatch(lines[line]))
+        match = _END.fullmatch(lines[end])
+        if match is not None and match[1] is not None:
+            lines[end] = lines[end][: match.start(1)] + name.encode() + lines[end][match.end(1) :]
+    return b"\n".join(lines)
 
 
 def detect_shell(path: str, data: bytes) -> str:

@@ -90,6 +90,10 @@ class ReadOnceStore:
         """Let a profile be what its name gives from here on: one that may be written."""
         self._profiles[profile.name] = profile
 
+    def take_out(self, name: str) -> None:
+        """Let a name give nothing from here on: that of a preset that may go."""
+        self._profiles[name] = NpuprofError([build_missing_finding("NP008", name, self.label, "", None)])
+
     def find_policy(self, name: str) -> Policy | None:
         """Return what the tree of the store says of the findings of a preset, None where it says nothing. Raises NpuprofError."""
         policy = self.load_policy()

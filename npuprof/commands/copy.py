@@ -1,0 +1,61 @@
+"""``copy``: a preset with the text of another, to be changed from there on."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof import document
+from npuprof.commands.parameters import DRY_RUN, STORE, WRITE_ANYWAY
+from npuprof.commands.verb import Verb, argument
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
+from npuprof.store import spec
+from npuprof.store.parents import is_source_reference
+
+
+class Copy(Verb):
+    """Write a new preset with the text of another.
+
+    Its comments are kept, and nothing refers to it.
+    """
+
+    usage_hint = "npuprof copy bert-training team/bert; npuprof new NAME --extends PARENT makes one that follows another."
+    group = "edit"
+    undoable = True
+
+    spec: str = argument("SPEC", "The preset to copy: NAME, NAME@REV, or a path ending in .toml.")
+    name: str = argument("NEW", "The name of the new preset.")
+    dry_run: bool = DRY_RUN
+    no_check: bool = WRITE_ANYWAY
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, refuse_taken_name
+        from npuprof.report import writing
+        from npuprof.report.locks import lock_folders
+
+        if is_source_reference(self.spec) or ("+" in self.spec and not os.path.isfile(self.spec)):
+            what, why = f"{self.spec!r} is no preset with a text of this store", "What its text refers to would mean something else here."
+            raise NpuprofError([Finding("NP920", what, why, f"npuprof new {self.name} --extends with its name makes one that follows it")])
+        workspace = spec.Workspace(self.store)
+        home = workspace.store
+        old = workspace.profile(self.spec)
+        file = locate_new_file(home, self.name)
+        text = old.document.text
+        if not self.no_check:
+            judge_change(self.store, None, Profile(document.parse_document(self.name, file.source, text), home=home))
+        with lock_folders([home.root]):
+            refuse_taken_name(home, self.name)
+            file.refuse_existing()
+            if not self.dry_run:
+                writing.make_folder_below(os.path.dirname(file.path), file.folder)
+                writing.write_wanted_files([file.build_wanted(text.encode())])
+        remarks = [f"{'would write' if self.dry_run else 'wrote'} {file.source}"]
+        if "description" in old.table:
+            remarks.append(f"its description is that of {self.spec}: npuprof set {self.name} profile.description=TEXT")
+        return Answer(format_difference(file.source, None, text), tuple(remarks))
+
+
+VERB = Copy

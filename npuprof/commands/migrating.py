@@ -1,0 +1,179 @@
+"""Presets moved to another release: one with its file, or all of a store, parents first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from npuprof import document
+from npuprof.document.profile import Profile
+from npuprof.edit import migration
+from npuprof.edit.migration import Migration
+from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, refuse_builtin
+from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.report.findings import build_finding_dict, format_findings
+from npuprof.report.text import escape_controls
+from npuprof.resolve.config import Config
+from npuprof.store import Folder, spec
+
+
+class Outcome(Record):
+    """A migration, the preset resolved before and after it, and what is left to decide."""
+
+    moved: Migration
+    before: Config
+    after: Config
+    left: list[Finding]
+
+    def format_text(self, coloured: bool) -> str:
+        """Return the changes, the steps and the findings as people read them."""
+        from npuprof.compare import plain
+        from npuprof.compare.changes import compare_configs
+
+        lines = [line for change in compare_configs(self.before, self.after) for line in plain.format_change_lines(change, "", coloured)]
+        lines += self.format_steps()
+        return "".join(f"{line}\n" for line in lines) + format_findings(self.left, coloured)
+
+    def format_steps(self) -> list[str]:
+        """Return the steps that were made, and why, a line each."""
+        whys = [(made, made.step.why) for made in self.moved.made]
+        return [f"{escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
+
+    def build_fields(self) -> dict[str, Any]:
+        """Return the fields of the JSON form."""
+        from npuprof.compare.changes import compare_configs
+        from npuprof.compare.data import build_change_dict
+
+        return {
+            "preset": self.after.name,
+            "changes": [build_change_dict(change) for change in compare_configs(self.before, self.after)],
+            "steps": [
+                {"rule": made.step.rule, "option": made.step.option, "to": made.step.to or None, "before": made.before,
+                 "after": made.after, "why": made.step.why}
+                for made in self.moved.made
+            ],
+            "findings": [build_finding_dict(finding) for finding in self.left],
+        }  # fmt: skip
+
+
+def migrate_file(file: PresetFile, store: str | None, context: Context) -> Outcome:
+    """Return a preset moved to a release, nothing written. Raises NpuprofError."""
+    profile = file.profile
+    before = _resolve_profile(profile, store, context)
+    moved = migration.migrate_profile(profile, before, str(context.cann))
+    after = _resolve_profile(file.parse_changed(moved.text), store, context)
+    moved = moved._replace(findings=(*moved.findings, *migration.check_heirs(moved.made, _find_heirs(profile, store, context))))
+    return Outcome(moved, before, after, _list_left(moved, after, before))
+
+
+def _resolve_profile(profile: Profile, store: str | None, context: Context) -> Config:
+    workspace = spec.Workspace(store, context)
+    if isinstance(profile.home, Folder):
+        workspace.use_store(profile.home)
+    return workspace.resolver.resolve_profile(profile)
+
+
+def _find_heirs(profile: Profile, store: str | None, context: Context) -> list[Profile]:
+    """Return the presets of the same store that extend a preset, those left out that cannot be read."""
+    if not isinstance(profile.home, Folder):
+        return []
+    workspace = spec.Workspace(store, context)
+    workspace.use_store(profile.home)
+    found = []
+    for name in profile.home.names():
+        with suppress(NpuprofError):
+            other = profile.home.profile(name)
+            lineage = workspace.resolver.resolve_lineage(other)[:-1]
+            if any(one.document.source == profile.document.source for one in lineage):
+                found.append(other)
+    return found
+
+
+def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
+    """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
+    from npuprof import checks
+
+    told = {finding.key for finding in moved.findings}
+    known = {(finding.code, finding.key) for finding in checks.check_config(before)}
+    brought = [
+        finding
+        for finding in checks.check_config(after)
+        if finding.key not in told
+        and (finding.severity == "error" or (finding.severity == "warning" and (finding.code, finding.key) not in known))
+    ]
+    return checks.fold_findings([*moved.findings, *brought])
+
+
+class StoreMigration(Record):
+    """All presets of a store moved to a release: the files that change with their new texts, and what came of each preset."""
+
+    files: list[tuple[PresetFile, str]]
+    outcomes: list[Outcome]
+    left: list[Finding]
+
+    def format_text(self, coloured: bool) -> str:
+        """Return the steps, what changes as a unified diff, and what is left to decide."""
+        steps = [f"{escape_controls(outcome.after.name)}: {line}\n" for outcome in self.outcomes for line in outcome.format_steps()]
+        shown = [format_difference(file.source, file.text, text) for file, text in self.files]
+        return "".join([*steps, *shown]) + format_findings(self.left, coloured)
+
+    def build_fields(self, release: str) -> dict[str, Any]:
+        """Return the fields of the JSON form."""
+        told = [outcome.build_fields() for outcome in self.outcomes]
+        return {
+            "schema": "npuprof.migrate-store/1",
+            "cann": release,
+            "files": [file.source for file, _ in self.files],
+            "presets": [one for one in told if one["changes"] or one["steps"] or one["findings"]],
+        }
+
+
+def migrate_store(store: str | None, context: Context) -> StoreMigration:
+    """Return all presets of a store moved to a release, nothing written. Raises NpuprofError where one cannot be read or resolved."""
+    home, laid = (spec.Workspace(store, context).store for _ in range(2))
+    refuse_builtin(home)
+    before = _resolve_all(home, store, context)
+    files: list[tuple[PresetFile, str]] = []
+    moved: dict[str, Migration] = {}
+    for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
+        profile = laid.profile(name)
+        # What its parents are by now decides what is left to do in it.
+        moved[name] = migration.migrate_profile(profile, _resolve_profile(profile, store, context), str(context.cann))
+        if moved[name].text != profile.document.text:
+            file = read_preset_file(home, name)
+            files.append((file, moved[name].text))
+            laid.lay_over(Profile(document.parse_document(name, file.source, moved[name].text), home=laid))
+    after = _resolve_all(laid, store, context)
+    outcomes = []
+    for name, done in moved.items():
+        heirs = (
+            [config.lineage[-1] for config in after.values() if any(member.key == name for member in config.lineage[:-1])]
+            if done.made
+            else []
+        )
+        done = done._replace(findings=(*done.findings, *migration.check_heirs(done.made, heirs)))
+        outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
+    return StoreMigration(files, outcomes, _fold(outcomes))
+
+
+def _resolve_all(home: Folder, store: str | None, context: Context) -> dict[str, Config]:
+    """Return all presets of a store resolved. Raises NpuprofError with all that cannot be."""
+    workspace = spec.Workspace(store, context)
+    workspace.use_store(home)
+    found: dict[str, Config] = {}
+    problems: list[Finding] = []
+    for name in home.names():
+        try:
+            found[name] = workspace.resolver.resolve_profile(home.profile(name))
+        except NpuprofError as error:
+            problems += error.findings
+    if problems:
+        raise NpuprofError(dict.fromkeys(problems))
+    return found
+
+
+def _fold(outcomes: Sequence[Outcome]) -> list[Finding]:
+    from npuprof import checks
+
+    return checks.fold_findings(finding for outcome in outcomes for finding in outcome.left)

@@ -1,0 +1,166 @@
+"""A preset on its way to another name: its file, the presets that extend it, and npuprof.toml, as they shall be."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from npuprof import document
+from npuprof.document.profile import Profile
+from npuprof.edit import renaming
+from npuprof.edit.paths import find_at_path
+from npuprof.edit.preset_file import (
+    BOM,
+    NewFile,
+    PresetFile,
+    format_difference,
+    locate_new_file,
+    read_preset_file,
+    refuse_builtin,
+    refuse_taken_name,
+)
+from npuprof.model import Context, Finding, NpuprofError, Origin
+from npuprof.report.output import read_file_content
+from npuprof.report.writing import Wanted
+from npuprof.store import Folder, spec
+from npuprof.store.layout import Layout
+from npuprof.store.personal import find_personal_file
+from npuprof.store.sources.reading import read_project
+
+
+class Moved:
+    """A preset and the files that refer to it, as they are and as they shall be.
+
+    Raises NpuprofError where it is no file that can be moved, or cannot have that name.
+    """
+
+    def __init__(self, home: Folder, old: str, new: str) -> None:
+        refuse_builtin(home)
+        _refuse_no_name(home, old)
+        self.home, self.old_name, self.name = home, old, new
+        self.old = read_preset_file(home, old)
+        if os.path.islink(self.old.path):
+            what, why = f"{self.old.source} is a link", "A name that leads to another file is moved by hand."
+            raise NpuprofError([Finding("NP920", what, why, "move the link with git mv")])
+        self.new = _locate_new_place(home, old, new)
+        refuse_taken_name(home, new, besides=old)
+        self.new.refuse_existing()
+        self._files: list[tuple[PresetFile, str]] = []
+        self._pins: list[str] = []
+        self._project = _ProjectFile(home, old, new)
+
+    def read_referrers(self) -> list[Finding]:
+        """Read what may refer to the preset; return what is wrong with presets that cannot be read. Raises NpuprofError."""
+        unread: list[Finding] = []
+        for name in self.home.names():
+            if name == self.old_name:
+                continue
+            try:
+                found = self.home.profile(name).document
+            except NpuprofError as error:
+                unread += error.findings
+                continue
+            text = renaming.rename_references(found, self.old_name, self.name)
+            if text != found.text:
+                self._files.append((read_preset_file(self.home, name), text))
+            self._pins += [f"{origin} keeps {_read_text(origin)}" for origin in renaming.list_pinned_references(found, self.old_name)]
+        return unread
+
+    def build_opener(self, store: str | None) -> Callable[[Context], spec.Workspace]:
+        """Return what opens the store as it will be."""
+        texts = {file.profile.name: (file.source, text) for file, text in self._files}
+        texts[self.name] = (self.new.source, self.old.text)
+
+        def open_renamed(context: Context) -> spec.Workspace:
+            workspace = spec.Workspace(store, context)
+            home = workspace.store
+            home.take_out(self.old_name)
+            for name, (source, text) in texts.items():
+                home.lay_over(Profile(document.parse_document(name, source, text), home=home))
+            return workspace
+
+        return open_renamed
+
+    def list_wanted(self) -> list[Wanted]:
+        """Return the files as they shall be, those of scripts aside."""
+        mode = os.stat(self.old.path).st_mode & 0o7777
+        return [
+            self.new.build_wanted(self.old.raw, mode),
+            Wanted(self.old.path, None, self.old.raw),
+            *(file.build_wanted(text) for file, text in self._files),
+            *self._project.wanted,
+        ]
+
+    def format_difference(self) -> str:
+        """Return the changes as git writes them."""
+        old, new = (one.source.lstrip(os.sep) for one in (self.old, self.new))
+        shown = [format_difference(file.source, file.text, text) for file, text in self._files]
+        # (behind the others: what follows the header of a rename would be taken for a part of it)
+        moved = f"diff --git a/{old} b/{new}\nsimilarity index 100%\nrename from {old}\nrename to {new}\n"
+        return "".join([*shown, self._project.difference, moved])
+
+    def list_remarks(self) -> Iterator[str]:
+        """Yield what keeps the old name, and what holds for one of the names only."""
+        if self._pins:
+            yield f"a revision has the preset under the name it had then: {'; '.join(self._pins)}"
+        yield from self._project.remarks
+        layer = find_personal_file(self.old.profile)
+        if os.path.exists(layer):
+            other = Profile(document.parse_document(self.name, self.new.source, self.old.text), home=self.home)
+            yield f"your personal layer over it stays where it is: mv {layer} {find_personal_file(other)}"
+
+
+class _ProjectFile:
+    """What changes in npuprof.toml, and what in it means one of the two names only."""
+
+    def __init__(self, home: Folder, old: str, new: str) -> None:
+        self.wanted: list[Wanted] = []
+        self.difference = ""
+        self.remarks: list[str] = []
+        said = read_project(home).document
+        if said is None or not home.project_file:
+            return
+        text = renaming.rename_in_project(said, old, new)
+        if text != said.text:
+            raw = read_file_content(home.project_file)
+            mark = BOM if raw.startswith(BOM) else b""
+            self.wanted.append(Wanted(os.path.relpath(home.project_file), mark + text.encode(), raw))
+            self.difference = format_difference(said.source, said.text, text)
+        for path, meant in renaming.list_parted_globs(said, old, new):
+            row: Any = find_at_path(said.data, path)
+            told = f"{old}, and not for {new}" if meant else f"{new}, and not for {old}"
+            self.remarks.append(f"{Origin(said, path)}: what it says of {row.get('code', 'findings')} holds for {told}")
+
+
+def _locate_new_place(home: Folder, old: str, new: str) -> NewFile:
+    """Return where a preset goes: outside the store where it lies there. Raises NpuprofError where its name leads elsewhere."""
+    file = locate_new_file(home, new)
+    if not home.is_outside(old):
+        if home.is_outside(new):
+            what, why = f"{new!r} is a name of presets outside the store", "A glob of npuprof.toml names files there; this one lies in it."
+            raise NpuprofError([Finding("NP920", what, why, "choose another name, or move the file by hand")])
+        return file
+    globs = tuple(f"{new}.toml" if glob == f"{old}.toml" else glob for glob in home.layout.globs)
+    if not Layout(home.layout.prefix, globs).takes(new):
+        what = f"{old!r} lies outside the store, and no glob of npuprof.toml names {new!r}"
+        hint = f'choose a name that fits one ({", ".join(globs)}), or add "{new}.toml" to presets first'
+        raise NpuprofError([Finding("NP920", what, "Its name is its path from the folder of npuprof.toml.", hint)])
+    path = os.path.join(os.path.dirname(home.project_file), f"{new}.toml")
+    return NewFile(path, os.path.relpath(path), os.path.dirname(home.project_file))
+
+
+def _refuse_no_name(home: Folder, name: str) -> None:
+    """Raise NpuprofError for what is no preset of the store by its plain name."""
+    if name in home.names():
+        return
+    if re.search(r"[:@+]|\.toml$|^-$", name):
+        what, hint = f"{name!r} is no name of a preset of the store", "name one of this store, without a revision: bert-training"
+        raise NpuprofError([Finding("NP920", what, "A rename moves one file of the working tree.", hint)])
+    home.profile(name)
+
+
+def _read_text(origin: Origin) -> str:
+    assert isinstance(origin.document, document.Document), "it was read from a file"
+    return str(find_at_path(origin.document.data, origin.path))

@@ -1,0 +1,131 @@
+"""``rename``: a preset under another name, with everything that refers to it: all files or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from npuprof.commands.moving import Moved
+from npuprof.commands.parameters import DRY_RUN, STORE
+from npuprof.commands.verb import Verb, argument, flag
+from npuprof.model import Context, Finding, NpuprofError
+from npuprof.report.answer import Answer
+from npuprof.report.text import format_count
+from npuprof.store import Folder, find_repository_top, spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.scripts.block_files import PlannedBlocks
+
+
+class Rename(Verb):
+    """Give a preset another name, in everything that refers to it.
+
+    What extends it, npuprof.toml and marked blocks in scripts of the repository say the new name, and resolve as before;
+    what pins a revision keeps the old one.
+    """
+
+    usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows what that changes."
+    group = "edit"
+    undoable = True
+
+    spec: str = argument("SPEC", "A preset of the store.")
+    name: str = argument("NEW", "Its new name.")
+    dry_run: bool = DRY_RUN
+    no_check: bool = flag(
+        "--no-check", text="Rename it even if there are presets that cannot be read, or that would not resolve as before."
+    )
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Return all changes as unified diffs, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
+        from npuprof.report import writing
+        from npuprof.report.locks import lock_folders
+
+        home = spec.Workspace(self.store).store
+        with lock_folders([home.root]):
+            moved = Moved(home, self.spec, self.name)
+            unread = moved.read_referrers()
+            if unread and not self.no_check:
+                hint = "mend it first; --no-check leaves it as it is"
+                raise NpuprofError([one._replace(hint=f"{one.hint}; or {hint}" if one.hint else hint) for one in unread])
+            after = moved.build_opener(self.store)
+            if not self.no_check:
+                _refuse_other_results(self.store, moved, after)
+            problems = list(unread)
+            scripts = _plan_scripts(self.store, moved, after, problems)
+            if scripts is not None and scripts.refused:
+                raise NpuprofError(scripts.refused)
+            wanted = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ())]
+            if not self.dry_run:
+                writing.make_folder_below(os.path.dirname(moved.new.path), moved.new.folder)
+                writing.write_wanted_files(wanted)
+                writing.remove_empty_folders(moved.old.path, moved.new.folder)
+        done = "would rename" if self.dry_run else "renamed"
+        told = f"{done} {self.spec} to {self.name}" + (f", also in {format_count(len(wanted) - 2, 'other file')}" if wanted[2:] else "")
+        remarks = [told, *moved.list_remarks(), *_tell_owners(home, moved)]
+        if not scripts and not find_repository_top(os.path.realpath(home.root)):
+            remarks.append(
+                "there is no repository around the store, so no script was looked into: npuprof inject FOLDER --all --check tells"
+            )
+        if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
+            remarks.append("npuprof commit commits the presets; git sees the file as renamed")
+        return Answer(f"{scripts.shown if scripts else ''}{moved.format_difference()}", tuple(remarks), problems=problems)
+
+
+def _refuse_other_results(store: str | None, moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
+    """Raise NpuprofError where a preset would resolve to something else than now."""
+    before, after = spec.Workspace(store), open_renamed(Context())
+    problems: list[Finding] = []
+    for name in moved.home.names():
+        with suppress(NpuprofError):
+            was = before.resolver.resolve_profile(before.store.profile(name))
+            other = moved.name if name == moved.old_name else name
+            try:
+                now = after.resolver.resolve_profile(after.store.profile(other))
+            except NpuprofError as error:
+                problems += error.findings
+                continue
+            if (was.digest, was.preset_digest) != (now.digest, now.preset_digest):
+                why = "A rename changes no value of any preset."
+                problems.append(Finding("NP921", f"{name} would resolve to something else", why, "rename it by hand"))
+    if problems:
+        raise NpuprofError(problems)
+
+
+def _plan_scripts(
+    store: str | None, moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]
+) -> PlannedBlocks | None:
+    """Return what the scripts of the repository are to be; None where there is none. Raises NpuprofError."""
+    from npuprof.scripts.blocks import Injector
+    from npuprof.scripts.renaming import plan_renamed_blocks
+
+    top = find_repository_top(os.path.realpath(moved.home.root))
+    if not top:
+        return None
+    before, after = Injector(store, trusting=True), Injector(store, trusting=True, open_store=open_renamed)
+
+    def rename_spec(text: str) -> str:
+        return "+".join(moved.name if part == moved.old_name else part for part in text.split("+"))
+
+    return plan_renamed_blocks(os.path.relpath(top), rename_spec, before, after, problems)
+
+
+def _tell_owners(home: Folder, moved: Moved) -> Iterator[str]:
+    """Yield that CODEOWNERS gives the file to others under its new name; it is not edited."""
+    from npuprof.compare.owners import PLACES, match_owners, parse_owners
+    from npuprof.report.output import read_plain_file
+
+    top = find_repository_top(os.path.realpath(home.root))
+    for place in PLACES if top else ():
+        with suppress(OSError):
+            rules = parse_owners(read_plain_file(os.path.join(top, place)).decode(errors="replace"))
+            was, now = (match_owners(rules, os.path.relpath(os.path.realpath(path), top)) for path in (moved.old.path, moved.new.path))
+            if was != now:
+                owners = [" ".join(listed) or "nobody" for listed in (was, now)]
+                yield f"{place} is not edited: the old file is of {owners[0]}, and the new one of {owners[1]}"
+            return
+
+
+VERB = Rename

@@ -1,0 +1,190 @@
+"""Lists that get longer or shorter: ``KEY+=VALUE`` and ``KEY-=VALUE``, where the list stands or where it is added to what is inherited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from npuprof.catalog import values
+from npuprof.document import keys
+from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
+from npuprof.edit.assignments import locate_key, parse_assignment, resolve_inherited, split_listed_words
+from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
+from npuprof.model import Finding, NpuprofError, Path, Record
+from npuprof.store import spec
+
+
+class ListChange(Record):
+    """What to add to the list of a key, or to take away from it (``adds`` is false), as a user wrote it."""
+
+    key: str
+    text: str
+    adds: bool
+
+
+def parse_list_change(text: str) -> ListChange | None:
+    """Return ``KEY+=VALUE`` or ``KEY-=VALUE``; None for what is neither."""
+    name, equals, raw = text.partition("=")
+    name = name.rstrip()
+    return (
+        ListChange(name[:-1].rstrip(), raw.strip(), name[-1] == "+") if equals and name[-1:] in ("+", "-") and name[:-1].strip() else None
+    )
+
+
+def parse_appended(text: str) -> ListChange:
+    """Return ``KEY=VALUE`` as what to add to a list. Raises NpuprofError for what is none."""
+    name, equals, raw = text.partition("=")
+    if not equals:
+        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", spec.suggest_assignment(text))])
+    return parse_list_change(text) or ListChange(name.strip(), raw.strip(), True)
+
+
+def find_changes(
+    profile: Profile,
+    data: dict[str, Any],
+    assignments: Sequence[str],
+    appended: Sequence[str],
+    said: list[str],
+    below: dict[str, Any] | None = None,
+) -> list[PathChange]:
+    """Return what ``set`` is given as changes, and make them in ``data``; see ``find_list_changes``. Raises NpuprofError."""
+    found: list[PathChange] = []
+    before = ""
+    for text, change in [*((text, parse_list_change(text)) for text in assignments), *((text, parse_appended(text)) for text in appended)]:
+        if change is not None:
+            found += find_list_changes(profile, data, change, said, below)
+        elif (plain := parse_assignment(data, text, before)) is not None:
+            found.append(plain)
+        before = text
+    return found
+
+
+def find_list_changes(
+    profile: Profile, data: dict[str, Any], change: ListChange, said: list[str], below: dict[str, Any] | None = None
+) -> list[PathChange]:
+    """Return what makes a list longer or shorter, and do so in ``data``; what is there already is said, and not put there twice.
+
+    ``below`` is what the profile lies over, where that is not what it extends. Raises NpuprofError for what is no list, and for
+    elements that are not in it.
+    """
+    path, key = locate_key(change.key)
+    if not key:
+        return _change_names(profile, data, path, change, said)
+    if path[0] == "append":
+        path = path[1:]
+    inherited = below if below is not None else resolve_inherited(profile, data)
+    found, there = values.find_value(key, inherited[key], path[2:]) if key in inherited else (False, None)
+    there = values.parse_structured_value(key, there) if len(path) == 2 else there
+    own, whole = _find_own(data, key, path)
+    added = find_at_path(data, ("append", *path))
+    for value in (own, added, there if found and own is MISSING else MISSING):
+        if value is not MISSING and not isinstance(value, list):
+            raise _build_no_list_error(change.key, value)
+    lists: dict[str, list[Any] | None] = {"own": own if own is not MISSING else None, "added": added if added is not MISSING else None}
+    known = [item for listed in (there if own is MISSING and found else [], *lists.values()) for item in listed or []]
+    items = _read_items(change.text, known)
+    if change.adds:
+        new = _leave_out_known(items, known, change.key, said)
+        if not new:
+            return []
+        name = "added" if lists["added"] is not None or (own is MISSING and found) else "own"
+        lists[name] = [*(lists[name] or []), *new]
+    else:
+        name = _find_holder(lists, items, known, change.key)
+        lists[name] = [item for item in lists[name] or [] if not _is_among(item, items)]
+    return [_put_list(data, path if name == "own" else ("append", *path), lists[name] or [], whole if name == "own" else None)]
+
+
+def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: ListChange, said: list[str]) -> list[PathChange]:
+    """Return the change to a list of ``[profile]``."""
+    known = PROFILE_KEYS.get(str(path[1]))
+    if len(path) != 2 or known is None or known.kind != NAMES:
+        raise _build_no_list_error(change.key, find_at_path(data, path))
+    own = find_at_path(data, path)
+    if own is MISSING and known.inherited:  # a list of its own stands in the place of the inherited one
+        own = list(_resolve_products(profile))
+    before = [] if own is MISSING else [own] if isinstance(own, str) else own
+    if not isinstance(before, list):
+        raise _build_no_list_error(change.key, before)
+    listed = spec.parse_assigned_value("", change.text)
+    items = listed if isinstance(listed, list) else split_listed_words(path, change.text)
+    if change.adds:
+        new = _leave_out_known(items, before, change.key, said)
+        return [_put_list(data, path, [*before, *new], None)] if new else []
+    _find_holder({"own": before}, items, before, change.key)
+    return [_put_list(data, path, [item for item in before if not _is_among(item, items)], None)]
+
+
+def _resolve_products(profile: Profile) -> tuple[str, ...]:
+    workspace = spec.Workspace(None)
+    workspace.use_store(profile.home) if profile.home is not None else None
+    return tuple(workspace.resolver.resolve_profile(profile).products)
+
+
+def _find_own(data: dict[str, Any], key: str, path: Path) -> tuple[Any, Any]:
+    """Return what the document itself has at a path, and the whole setting in structured form where it is written as text."""
+    whole = find_at_path(data, path[:2])
+    parsed = values.parse_structured_value(key, whole) if isinstance(whole, str) else whole
+    if parsed is whole:
+        return find_at_path(data, path), None
+    return find_at_path(parsed, path[2:]), parsed
+
+
+def _read_items(text: str, known: list[Any]) -> list[Any]:
+    """Return what a text adds: one value, or those of a list; of a list of lists a list is one."""
+    value = spec.parse_assigned_value("", text)
+    if not isinstance(value, list):
+        return [value]
+    if known and all(isinstance(item, list) for item in known) and not all(isinstance(item, list) for item in value):
+        return [value]
+    return value
+
+
+def _is_among(item: Any, items: list[Any]) -> bool:
+    return any(values.is_same_typed_value(item, other) for other in items)
+
+
+def _leave_out_known(items: list[Any], known: list[Any], key: str, said: list[str]) -> list[Any]:
+    new: list[Any] = []
+    for item in items:
+        if _is_among(item, [*known, *new]):
+            said.append(f"{key} has {keys.format_short_value(item)} already")
+        else:
+            new.append(item)
+    return new
+
+
+def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key: str) -> str:
+    """Return which of the document's own lists holds all elements that are to go. Raises NpuprofError where none does."""
+    for name, listed in lists.items():
+        if listed and all(_is_among(item, listed) for item in items):
+            return name
+    lost = next((item for item in items if not _is_among(item, known)), None)
+    if lost is None:
+        shown = ", ".join(map(keys.format_short_value, items))
+        what, hint = f"{shown} in {key} is inherited, at least in part", f"set {key} as a whole, or change the preset that has it"
+        raise NpuprofError([Finding("NP924", what, "Only what a preset itself lists can be taken away one by one.", hint)])
+    hint = f"it is {keys.format_short_value(known)}" if known else ""
+    raise NpuprofError([Finding("NP924", f"{key} has no {keys.format_short_value(lost)}", "", hint)])
+
+
+def _put_list(data: dict[str, Any], path: Path, listed: list[Any], whole: Any) -> PathChange:
+    """Put a list at a path of ``data`` and return that as a change; an empty one that means nothing goes, with what is empty around it."""
+    if whole is not None:
+        if len(path) > 2:
+            assign_at_path(whole, path[2:], listed)
+        value = whole if len(path) > 2 else listed
+        assign_at_path(data, path[:2], value)
+        return PathChange(path[:2], value)
+    if listed or path[0] not in ("append", "profile"):
+        assign_at_path(data, path, listed)
+        return PathChange(path, listed)
+    while len(path) > 2 and len(find_at_path(data, path[:-1])) == 1 and path[0] == "append":
+        path = path[:-1]
+    assign_at_path(data, path, MISSING)
+    return PathChange(path, MISSING)
+
+
+def _build_no_list_error(key: str, value: Any) -> NpuprofError:
+    what = f"{key} is {keys.format_short_value(value)}, which is no list" if value is not MISSING else f"{key} takes no list"
+    return NpuprofError([Finding("NP920", what, "Only a list gets longer or shorter.", f"set it as a whole: {key}=VALUE")])

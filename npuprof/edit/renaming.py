@@ -1,0 +1,85 @@
+"""A preset under another name: what refers to it in the presets of its store and in ``npuprof.toml``, as new texts."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from npuprof.catalog import values
+from npuprof.document import Document
+from npuprof.document.policy import is_name_meant
+from npuprof.document.positions import Positions
+from npuprof.edit.paths import assign_at_path
+from npuprof.model import Finding, NpuprofError, Origin, Path
+
+
+def replace_strings(text: str, places: Mapping[Path, str]) -> str:
+    """Return TOML with the strings at some places, elements of lists, replaced; their quotes and all else stay. Raises NpuprofError."""
+    positions = Positions(text)
+    expected = deepcopy(tomllib.loads(text))
+    result = text
+    for (start, end), path in sorted(((positions.find_string(path), path) for path in places), reverse=True):
+        quote = text[start] * 3 if text.startswith(text[start] * 3, start) and end - start >= 6 else text[start]
+        result = f"{result[:start]}{quote}{places[path]}{quote}{result[end:]}"
+        assign_at_path(expected, path, places[path])
+    if not values.is_same_typed_value(tomllib.loads(result), expected):
+        why = "An edit is read again before it is written; this one would have changed something else."
+        raise NpuprofError([Finding("NP921", "a name cannot be replaced where it stands", why, "make this change by hand")])
+    return result
+
+
+def rename_references(document: Document, old: str, new: str) -> str:
+    """Return the text of a preset with a parent under its new name. Raises NpuprofError."""
+    return replace_strings(document.text, {path: new for path, name in _list_parents(document) if name == old})
+
+
+def list_pinned_references(document: Document, old: str) -> list[Origin]:
+    """Return where a preset extends another as it was at a revision: there it has its old name."""
+    return [Origin(document, path) for path, name in _list_parents(document) if name.startswith(f"{old}@")]
+
+
+def rename_in_project(document: Document, old: str, new: str) -> str:
+    """Return the text of ``npuprof.toml`` with what names a preset exactly under its new name. Raises NpuprofError."""
+    places: dict[Path, str] = {path: new for path, glob in _list_globs(document) if glob == old}
+    for index, glob in enumerate(_list_texts(document.data.get("presets"))):
+        if glob == f"{old}.toml":
+            places["presets", index] = f"{new}.toml"
+    return replace_strings(document.text, places)
+
+
+def list_parted_globs(document: Document, old: str, new: str) -> list[tuple[Path, bool]]:
+    """Return the tables of ``npuprof.toml`` that mean one of two names and not the other, and whether that is the old one."""
+    found: list[tuple[Path, bool]] = []
+    for kind in ("rule", "ignore"):
+        for index, row in enumerate(_list_tables(document.data.get(kind))):
+            globs = tuple(_list_texts(row.get("presets")))
+            meant = is_name_meant(globs, old)
+            if meant != is_name_meant(tuple(new if glob == old else glob for glob in globs), new):
+                found.append(((kind, index), meant))
+    return found
+
+
+def _list_parents(document: Document) -> list[tuple[Path, str]]:
+    table = document.data.get("profile")
+    extends = table.get("extends") if isinstance(table, dict) else None
+    listed = enumerate(extends) if isinstance(extends, list) else ()
+    return [(("profile", "extends", index), name) for index, name in listed if isinstance(name, str)]
+
+
+def _list_globs(document: Document) -> list[tuple[Path, str]]:
+    return [
+        ((kind, index, "presets", place), glob)
+        for kind in ("rule", "ignore")
+        for index, row in enumerate(_list_tables(document.data.get(kind)))
+        for place, glob in enumerate(_list_texts(row.get("presets")))
+    ]
+
+
+def _list_tables(value: Any) -> list[dict[str, Any]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _list_texts(value: Any) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

@@ -1,0 +1,48 @@
+"""Marked blocks of presets that get other names: the marks say the new ones, and what was up to date stays so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.output import read_plain_file
+from npuprof.scripts import blocks
+from npuprof.scripts.block_files import FileBlocks, PlannedBlocks, plan_blocks
+from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
+from npuprof.scripts.files import find_script_files
+
+
+def plan_renamed_blocks(
+    top: str, rename_spec: Callable[[str], str], before: Injector, after: Injector, problems: list[Finding]
+) -> PlannedBlocks:
+    """Return what the scripts below a folder are to be; what cannot be read goes to ``problems``.
+
+    A block that is up to date is rendered anew, also where only a parent has another name, since its comments cite files. Of
+    one that is not, only the mark changes. Raises NpuprofError.
+    """
+    files: dict[str, FileBlocks] = {}
+    for path in find_script_files([top], problems):
+        try:
+            data = read_plain_file(path)
+            found = blocks.find_blocks(path, data)
+        except OSError:
+            continue
+        except NpuprofError as error:
+            problems += [one._replace(severity="warning") for one in error.findings]
+            continue
+        names = {block.first: name for block in found if (name := rename_spec(block.spec)) != block.spec}
+        changes = [change for block in found if (change := _refresh(block, names.get(block.first, block.spec), before, after))]
+        if names or changes:
+            files[path] = FileBlocks(data, blocks.rename_marks(data, names), changes)
+    return plan_blocks(files, force=False)
+
+
+def _refresh(block: Block, name: str, before: Injector, after: Injector) -> RefreshedBlock | None:
+    """Return a block as it shall be under a name, None where it stays as it is: it is no more out of date than it was."""
+    try:
+        if not before.refresh_block(block).state.current:
+            return None
+        change = after.refresh_block(block, None, name)
+    except NpuprofError:
+        return None
+    return None if change.state.current else change._replace(block=block._replace(spec=name))

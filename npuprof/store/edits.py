@@ -1,0 +1,55 @@
+"""Where the last edit of a project is kept: in its git folder, else in the user's state; and which files are the project's."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.model import NpuprofError, Record
+from npuprof.report import output
+from npuprof.resolve.digests import load_sha256
+from npuprof.store import find_project_folder, find_repository_top, find_store
+from npuprof.store.personal import find_personal_folder
+from npuprof.store.trust import find_trust_file
+
+
+class EditPlace(Record):
+    """The file that keeps the last edit, and the folder whose files it may be about."""
+
+    file: str
+    top: str
+
+    def find_folder_of(self, path: str) -> str:
+        """Return the folder below which a file may be put back: the project's, or that of the personal layers; empty for any other."""
+        if os.path.normpath(path) != path:
+            return ""
+        for folder in (self.top, os.path.realpath(find_personal_folder())):
+            below = path.removeprefix(folder.rstrip(os.sep) + os.sep)
+            if below != path and ".git" not in below.lower().split(os.sep):
+                return folder
+        return ""
+
+
+def find_edit_place(store: str | None) -> EditPlace:
+    """Return the place for the project of a store, of the current folder where there is no store."""
+    try:
+        folder = find_project_folder(find_store(store, os.environ))
+    except NpuprofError:
+        folder = os.path.realpath(os.getcwd())
+    top = find_repository_top(folder)
+    if top and (git := _find_git_folder(os.path.join(top, ".git"))):
+        return EditPlace(os.path.join(git, "npuprof", "undo.json"), os.path.realpath(top))
+    mark = load_sha256()(os.fsencode(folder)).hexdigest()[:8]
+    name = f"{os.path.basename(folder) or 'root'}-{mark}.json"
+    return EditPlace(os.path.join(os.path.dirname(find_trust_file()), "undo", name), folder)
+
+
+def _find_git_folder(path: str) -> str:
+    """Return git's own folder of a work tree, an empty text where that cannot be told: a linked work tree has it elsewhere."""
+    if os.path.isdir(path):
+        return path
+    try:
+        said = output.read_plain_file(path, 4096).decode(errors="surrogateescape")
+    except OSError:
+        return ""
+    named = os.path.join(os.path.dirname(path), said.removeprefix("gitdir:").strip())
+    return os.path.realpath(named) if said.startswith("gitdir:") and os.path.isdir(named) else ""
