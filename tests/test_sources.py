@@ -1079,8 +1079,65 @@ def test_what_is_edited_in_a_copy_is_told_and_seen(app: Repo, run: Run) -> None:
     app.commit()
     (app.folder / "vendor/team/base.toml").write_text(BASE.format(1))
     result = run("check")
-    assert (result.code, "NP049" in result.out) == (1, True), result.out + result.err
-    assert "hccl_timeout 600 → 1" in run("diff", "job@HEAD", "job").out
+    assert (result.code, "NP049" in result.out) == (2, True), result.out + result.err
+    for words in (("render", "job", "--to", "session"), ("env", "job"), ("show", "job"), ("run", "job", "--", "true")):
+        result = run(*words)
+        assert (result.code, "NP049" in result.err, "npuprof source vendor team" in result.err) == (2, True, True), result.err
+    assert run("show", "own").code == 0
+    assert run("show", "job@HEAD").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"), [("base.toml", True), (".digests", True), (".npuprof.toml", True), ("other.toml", False), ("more.toml", False)]
+)
+def test_an_edited_copy_is_neither_committed_nor_released_nor_clean_at_a_revision(name: str, uses: bool, app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.commit()
+    assert run("release", "job", "1.0.0").code == 0
+    copy = app.folder / "vendor/team" / name
+    copy.write_text((copy.read_text() if copy.exists() else "") + "\n# edited\n")
+    result = run("commit", "-m", "x")
+    assert (result.code, "NP049" in result.err, app.git("log", "--format=%s").count("x")) == (2, True, 0), result.err
+    app.commit(message="edited")
+    app.git("tag", "-a", "job/v1.0.1", "-m", app.git("tag", "-l", "--format=%(contents)", "job/v1.0.0"))
+    result = run("check", "--rev", "HEAD")
+    assert (result.code, "NP049" in result.out) == (2 if uses else 1, True), result.out
+    result = run("release", "--all", "--yes")
+    assert (result.code, "NP049" in result.err, "v0.1.0" in app.git("tag")) == (2, True, False), result.err
+    result = run("release", "job", "1.1.0")
+    assert (result.code, "NP049" in result.err) == ((2, True) if uses else (0, False)), result.err
+    result = run("verify", "--tags", "job")
+    assert result.code == int(uses), result.out + result.err
+    assert run("check", "--rev", "HEAD~1").code == 0
+
+
+def test_a_copy_with_other_line_ends_is_what_was_copied(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    for path in (app.folder / "vendor/team").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert run("show", "job").code == 0
+    assert run("source", "sync").code == 0
+
+
+def test_a_preset_of_a_copy_is_read_without_the_others(app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.store.sources import vendored
+
+    assert run("source", "vendor", "team").code == 0
+    read: list[str] = []
+    plainly = vendored.read_plain_file
+    monkeypatch.setattr(vendored, "read_plain_file", lambda path: read.append(os.path.basename(path)) or plainly(path))
+    assert run("render", "job", "--to", "session").code == 0
+    assert set(read) <= {".commit", ".digests", "base.toml", ".npuprof.toml", ".npuprof.lock"}
+
+
+def test_a_lock_that_knows_nothing_of_a_copy_is_out_of_date(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    lock = app.folder / "npuprof.lock"
+    lock.write_text("".join(line for line in lock.read_text().splitlines(True) if not line.startswith("copy = ")))
+    assert "NP044" in run("show", "job").err
+    assert run("source", "update", "--yes").code == 0
+    assert run("show", "job").code == 0
 
 
 def test_a_version_that_was_yanked_since_it_was_locked_is_told_on_update(app: Repo, team: Team, run: Run) -> None:

@@ -13,6 +13,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import parents, revisions, spec
 from npuprof.store.repository import Repository
 from npuprof.store.revision import Revision
+from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
 
 
@@ -85,6 +86,7 @@ def plan_releases(workspace: spec.Workspace, head: str, everything: bool, number
     """
     planner = _Planner(workspace, head, everything)
     releases, unreleased = planner.plan_presets()
+    planner.problems += planner.find_edited_copies() if everything else []
     store = planner.plan_store(releases, number) if everything else None
     if planner.problems:
         what = "nothing is released: what is above stands against it"
@@ -176,6 +178,13 @@ class _Planner:
         fresh.use_store(self._workspace.store)
         self._workspace = fresh
         self._committed = revisions.load_revision(fresh.store, self._head)
+
+    def find_edited_copies(self) -> list[Finding]:
+        """Return which copies of sources are not what the lock says, at the commit."""
+        try:
+            return find_edited_copies(self._committed)
+        except NpuprofError as error:
+            return list(error.findings)
 
     def plan_store(self, planned: Sequence[PlannedRelease], number: VersionText | None) -> StoreRelease | None:
         """Return the next version of the whole store, None where nothing is new in it."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 
 from npuprof.document import Document, parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report.output import read_plain_file
-from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_project_folder, is_profile_name
 from npuprof.store.layout import Layout
 from npuprof.store.sources import lock as locks
@@ -26,7 +25,7 @@ from npuprof.store.sources.mirror import (
 )
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.ranges import parse_version_range
-from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, find_copy_folder
+from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy, advise_copy, find_copy_folder
 from npuprof.store.sources.wording import name_source_in_error
 from npuprof.store.versions import parse_version_text
 
@@ -77,8 +76,11 @@ class Sources:
     def _find_copy(self, name: str, locked: LockedSource) -> CopyPlace | None:
         if self.copy is not None:
             return self.copy.find_nested(locked)
-        folder = self.project.sources[name].vendor
-        return CopyPlace(self.open_copy, folder) if self.open_copy is not None and folder else None
+        folder, open_copy = self.project.sources[name].vendor, self.open_copy
+        if open_copy is None or not folder:
+            return None
+        proof = Proof(f"{self.label}{name}", folder, locked.copy, lambda: open_copy(folder).read_unproven(MANIFEST))
+        return CopyPlace(open_copy, folder, proof=proof)
 
     def require_lock(self, name: str, asked: Origin | None = None) -> LockedSource:
         """Return what a source is locked to. Raises NpuprofError where it is unknown, or not locked as asked for."""
@@ -150,19 +152,24 @@ class SourceStore(ReadOnceStore):
         self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
-        """Return the copy of the store in this repository. Raises NpuprofError (NP044) where it is of another commit."""
+        """Return the copy of the store in this repository.
+
+        Raises NpuprofError where it is of another commit (NP044), or its list of files is not what was copied (NP049).
+        """
         found = copy.open()
         copied = found.read_commit()
         if copied != self.commit:
             what = f"the copy of the source {self.source!r} is {f'of the commit {copied[:7]}' if copied else 'not whole'}"
             why = f"npuprof.lock names {self.commit[:7]}."
-            raise NpuprofError([Finding("NP044", what, why, _advise_copy(self.source))])
+            raise NpuprofError([Finding("NP044", what, why, advise_copy(self.source))])
+        if found.proof is not None:
+            found.proof.load_lines()
         return found
 
-    def read_all_texts(self) -> dict[str, bytes]:
-        """Return the texts of all presets of a copy in this repository, by name. Raises NpuprofError where one cannot be read."""
+    def find_edits(self) -> list[Finding]:
+        """Return which files of its copy in this repository are not what was copied, its own sources too. Raises NpuprofError."""
         assert self._copy is not None, "it is asked for where there is one"
-        return {name: self._copy.read_text(name) or b"" for name in self._copy.names()}
+        return self._copy.list_faults()
 
     @property
     def is_copied(self) -> bool:
@@ -256,8 +263,7 @@ class SourceStore(ReadOnceStore):
             if self._cache:
                 self._cache.keep_text(f"{name}.toml", raw)
         read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
-        text = f" {load_sha256()(raw).hexdigest()}" if self._copy else ""  # a copy may have been edited
-        return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}{text}", home=self)
+        return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}", home=self)
 
     def _read_text(self, name: str) -> bytes:
         try:
@@ -363,35 +369,22 @@ class SourceStore(ReadOnceStore):
         return f"SourceStore({self.source!r}, {self.shown!r})"
 
 
-def find_edited_copies(store: SourceStore) -> list[Finding]:
-    """Return that the copy of a source in this repository, or one of its sources in it, is not what the lock says.
-
-    Raises NpuprofError where the copy is not whole.
-    """
-    from npuprof.store.sources.locking import digest_texts
-
-    found: dict[str, Finding] = {}
-    waiting, seen = [store], set[str]()
-    while waiting:
-        here = waiting.pop()
-        assert here.copy is not None, "it is asked for where there is one, and all that it needs came with it"
-        if not here.is_version and here.copy.folder in seen:
-            continue
-        seen.add(here.copy.folder)
-        if not here.is_version and digest_texts(here.read_all_texts()) != here.locked.digest:
-            what = f"the copy of the source {here.source!r} is not what npuprof.lock says: its digest is another"
-            why = "It was edited; presets of a source are changed where they come from."
-            found[here.source] = Finding("NP049", what, why, _advise_copy(here.source))
-        waiting += here.list_versions()
-        sources = find_sources(here)
-        for name in sources.project.sources:
-            with suppress(NpuprofError) if here.is_version else nullcontext():  # of single presets only what they build on was copied
-                waiting += [sources.open_source(name)] if name in sources.lock.sources else []
-    return list(found.values())
+def find_edited_copies(home: ProfileSource) -> list[Finding]:
+    """Return what is wrong with the copies of sources in the repository of a store: those that npuprof.toml names there."""
+    found: list[Finding] = []
+    sources = find_sources(home)
+    for name, source in sources.project.sources.items():
+        if source.vendor and name in sources.lock.sources and sources.open_copy is not None:
+            found += find_copy_faults(sources, name)
+    return found
 
 
-def _advise_copy(name: str) -> str:
-    return f"copy it anew: npuprof source vendor {name.partition('/')[0]}"
+def find_copy_faults(sources: Sources, name: str) -> list[Finding]:
+    """Return why the copy of a source in this repository is not what the lock says; nothing where it is."""
+    try:
+        return sources.open_source(name).find_edits()
+    except NpuprofError as error:
+        return list(error.findings)
 
 
 def find_source_store(home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:
