@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from npuprof.checks import check_config
 from npuprof.compare.survey import Pair
+from npuprof.history.project_steps import explain_project_changes
 from npuprof.history.proposal import Proposal, Reason, build_store_proposal, explain_changes, propose_version
 from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions_of
 from npuprof.model import Finding, NpuprofError, Record
@@ -211,6 +212,10 @@ class _Planner:
         then, now = set(before.names()), set(self._committed.names())
         removed = sorted(then - now)
         found = [Reason("major", f"removed: {name}") for name in removed]
+        try:
+            found += explain_project_changes(before, self._committed)
+        except NpuprofError as error:
+            self.problems += error.findings
         for name in sorted(now):
             if name not in then:
                 found.append(Reason("minor", f"new: {name}"))
