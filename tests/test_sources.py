@@ -923,13 +923,28 @@ def test_an_entry_of_the_lock_is_taken_from_one_side_or_left_to_a_person(
 
 
 def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = run("render", "job").out
+    names = ("job", "pinned", "range")
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n', "range": 'profile.extends = ["team:base@1"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    expected = [run("render", name).out for name in names]
+    assert "600" in expected[2]
 
     def refuse(*words: object, **more: object) -> None:
         raise AssertionError(f"a process was started: {words}")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    assert run("render", "job").out == expected
+    assert [run("render", name).out for name in names] == expected
+
+
+@pytest.mark.parametrize(("asked", "told"), [("base@1", True), ("base@1.0", True), ("base@1.0.0", False), ("base", False)])
+def test_what_may_mean_another_version_tomorrow_has_to_be_in_the_lock(asked: str, told: bool, app: Repo, run: Run) -> None:
+    app.write({"new": f'profile.extends = ["team:{asked}"]\n'})
+    result = run("check", "new")
+    assert (result.code, "NP044" in result.out and "npuprof source update team" in result.out) == (2 * told, told), result.out
+    assert (run("commit").code, run("show", "own").code) == (2 * told, 0)
+    assert run("show", f"team:{asked}").code == 0, "nobody relies on what is asked for once"
+    assert run("source", "update", "--yes").code == 0
+    assert run("check", "new").code == 0
 
 
 @pytest.mark.parametrize("damage", [b"", b"[options]\nhccl_timeout = 1\n", b"\n# npuprof sha256:" + b"0" * 64])

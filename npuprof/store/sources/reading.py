@@ -6,6 +6,7 @@ import os
 import posixpath
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 
 from npuprof.document import Document, parse_document
 from npuprof.document.profile import Profile
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
     from npuprof.store.repository import Repository
-    from npuprof.store.revision import Revision
+    from npuprof.store.revision import Pin, Revision
     from npuprof.store.versions import Version
 
     #: Opens a copied store in this repository, by its folder.
     CopyOpener = Callable[[str], VendoredCopy]
+    #: Opens the store at a version that a lock names, and returns the version as well, if its tag is there.
+    VersionOpener = Callable[[], tuple[Revision, Version | None]]
 
 
 #: What the names of all presets are kept as, beside their texts: no preset can be called so.
@@ -132,10 +135,12 @@ class SourceStore(ReadOnceStore):
         copy: CopyPlace | None = None,
         commit: str = "",
         yanked: str = "",
+        find_version: VersionOpener | None = None,
     ) -> None:
         super().__init__()
         self.yanked = yanked or ("" if revision or commit else locked.yanked)  #: why nobody should use it any more
-        self.released = released  #: the version that it was looked up for
+        self._released = released
+        self._find_version = find_version
         self.locked = locked
         self.label = f"{label}:"
         self.source = label
@@ -146,7 +151,8 @@ class SourceStore(ReadOnceStore):
         self.root = f"source:{locked.url} {locked.path}"  #: what it is trusted by, whatever it is called here
         self.is_version = revision is not None or bool(commit)  #: whether it is what a reference with an @ names
         self._revision = revision
-        self._cache = None if self.is_version or self._copy else TextCache(locked.url, locked.path, self.commit)
+        place = locked.path if find_version is None else f"{locked.path}@{self.shown}"  # what is kept of a version was compared with it
+        self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
         self._versions: dict[str, SourceStore] = {}
         self._is_met = False
         self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
@@ -189,6 +195,8 @@ class SourceStore(ReadOnceStore):
     @property
     def revision(self) -> Revision:
         """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
+        if self._revision is None and self._find_version is not None:
+            self._revision, self._released = self._find_version()
         if self._revision is None:
             from npuprof.store.revisions import load_repository_revision
 
@@ -196,6 +204,17 @@ class SourceStore(ReadOnceStore):
             require_commit(repository, self.source, self.commit)
             self._revision = load_repository_revision(repository, self.commit)
         return self._revision
+
+    @property
+    def released(self) -> Version | None:
+        """The version that it was looked up for, if it has a tag. Raises NpuprofError where it is not on this machine."""
+        if self._find_version is not None:
+            assert self.revision is not None, "with it comes the version"
+        return self._released
+
+    def has_text(self, name: str) -> bool:
+        """Return whether the text of a preset is at hand, so that no git is needed."""
+        return self._copy is not None or (self._cache is not None and self._cache.read_text(f"{name}.toml") is not None)
 
     def _list_files(self) -> Iterable[str]:
         self.refuse_unmet_requirement()
@@ -282,8 +301,6 @@ class SourceStore(ReadOnceStore):
         Raises NpuprofError.
         """
         if reference not in self._versions:
-            from npuprof.store import revisions
-
             name, _, wanted = reference.partition("@")
             pinned = None if self.is_version else self.locked.versions.get(reference)
             if pinned is None and self._copy is not None:
@@ -300,22 +317,40 @@ class SourceStore(ReadOnceStore):
                 what = f"the copy of the source {self.source!r} has no {reference}"
                 hint = f"copy it: npuprof source update {self.source.partition('/')[0]}"
                 raise NpuprofError([_place(Finding("NP044", what, "It holds the versions that presets refer to.", hint), asked)])
-            if pinned and pinned.version != "-":
-                wanted = pinned.version
-            if pinned and not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
-                there = revisions.load_repository_revision(self.revision.repository, pinned.commit)
+            if pinned is not None:
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
-                self._versions[reference] = SourceStore(self.locked, self.source, there, shown, yanked=yanked)
+                self._versions[reference] = SourceStore(
+                    self.locked, self.source, shown=shown, commit=pinned.commit, yanked=yanked,
+                    find_version=partial(self._open_pinned, reference, pinned, asked),
+                )  # fmt: skip
                 return self._versions[reference]
-            try:
-                pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
-            except NpuprofError as error:
-                raise name_source_in_error(error, self.source, name) from None
-            if pin.released and not self.revision.repository.is_ancestor(pin.commit, self.commit):
-                raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
+            pin = self._find_pin(reference, wanted, asked)
             shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
             self._versions[reference] = SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
         return self._versions[reference]
+
+    def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None) -> tuple[Revision, Version | None]:
+        """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
+        from npuprof.store.revisions import load_repository_revision
+
+        name, _, wanted = reference.partition("@")
+        if not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
+            require_commit(self.revision.repository, self.source, pinned.commit)
+            return load_repository_revision(self.revision.repository, pinned.commit), None
+        pin = self._find_pin(reference, pinned.version if pinned.version != "-" else wanted, asked)
+        return pin.home, pin.released
+
+    def _find_pin(self, reference: str, wanted: str, asked: Origin | None) -> Pin:
+        from npuprof.store import revisions
+
+        name = reference.partition("@")[0]
+        try:
+            pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
+        except NpuprofError as error:
+            raise name_source_in_error(error, self.source, name) from None
+        if pin.released and not self.revision.repository.is_ancestor(pin.commit, self.commit):
+            raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
+        return pin
 
     def list_versions(self) -> list[SourceStore]:
         """Return the stores at the versions that its lock holds, each commit once. Raises NpuprofError."""
@@ -388,8 +423,21 @@ def find_copy_faults(sources: Sources, name: str) -> list[Finding]:
 
 
 def find_source_store(home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:
-    """Return the store that ``SOURCE:NAME[@VERSION]`` is read from, seen from another. Raises NpuprofError."""
-    return find_source_store_among(find_sources(home), reference, asked)
+    """Return the store that ``SOURCE:NAME[@VERSION]`` is read from, seen from another.
+
+    Raises NpuprofError, among others (NP044) where a preset of the store ``asked`` for what can mean another version tomorrow, and
+    the lock does not say which it is.
+    """
+    sources = find_sources(home)
+    found = find_source_store_among(sources, reference, asked)
+    source, _, name = reference.partition(":")
+    text = name.partition("@")[2].strip("\"'")
+    is_open = bool(text) and parse_version_text(text) is None and name not in found.locked.versions
+    if is_open and asked is not None and not sources.label and isinstance(home, ReadOnceStore) and asked.profile in home.names():
+        what = f"npuprof.lock is out of date: it does not say which version {reference} is"
+        why = "Another clone, or a later day, may have another one."
+        raise NpuprofError([_place(Finding("NP044", what, why, f"write it down: npuprof source update {source}"), asked)])
+    return found
 
 
 def find_source_store_among(sources: Sources, reference: str, asked: Origin | None = None) -> SourceStore:
