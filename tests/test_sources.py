@@ -226,6 +226,8 @@ def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> Non
         (lambda text: text.replace("sha256:", "md5:"), "digest that is none"),
         (lambda text: text.replace("url = ", "uri = "), "has no url"),
         (lambda text: text.replace("version = 1", "version = 2"), "which this npuprof does not know"),
+        (lambda text: text.replace("version = 1", "version = true"), "which this npuprof does not know"),
+        (lambda text: text.replace("version = 1\n", ""), "does not say its form"),
         (lambda text: text.replace('rev = "^1.0"', 'rev = ">=1.0"'), "out of date: the rev"),
         (lambda text: text.replace('rev = "^1.0"', 'rev = "^2.0"'), "contradicts itself"),
         (lambda text: "", "does not say at which commit"),
@@ -1078,6 +1080,36 @@ def test_a_tag_that_moved_is_told_by_a_mirror_that_never_saw_it(
         assert (result.code, "NP046" in result.err) == (2, True), result.err
     assert run("source", "update", "--moved", "--dry-run").code == 0
     assert "hccl_timeout 600 → 7" in run("source", "update", "--moved", "--yes").out
+
+
+def test_a_commit_that_was_typed_into_the_lock_is_told_as_a_fault_of_the_lock(app: Repo, run: Run) -> None:
+    lock = app.folder / "npuprof.lock"
+    commit = parse_lock("npuprof.lock", lock.read_bytes()).sources["team"].commit
+    lock.write_text(lock.read_text().replace(commit, "f" * 40))
+    result = run("source", "update", "--yes")
+    assert (result.code, f"npuprof.lock says that v1.0.0 of the source 'team' is {'f' * 12}" in result.err) == (2, True), result.err
+    assert "moved:" not in result.err
+
+
+def test_a_repository_that_has_nothing_is_told(app: Repo, run: Run, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "empty.git"], check=True)
+    result = run("source", "add", "empty", f"file://{tmp_path}/empty.git")
+    assert (result.code, "no branch and no tag" in result.err, "name a branch" in result.err) == (2, True, False), result.err
+
+
+@pytest.mark.parametrize("yanked", [False, True])
+def test_an_update_tells_a_version_of_a_preset_that_moves_alone(yanked: bool, app: Repo, team: Team, run: Run) -> None:
+    app.write({"ranged": 'profile.extends = ["team:base@1.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    commit = team.repo.head
+    team.repo.git("tag", "-a", "base/v1.0.1", "-m", "base/v1.0.1")
+    if yanked:
+        team.repo.git("tag", "-a", "base/v1.0.0.yanked", "-m", "hangs")
+    team.push()
+    told = f"team:base@1.0: 1.0.0 ({commit[:7]}) -> 1.0.1 ({commit[:7]})"
+    for words, code in (("--frozen", 1), ("--yes", 0)):
+        result = run("source", "update", words)
+        assert (result.code, told in result.out, "team:base@1.0.0 was yanked: hangs" in result.err) == (code, True, yanked), result.out
 
 
 def test_an_update_to_another_range_is_compared_with_what_was_locked(app: Repo, team: Team, run: Run) -> None:

@@ -69,14 +69,25 @@ def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known:
     select = partial(select_refs, source, references, known if known is not None and known.url == source.url else None)
     fetched = fetching.fetch_source(source.url, accept_moved=accept_moved, name=source.name, select=select, remake=remake)
     versions = [moved for moved in fetched.moved if is_version_tag(moved[0])]
+    hint = "ask its owners whether that was meant; to take them as they are now say --moved"
+    problems = [fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions]
     if known is not None and known.url == source.url:
-        versions += [moved for moved in _list_moved(known, fetched) if moved[0] not in [one[0] for one in versions]]
-    if versions and not accept_moved:
-        hint = "ask its owners whether that was meant; to take them as they are now say --moved"
-        raise NpuprofError([fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions])
+        others = [moved for moved in _list_moved(known, fetched) if moved[0] not in [one[0] for one in versions]]
+        problems += [_build_contradiction(source, moved) for moved in others]
+    if problems and not accept_moved:
+        raise NpuprofError(problems)
     if fetched.moved and not accept_moved:
         return fetching.fetch_source(source.url, accept_moved=True, name=source.name, select=select)
     return fetched
+
+
+def _build_contradiction(source: Source, moved: tuple[str, str, str]) -> Finding:
+    """Return that the lock has another commit for a tag than the source; nobody saw the tag move."""
+    tag, locked, now = moved
+    what = f"npuprof.lock says that {tag} of the source {source.name!r} is {locked[:12]}, and there it is {now[:12]}"
+    why = "The lock was edited by hand, or merged wrongly; or the tag moved before it was ever seen here."
+    hint = "restore npuprof.lock (git checkout npuprof.lock), or ask the owners of the source; to take what is there now say --moved"
+    return Finding("NP046", what, why, hint)
 
 
 def _fetch_known(known: LockedSource) -> None:

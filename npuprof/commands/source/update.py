@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.source.place import ProjectPlace
     from npuprof.compare.survey import Survey
-    from npuprof.store.sources.lock import LockedSource
+    from npuprof.store.sources.lock import LockedSource, LockedVersion
 
 
 class Update(Verb):
@@ -62,6 +62,7 @@ class Update(Verb):
         survey = _compare(place, new)
         lines = [_format_step(name, place.lock.sources.get(name), new.get(name)) for name in sorted({*new, *place.lock.sources})]
         steps = [line for line in lines if line]
+        steps += [line for name in sorted(new) for line in _list_moved_versions(place.lock.sources.get(name), new[name])]
         answer = Answer(self._build_forms(survey, steps), (*_list_remarks(place, new), *map(_tell_gone, gone.items())))
         if self.frozen or self.dry_run:
             return answer._replace(
@@ -136,6 +137,23 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
     return f"{name}: {before.shown} ({before.commit[:7]}) -> {after.shown} ({after.commit[:7]})"
 
 
+def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
+    """Return which references to versions of single presets mean another one than they did, or are new, or gone."""
+    old = before.versions if before is not None else {}
+    found: list[str] = []
+    for reference in sorted({*old, *after.versions}):
+        was, now = (_format_pin(versions.get(reference)) for versions in (old, after.versions))
+        if was != now:
+            found.append(f"{after.name}:{reference}: {f'{was} -> {now}' if was and now else f'now {now}' if now else f'no longer {was}'}")
+    return found
+
+
+def _format_pin(pin: LockedVersion | None) -> str:
+    if pin is None:
+        return ""
+    return f"{pin.version} ({pin.commit[:7]})" if pin.version != "-" else pin.commit[:7]
+
+
 def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
     """Return what another lock changes in the presets of the store."""
     from npuprof.compare.survey import compare_lock_states
@@ -169,6 +187,16 @@ def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str
         if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
             told.append(f"{name} {old.shown} was yanked: {why}")
     for name, locked in new.items():
+        old_pins = place.lock.sources[name].versions if name in place.lock.sources else {}
+        for reference, now in locked.versions.items():
+            was = old_pins.get(reference)
+            tag = f"{reference.partition('@')[0]}/v{was.version}" if was else ""
+            if (
+                was
+                and (was.version, was.commit) != (now.version, now.commit)
+                and (why := open_mirror(name, locked.url, locked.path).find_yank(tag))
+            ):
+                told.append(f"{name}:{reference.partition('@')[0]}@{was.version} was yanked: {why}")
         told += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
     sources = Sources(place.project, Lock(sources=new))
     for source, references in sorted(place.list_references().items()):

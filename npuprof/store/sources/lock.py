@@ -82,8 +82,11 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         shown = [hide_secrets(FILE, text) for text in (message, ".".join(map(str, path)))]
         problems.append(Finding("NP044", shown[0], why, hint, Origin(document, path), shown[1]))
 
-    if document.data.get("version", 1) != 1:
-        add(f"the lock has the form {document.data['version']!r}, which this npuprof does not know", ("version",))
+    form = document.data.get("version")
+    if form is None and document.data:
+        add("the lock does not say its form, version = 1", ())
+    elif document.data and (type(form) is not int or form != 1):
+        add(f"the lock has the form {format_toml_value(form)}, which this npuprof does not know", ("version",))
     listed = document.data.get("sources", {})
     found: dict[str, LockedSource] = {}
     for name, said in listed.items() if isinstance(listed, dict) else ():
