@@ -20,6 +20,7 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.edit.mergetext import split_conflicts
 from npuprof.model import NpuprofError
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
+from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.project import parse_project
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.versions import parse_version_text
@@ -492,6 +493,39 @@ def test_a_source_brings_its_own_sources_at_what_its_lock_says(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
     assert run("source", "sync").code == 0
     assert "hccl_timeout = 600\n" in run("show", "tools:wide").out
+
+
+def test_sources_of_sources_are_listed_and_what_sync_fetches_of_them_is_told(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = Team(tmp_path / "core")
+    core.publish({"base": BASE.format(5)}, "3.0.0")
+    monkeypatch.chdir(team.repo.folder)
+    assert run("source", "add", "core", core.url).code == 0
+    team.publish({"nested": 'profile.extends = ["core:base"]\n'}, "1.1.0")
+    monkeypatch.chdir(app.folder)
+    assert run("source", "update", "--yes").code == 0
+    listed = run("source", "list").out.splitlines()
+    assert [line.split()[:2] + line.split()[4:5] for line in listed] == [["team", "v1.1.0", "ready"], ["team/core", "v3.0.0", "ready"]]
+    shutil.rmtree(find_mirror_folder(core.url))
+    shutil.rmtree(Path(os.environ["XDG_CACHE_HOME"], "npuprof", "presets"))
+    assert "not fetched" in run("source", "list").out.splitlines()[1]
+    result = run("source", "sync")
+    assert (result.code, result.err) == (0, "npuprof: fetched team/core 3.0.0\n")
+    assert "everything" in run("source", "sync").err
+    assert run("source", "vendor", "team").code == 0
+    assert [line.split()[4] for line in run("source", "list").out.splitlines()] == ["copied", "copied"]
+    (app.folder / "vendor/team/base.toml").write_text("")
+    assert "edited" in run("source", "list").out.splitlines()[0]
+
+
+def test_presets_whose_source_is_not_here_are_listed_by_what_they_say_themselves(app: Repo, team: Team, run: Run) -> None:
+    shutil.rmtree(Path(os.environ["XDG_CACHE_HOME"]))
+    result = run("list")
+    assert (result.code, "job" in result.out, "own" in result.out, "NP043" in result.err) == (2, True, True, True)
+    rows = {row["name"]: row for row in json.loads(run("list", "--format", "json").out)["presets"]}
+    assert (rows["job"]["extends"], rows["job"]["digest"], bool(rows["own"]["digest"])) == (["team:base"], None, True)
+    assert "job" in run("list", "--tree").out
 
 
 def test_two_versions_that_say_the_same_are_one(app: Repo, team: Team, run: Run) -> None:

@@ -129,12 +129,14 @@ def _list_moved(known: LockedSource, fetched: fetching.Fetched) -> list[tuple[st
     return [(tag, locked[tag], one.oid) for tag, one in zip(names, found, strict=True) if one is not None and one.oid != locked[tag]]
 
 
-def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> None:
+def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> list[str]:
     """Fetch what the lock of a source names, also at the versions of it that are referred to, and so on for the sources of that.
 
+    Return what was missing, as ``team/core 1.0.0``.
     Raises NpuprofError, among others where a source needs another npuprof.
     """
     seen = set() if seen is None else seen
+    fetched: list[str] = []
     store = Sources(_name_project(locked), Lock(sources={locked.name: locked})).open_source(locked.name)
     for part in (store, *store.list_versions()):
         part.refuse_unmet_requirement()
@@ -142,8 +144,10 @@ def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]]
             if (nested.url, nested.commit) in seen:
                 continue
             seen.add((nested.url, nested.commit))
-            sync_source(f"{name}/{nested.name}", nested)
-            fetch_sources_of(f"{name}/{nested.name}", nested, seen)
+            below = f"{name}/{nested.name}"
+            fetched += [f"{below} {nested.shown}"] if sync_source(below, nested) else []
+            fetched += fetch_sources_of(below, nested, seen)
+    return fetched
 
 
 def _name_project(locked: LockedSource) -> Project:

@@ -103,8 +103,7 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
             return ()
         problems += faults
     missing = sync_source(name, locked)
-    fetch_sources_of(name, locked)
-    return (f"{name} {locked.shown}",) if missing else ()
+    return [*([f"{name} {locked.shown}"] if missing else []), *fetch_sources_of(name, locked)]
 
 
 def _list_lock_commits(home: Folder) -> list[str]:
