@@ -202,6 +202,10 @@ def test_no_password_is_shown_wherever_it_stands_in_the_two_files(text: str, nam
     [
         ('url = "https://me:secret@host/x"  # y', 'url = "https://***@host/x"  # y'),
         ('url = "ssh://git@host/x.git"', 'url = "ssh://git@host/x.git"'),
+        ('url = "ssh://ada@host/x.git"', 'url = "ssh://ada@host/x.git"'),
+        ('url = "https://git@host/x.git"', 'url = "https://git@host/x.git"'),
+        ('url = "https://ada@host/ada/x.git"', 'url = "https://ada@host/ada/x.git"'),
+        ('url = "https://sekret@host/x.git"', 'url = "https://***@host/x.git"'),
         ('url = "git@host:x.git"', 'url = "git@host:x.git"'),
         ('url = "git:secret@host:x.git"', 'url = "git:***@host:x.git"'),
         ('a = "https://a:b@c", b = "ssh://git@d"', 'a = "https://***@c", b = "ssh://git@d"'),
@@ -418,6 +422,7 @@ def test_a_tag_that_names_no_version_may_move(app: Repo, team: Team, run: Run) -
         (("x", "ext::sh -c 'touch pwned'"), "NP048"),
         (("x", "-ofile"), "NP048"),
         (("x", "https://me:secret@host/x"), "NP048"),
+        (("x", "https://sekret@host/x"), "'https://***@host/x' is no address of a source: its user may be a token"),
         (("x", "http://host/x"), "NP048"),
         (("x", "{url}", "--rev", "^9"), "nothing in the source"),
         (("x", "{url}", "--rev", "nope"), "nothing in the source"),
@@ -1357,6 +1362,26 @@ def test_a_tree_shows_what_presets_of_a_source_extend(
 def test_what_is_wrong_with_a_new_source_is_about_no_line_of_another(words: tuple[str, ...], app: Repo, team: Team, run: Run) -> None:
     result = run("source", "add", "x", team.url, *words)
     assert (result.code, result.err.startswith("error NP0"), "[sources.team]" in result.err) == (2, True, False), result.err
+
+
+def test_a_link_out_of_the_store_of_a_source_is_told_when_it_is_taken(app: Repo, team: Team, run: Run) -> None:
+    (team.repo.folder / "profiles/out.toml").symlink_to("../README.toml")
+    team.publish({}, "1.1.0")
+    told = "team:out cannot be read: a link that leads out of the store"
+    assert told in run("source", "update", "--yes").err
+    result = run("source", "add", "again", team.url)
+    assert (result.code, told.replace("team:", "again:") in result.err) == (0, True), result.err
+
+
+@pytest.mark.parametrize("words", [("update",), ("list",), ("vendor", "team"), ("remove", "team"), ("add", "x", "/srv/x")])
+def test_in_a_repository_without_a_work_tree_it_is_said_that_there_is_none(
+    words: tuple[str, ...], app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "clone", "-q", "--bare", app.folder, tmp_path / "app.git"], check=True)
+    monkeypatch.chdir(tmp_path / "app.git")
+    result = run("source", *words)
+    assert (result.code, "has no work tree" in result.err, "npuprof source sync" in result.err) == (2, True, True), result.err
+    assert run("source", "sync").code == 0
 
 
 def test_a_path_that_was_made_absolute_is_told(app: Repo, team: Team, run: Run) -> None:

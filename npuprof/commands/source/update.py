@@ -10,6 +10,7 @@ from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store.sources.lock import Lock
+from npuprof.store.sources.locking import list_unreadable
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, find_copy_faults, find_source_store_among
@@ -182,6 +183,8 @@ def _restore_source(place: ProjectPlace, known: LockedSource) -> Source:
 
 def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str]:
     """Return what is to be known of what is locked now: versions that were yanked, presets that are deprecated."""
+    moved = [locked for name, locked in new.items() if name not in place.lock.sources or place.lock.sources[name].commit != locked.commit]
+    unread = [text for locked in moved for text in list_unreadable(locked)]
     told = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
     for name, old in place.lock.sources.items():
         if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
@@ -198,6 +201,7 @@ def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str
             ):
                 told.append(f"{name}:{reference.partition('@')[0]}@{was.version} was yanked: {why}")
         told += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
+    told += unread
     sources = Sources(place.project, Lock(sources=new))
     for source, references in sorted(place.list_references().items()):
         for reference in sorted(references):

@@ -156,6 +156,18 @@ def compute_store_digest(repository: Repository, commit: str) -> str:
     return digest_texts({name: _read_text(there, name) for name in names})
 
 
+def list_unreadable(locked: LockedSource) -> list[str]:
+    """Return which presets of a source nobody can read, as links lead out of its store or nowhere, and why. Raises NpuprofError."""
+    there = load_repository_revision(open_mirror(locked.name, locked.url, locked.path), locked.commit)
+    found: list[str] = []
+    for name in [name for name, file in there.files.items() if file.is_link]:
+        try:
+            there.read_profile_text(name)
+        except NpuprofError as error:
+            found.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
+    return found
+
+
 def _read_text(there: Revision, name: str) -> bytes:
     try:
         return there.read_profile_text(name)
