@@ -978,14 +978,21 @@ def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(app: Repo,
 
 
 @pytest.mark.parametrize(("asked", "told"), [("base@1", True), ("base@1.0", True), ("base@1.0.0", False), ("base", False)])
-def test_what_may_mean_another_version_tomorrow_has_to_be_in_the_lock(asked: str, told: bool, app: Repo, run: Run) -> None:
+def test_what_may_mean_another_version_tomorrow_has_to_be_in_the_lock(
+    asked: str, told: bool, app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app.write({"new": f'profile.extends = ["team:{asked}"]\n'})
     result = run("check", "new")
     assert (result.code, "NP044" in result.out and "npuprof source update team" in result.out) == (2 * told, told), result.out
     assert (run("commit").code, run("show", "own").code) == (2 * told, 0)
     assert run("show", f"team:{asked}").code == 0, "nobody relies on what is asked for once"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    assert run("source", "sync").code == 0
+    assert run("check", "new").code == 2 * told, "a clone without any lock entry says the same"
     assert run("source", "update", "--yes").code == 0
     assert run("check", "new").code == 0
+    app.write({"new": 'profile.extends = ["team:other@1"]\n'})
+    assert "NP044" in run("check", "new").out, "nor is a version told as missing that was not fetched yet"
 
 
 @pytest.mark.parametrize("damage", [b"", b"[options]\nhccl_timeout = 1\n", b"\n# npuprof sha256:" + b"0" * 64])

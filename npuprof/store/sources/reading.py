@@ -28,7 +28,7 @@ from npuprof.store.sources.project import Project
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy, advise_copy, find_copy_folder
 from npuprof.store.sources.wording import name_source_in_error
-from npuprof.store.versions import parse_version_text
+from npuprof.store.versions import parse_version_request, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -429,15 +429,15 @@ def find_source_store(home: ProfileSource, reference: str, asked: Origin | None 
     the lock does not say which it is.
     """
     sources = find_sources(home)
-    found = find_source_store_among(sources, reference, asked)
     source, _, name = reference.partition(":")
     text = name.partition("@")[2].strip("\"'")
-    is_open = bool(text) and parse_version_text(text) is None and name not in found.locked.versions
+    is_range = parse_version_request(text) is not None and parse_version_text(text) is None
+    is_open = is_range and name not in sources.open_source(source, asked).locked.versions
     if is_open and asked is not None and not sources.label and isinstance(home, ReadOnceStore) and asked.profile in home.names():
         what = f"npuprof.lock is out of date: it does not say which version {reference} is"
         why = "Another clone, or a later day, may have another one."
         raise NpuprofError([_place(Finding("NP044", what, why, f"write it down: npuprof source update {source}"), asked)])
-    return found
+    return find_source_store_among(sources, reference, asked)
 
 
 def find_source_store_among(sources: Sources, reference: str, asked: Origin | None = None) -> SourceStore:
