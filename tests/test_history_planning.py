@@ -59,6 +59,45 @@ def test_parents_come_first_and_circles_end(extends: dict[str, list[str]], order
     assert sort_parents_first(extends) == order
 
 
+RULE = '[[rule]]\ncode = "T-1"\npresets = ["a/*"]\nrequire = "{}"\nseverity = "{}"\nmessage = "{}"\n'
+_STRICT = RULE.format("hccl_timeout > 0", "error", "m")
+_MILD = RULE.format("hccl_timeout > 0", "warning", "m")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("", _STRICT, ["major", "2.0.0"]),
+        ("", _MILD, ["minor", "1.1.0"]),
+        (_MILD, _STRICT, ["major", "2.0.0"]),
+        (_STRICT, _MILD, ["minor", "1.1.0"]),
+        (_STRICT, "", ["minor", "1.1.0"]),
+        (_STRICT, RULE.format("hccl_timeout > 1", "error", "m"), ["major", "2.0.0"]),
+        (_STRICT, RULE.format("hccl_timeout > 0", "error", "other"), ["patch", "1.0.1"]),
+        ("", 'requires = ">=0.0.1"\n', ["major", "2.0.0"]),
+        ('requires = ">=0.0.1"\n', 'requires = ">=0.0.1,<99"\n', ["major", "2.0.0"]),
+        ('requires = ">=0.0.1,<99"\n', 'requires = "<99"\n', ["minor", "1.1.0"]),
+        ('requires = ">=0.0.1"\n', "", ["minor", "1.1.0"]),
+        ("", "# a word\n", ["patch", "1.0.1"]),
+        (_STRICT, _STRICT, None),
+    ],
+)
+def test_what_npuprof_toml_asks_of_consumers_is_a_step_of_the_store(before: str, after: str, expected: list[str] | None, repo, run) -> None:
+    project = repo.folder / "npuprof.toml"
+    project.write_text(before)
+    repo.commit()
+    assert run("release", "--all", "--yes").code == 0
+    project.write_text(after)
+    (repo.folder / "other.txt").write_text("x")
+    repo.commit()
+    if expected is None:
+        assert "nothing has changed" in run("release", "--all", "--yes").err
+        return
+    assert plan(run, "--all") == {"@": expected}
+    repo.commit({"alone": '# text only\n[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n'})
+    assert plan(run, "--all") == {"@": expected, "alone": ["patch", "1.0.1"]}, "nor does it go along as less than it is"
+
+
 def test_all_presets_and_the_store_are_released_together(repo: Repo, run) -> None:
     assert plan(run, "--all") == {name: ["first", "1.0.0"] for name in ("alone", "base", "a/one", "a/two", "ranged", "@")}
     assert repo.git("tag") == ""

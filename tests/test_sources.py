@@ -20,6 +20,7 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.edit.mergetext import split_conflicts
 from npuprof.model import NpuprofError
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock, parse_lock
+from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.project import parse_project
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.versions import parse_version_text
@@ -201,6 +202,10 @@ def test_no_password_is_shown_wherever_it_stands_in_the_two_files(text: str, nam
     [
         ('url = "https://me:secret@host/x"  # y', 'url = "https://***@host/x"  # y'),
         ('url = "ssh://git@host/x.git"', 'url = "ssh://git@host/x.git"'),
+        ('url = "ssh://ada@host/x.git"', 'url = "ssh://ada@host/x.git"'),
+        ('url = "https://git@host/x.git"', 'url = "https://git@host/x.git"'),
+        ('url = "https://ada@host/ada/x.git"', 'url = "https://ada@host/ada/x.git"'),
+        ('url = "https://sekret@host/x.git"', 'url = "https://***@host/x.git"'),
         ('url = "git@host:x.git"', 'url = "git@host:x.git"'),
         ('url = "git:secret@host:x.git"', 'url = "git:***@host:x.git"'),
         ('a = "https://a:b@c", b = "ssh://git@d"', 'a = "https://***@c", b = "ssh://git@d"'),
@@ -226,6 +231,8 @@ def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> Non
         (lambda text: text.replace("sha256:", "md5:"), "digest that is none"),
         (lambda text: text.replace("url = ", "uri = "), "has no url"),
         (lambda text: text.replace("version = 1", "version = 2"), "which this npuprof does not know"),
+        (lambda text: text.replace("version = 1", "version = true"), "which this npuprof does not know"),
+        (lambda text: text.replace("version = 1\n", ""), "does not say its form"),
         (lambda text: text.replace('rev = "^1.0"', 'rev = ">=1.0"'), "out of date: the rev"),
         (lambda text: text.replace('rev = "^1.0"', 'rev = "^2.0"'), "contradicts itself"),
         (lambda text: "", "does not say at which commit"),
@@ -415,6 +422,7 @@ def test_a_tag_that_names_no_version_may_move(app: Repo, team: Team, run: Run) -
         (("x", "ext::sh -c 'touch pwned'"), "NP048"),
         (("x", "-ofile"), "NP048"),
         (("x", "https://me:secret@host/x"), "NP048"),
+        (("x", "https://sekret@host/x"), "'https://***@host/x' is no address of a source: its user may be a token"),
         (("x", "http://host/x"), "NP048"),
         (("x", "{url}", "--rev", "^9"), "nothing in the source"),
         (("x", "{url}", "--rev", "nope"), "nothing in the source"),
@@ -490,6 +498,39 @@ def test_a_source_brings_its_own_sources_at_what_its_lock_says(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
     assert run("source", "sync").code == 0
     assert "hccl_timeout = 600\n" in run("show", "tools:wide").out
+
+
+def test_sources_of_sources_are_listed_and_what_sync_fetches_of_them_is_told(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = Team(tmp_path / "core")
+    core.publish({"base": BASE.format(5)}, "3.0.0")
+    monkeypatch.chdir(team.repo.folder)
+    assert run("source", "add", "core", core.url).code == 0
+    team.publish({"nested": 'profile.extends = ["core:base"]\n'}, "1.1.0")
+    monkeypatch.chdir(app.folder)
+    assert run("source", "update", "--yes").code == 0
+    listed = run("source", "list").out.splitlines()
+    assert [line.split()[:2] + line.split()[4:5] for line in listed] == [["team", "v1.1.0", "ready"], ["team/core", "v3.0.0", "ready"]]
+    shutil.rmtree(find_mirror_folder(core.url))
+    shutil.rmtree(Path(os.environ["XDG_CACHE_HOME"], "npuprof", "presets"))
+    assert "not fetched" in run("source", "list").out.splitlines()[1]
+    result = run("source", "sync")
+    assert (result.code, result.err) == (0, "npuprof: fetched team/core 3.0.0\n")
+    assert "everything" in run("source", "sync").err
+    assert run("source", "vendor", "team").code == 0
+    assert [line.split()[4] for line in run("source", "list").out.splitlines()] == ["copied", "copied"]
+    (app.folder / "vendor/team/base.toml").write_text("")
+    assert "edited" in run("source", "list").out.splitlines()[0]
+
+
+def test_presets_whose_source_is_not_here_are_listed_by_what_they_say_themselves(app: Repo, team: Team, run: Run) -> None:
+    shutil.rmtree(Path(os.environ["XDG_CACHE_HOME"]))
+    result = run("list")
+    assert (result.code, "job" in result.out, "own" in result.out, "NP043" in result.err) == (2, True, True, True)
+    rows = {row["name"]: row for row in json.loads(run("list", "--format", "json").out)["presets"]}
+    assert (rows["job"]["extends"], rows["job"]["digest"], bool(rows["own"]["digest"])) == (["team:base"], None, True)
+    assert "job" in run("list", "--tree").out
 
 
 def test_two_versions_that_say_the_same_are_one(app: Repo, team: Team, run: Run) -> None:
@@ -923,13 +964,35 @@ def test_an_entry_of_the_lock_is_taken_from_one_side_or_left_to_a_person(
 
 
 def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = run("render", "job").out
+    names = ("job", "pinned", "range")
+    app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n', "range": 'profile.extends = ["team:base@1"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    expected = [run("render", name).out for name in names]
+    assert "600" in expected[2]
 
     def refuse(*words: object, **more: object) -> None:
         raise AssertionError(f"a process was started: {words}")
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    assert run("render", "job").out == expected
+    assert [run("render", name).out for name in names] == expected
+
+
+@pytest.mark.parametrize(("asked", "told"), [("base@1", True), ("base@1.0", True), ("base@1.0.0", False), ("base", False)])
+def test_what_may_mean_another_version_tomorrow_has_to_be_in_the_lock(
+    asked: str, told: bool, app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.write({"new": f'profile.extends = ["team:{asked}"]\n'})
+    result = run("check", "new")
+    assert (result.code, "NP044" in result.out and "npuprof source update team" in result.out) == (2 * told, told), result.out
+    assert (run("commit").code, run("show", "own").code) == (2 * told, 0)
+    assert run("show", f"team:{asked}").code == 0, "nobody relies on what is asked for once"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    assert run("source", "sync").code == 0
+    assert run("check", "new").code == 2 * told, "a clone without any lock entry says the same"
+    assert run("source", "update", "--yes").code == 0
+    assert run("check", "new").code == 0
+    app.write({"new": 'profile.extends = ["team:other@1"]\n'})
+    assert "NP044" in run("check", "new").out, "nor is a version told as missing that was not fetched yet"
 
 
 @pytest.mark.parametrize("damage", [b"", b"[options]\nhccl_timeout = 1\n", b"\n# npuprof sha256:" + b"0" * 64])
@@ -1065,6 +1128,36 @@ def test_a_tag_that_moved_is_told_by_a_mirror_that_never_saw_it(
     assert "hccl_timeout 600 → 7" in run("source", "update", "--moved", "--yes").out
 
 
+def test_a_commit_that_was_typed_into_the_lock_is_told_as_a_fault_of_the_lock(app: Repo, run: Run) -> None:
+    lock = app.folder / "npuprof.lock"
+    commit = parse_lock("npuprof.lock", lock.read_bytes()).sources["team"].commit
+    lock.write_text(lock.read_text().replace(commit, "f" * 40))
+    result = run("source", "update", "--yes")
+    assert (result.code, f"npuprof.lock says that v1.0.0 of the source 'team' is {'f' * 12}" in result.err) == (2, True), result.err
+    assert "moved:" not in result.err
+
+
+def test_a_repository_that_has_nothing_is_told(app: Repo, run: Run, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "empty.git"], check=True)
+    result = run("source", "add", "empty", f"file://{tmp_path}/empty.git")
+    assert (result.code, "no branch and no tag" in result.err, "name a branch" in result.err) == (2, True, False), result.err
+
+
+@pytest.mark.parametrize("yanked", [False, True])
+def test_an_update_tells_a_version_of_a_preset_that_moves_alone(yanked: bool, app: Repo, team: Team, run: Run) -> None:
+    app.write({"ranged": 'profile.extends = ["team:base@1.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    commit = team.repo.head
+    team.repo.git("tag", "-a", "base/v1.0.1", "-m", "base/v1.0.1")
+    if yanked:
+        team.repo.git("tag", "-a", "base/v1.0.0.yanked", "-m", "hangs")
+    team.push()
+    told = f"team:base@1.0: 1.0.0 ({commit[:7]}) -> 1.0.1 ({commit[:7]})"
+    for words, code in (("--frozen", 1), ("--yes", 0)):
+        result = run("source", "update", words)
+        assert (result.code, told in result.out, "team:base@1.0.0 was yanked: hangs" in result.err) == (code, True, yanked), result.out
+
+
 def test_an_update_to_another_range_is_compared_with_what_was_locked(app: Repo, team: Team, run: Run) -> None:
     team.publish({"base": BASE.format(60)}, "2.0.0")
     project = app.folder / "npuprof.toml"
@@ -1079,8 +1172,65 @@ def test_what_is_edited_in_a_copy_is_told_and_seen(app: Repo, run: Run) -> None:
     app.commit()
     (app.folder / "vendor/team/base.toml").write_text(BASE.format(1))
     result = run("check")
-    assert (result.code, "NP049" in result.out) == (1, True), result.out + result.err
-    assert "hccl_timeout 600 → 1" in run("diff", "job@HEAD", "job").out
+    assert (result.code, "NP049" in result.out) == (2, True), result.out + result.err
+    for words in (("render", "job", "--to", "session"), ("env", "job"), ("show", "job"), ("run", "job", "--", "true")):
+        result = run(*words)
+        assert (result.code, "NP049" in result.err, "npuprof source vendor team" in result.err) == (2, True, True), result.err
+    assert run("show", "own").code == 0
+    assert run("show", "job@HEAD").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "uses"), [("base.toml", True), (".digests", True), (".npuprof.toml", True), ("other.toml", False), ("more.toml", False)]
+)
+def test_an_edited_copy_is_neither_committed_nor_released_nor_clean_at_a_revision(name: str, uses: bool, app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.commit()
+    assert run("release", "job", "1.0.0").code == 0
+    copy = app.folder / "vendor/team" / name
+    copy.write_text((copy.read_text() if copy.exists() else "") + "\n# edited\n")
+    result = run("commit", "-m", "x")
+    assert (result.code, "NP049" in result.err, app.git("log", "--format=%s").count("x")) == (2, True, 0), result.err
+    app.commit(message="edited")
+    app.git("tag", "-a", "job/v1.0.1", "-m", app.git("tag", "-l", "--format=%(contents)", "job/v1.0.0"))
+    result = run("check", "--rev", "HEAD")
+    assert (result.code, "NP049" in result.out) == (2 if uses else 1, True), result.out
+    result = run("release", "--all", "--yes")
+    assert (result.code, "NP049" in result.err, "v0.1.0" in app.git("tag")) == (2, True, False), result.err
+    result = run("release", "job", "1.1.0")
+    assert (result.code, "NP049" in result.err) == ((2, True) if uses else (0, False)), result.err
+    result = run("verify", "--tags", "job")
+    assert result.code == int(uses), result.out + result.err
+    assert run("check", "--rev", "HEAD~1").code == 0
+
+
+def test_a_copy_with_other_line_ends_is_what_was_copied(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    for path in (app.folder / "vendor/team").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert run("show", "job").code == 0
+    assert run("source", "sync").code == 0
+
+
+def test_a_preset_of_a_copy_is_read_without_the_others(app: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.store.sources import vendored
+
+    assert run("source", "vendor", "team").code == 0
+    read: list[str] = []
+    plainly = vendored.read_plain_file
+    monkeypatch.setattr(vendored, "read_plain_file", lambda path: read.append(os.path.basename(path)) or plainly(path))
+    assert run("render", "job", "--to", "session").code == 0
+    assert set(read) <= {".commit", ".digests", "base.toml", ".npuprof.toml", ".npuprof.lock"}
+
+
+def test_a_lock_that_knows_nothing_of_a_copy_is_out_of_date(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    lock = app.folder / "npuprof.lock"
+    lock.write_text("".join(line for line in lock.read_text().splitlines(True) if not line.startswith("copy = ")))
+    assert "NP044" in run("show", "job").err
+    assert run("source", "update", "--yes").code == 0
+    assert run("show", "job").code == 0
 
 
 def test_a_version_that_was_yanked_since_it_was_locked_is_told_on_update(app: Repo, team: Team, run: Run) -> None:
@@ -1219,6 +1369,26 @@ def test_a_tree_shows_what_presets_of_a_source_extend(
 def test_what_is_wrong_with_a_new_source_is_about_no_line_of_another(words: tuple[str, ...], app: Repo, team: Team, run: Run) -> None:
     result = run("source", "add", "x", team.url, *words)
     assert (result.code, result.err.startswith("error NP0"), "[sources.team]" in result.err) == (2, True, False), result.err
+
+
+def test_a_link_out_of_the_store_of_a_source_is_told_when_it_is_taken(app: Repo, team: Team, run: Run) -> None:
+    (team.repo.folder / "profiles/out.toml").symlink_to("../README.toml")
+    team.publish({}, "1.1.0")
+    told = "team:out cannot be read: a link that leads out of the store"
+    assert told in run("source", "update", "--yes").err
+    result = run("source", "add", "again", team.url)
+    assert (result.code, told.replace("team:", "again:") in result.err) == (0, True), result.err
+
+
+@pytest.mark.parametrize("words", [("update",), ("list",), ("vendor", "team"), ("remove", "team"), ("add", "x", "/srv/x")])
+def test_in_a_repository_without_a_work_tree_it_is_said_that_there_is_none(
+    words: tuple[str, ...], app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "clone", "-q", "--bare", app.folder, tmp_path / "app.git"], check=True)
+    monkeypatch.chdir(tmp_path / "app.git")
+    result = run("source", *words)
+    assert (result.code, "has no work tree" in result.err, "npuprof source sync" in result.err) == (2, True, True), result.err
+    assert run("source", "sync").code == 0
 
 
 def test_a_path_that_was_made_absolute_is_told(app: Repo, team: Team, run: Run) -> None:

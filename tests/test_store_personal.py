@@ -201,7 +201,10 @@ def test_set_and_unset_write_it_and_judge_it_over_the_preset(team: Repo, run: Ca
     assert path.read_text() == '[profile]\nunset = ["deterministic"]\n\n[options]\nhccl_timeout = 600\n'
     assert "leaf neither sets nor inherits dump_path" in run("unset", "--personal", "leaf", "dump_path").err
     assert run("unset", "--personal", "leaf", "hccl_timeout").code == 0
-    assert "hccl_timeout" in path.read_text()  # the preset sets it as well: it stands in unset now
+    assert "hccl_timeout" not in path.read_text()
+    assert "hccl_timeout = 1800" in run("show", "leaf").out, "what is shared is in force again"
+    assert run("unset", "--personal", "leaf", "hccl_timeout").code == 0
+    assert "hccl_timeout" not in run("show", "leaf").out, "what the layer does not set is laid over with an unset"
     assert team.git("status", "--porcelain") == ""
 
 

@@ -183,16 +183,13 @@ def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
 
 
 def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
-    """Yield a finding for each copy of a source in this repository that is not what the lock says."""
-    if not isinstance(home, Folder) or not home.project_file:
-        return
-    from npuprof.store.sources.reading import find_edited_copies, find_sources
+    """Yield a finding for each file of a source's copy in this repository that is not what the lock says."""
+    from npuprof.store.sources.reading import find_edited_copies
 
+    if isinstance(home, Folder) and not home.project_file:
+        return
     with suppress(NpuprofError):  # told where a preset is read
-        sources = find_sources(home)
-        for name, source in sources.project.sources.items():
-            if source.vendor and name in sources.lock.sources:
-                yield from find_edited_copies(sources.open_source(name))
+        yield from find_edited_copies(home)
 
 
 def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:

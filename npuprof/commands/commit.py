@@ -120,7 +120,7 @@ class Commit(Verb):
         from npuprof.history.message import write_headline
 
         found = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
-        _refuse_new_errors(workspace, after, found)
+        _refuse_new_errors(workspace, after, found, _find_new_edits(chosen.head, after))
         names = [after.layout.name_of(path) or path for path in chosen.paths.changed]
         headline = self.message or write_headline(found, names)
         return f"{headline}\n\n{plain.format_survey_text(found)}"
@@ -197,7 +197,19 @@ def _build_ignored_finding(path: str, by: str) -> Finding:
     return Finding("NP025", what, f"{by} says so.", f"take that line out, or let git know the file all the same: git add -f {path}")
 
 
-def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found: Survey) -> None:
+def _find_new_edits(before: Revision, after: ProposedRevision) -> list[Finding]:
+    """Return which copies of sources are not what the lock says after a commit, and were before; files that no preset reads count too."""
+    from npuprof.store.sources.reading import find_edited_copies
+
+    try:
+        edits = find_edited_copies(after)
+        known = find_edited_copies(before) if edits and before.commit else []
+    except NpuprofError:
+        return []  # told where a preset is read
+    return [edit for edit in edits if edit not in known]
+
+
+def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found: Survey, edits: list[Finding]) -> None:
     """Raise NpuprofError with every error that the last commit has not, if there is any."""
     from npuprof import checks
 
@@ -207,6 +219,7 @@ def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found
         for finding in pair.broken
         if finding.severity == "error"
     ]
+    errors = edits + errors
     if errors:
         what = "nothing was committed: the commit would have errors that the last one has not"
         why = "What is committed reaches everybody."

@@ -17,6 +17,7 @@ from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, has_release_tags, is_profile_name, spec
 from npuprof.store.parents import find_extended_profile, is_source_reference
+from npuprof.store.sources.mirror import is_untold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,16 +52,19 @@ class List(Verb):
     def _list_presets(self) -> Answer:
         wanted = parse_condition(self.where) if self.where is not None else None
         workspace = spec.Workspace(self.store)
-        found: list[tuple[Profile, Config]] = []
+        found: list[tuple[Profile, Config | None]] = []
         problems: dict[tuple[str, ...], Finding] = {}
         unknown = find_unknown_names(wanted) if wanted else []
         held: set[str] = set()
         for name in workspace.listed_store.names():
+            profile = None
             try:
                 profile = workspace.profile(name)
                 config = workspace.resolver.resolve_profile(profile)
             except NpuprofError as error:
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
+                if profile is not None and wanted is None and is_untold(error.findings):
+                    found.append((profile, None))
                 continue
             unknown = [key for key in unknown if key not in config.settings]
             held |= config.settings.keys() if unknown else set()
@@ -88,18 +92,19 @@ def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
     return f"there is no preset in {store.label}: npuprof init lays out a store with some, npuprof new NAME makes one"
 
 
-def _build_rows(found: list[tuple[Profile, Config]], store: ReadOnceStore) -> list[dict[str, Any]]:
+def _build_rows(found: list[tuple[Profile, Config | None]], store: ReadOnceStore) -> list[dict[str, Any]]:
+    """Return a row a preset; of one whose source is not on this machine what its own file says, and no digest."""
     newest = _find_newest_versions(store, set(store.names())) if found else {}
     return [
         {
             "name": profile.name,
             "extends": list(profile.extends),
-            "scenario": config.scenario,
+            "scenario": config.scenario if config else profile.table.get("scenario"),
             "version": newest.get(profile.name),
             "abstract": profile.abstract,
-            "description": config.description,
-            "digest": config.digest,
-            "preset_digest": config.preset_digest,
+            "description": config.description if config else profile.table.get("description"),
+            "digest": config.digest if config else None,
+            "preset_digest": config.preset_digest if config else None,
         }
         for profile, config in found
     ]

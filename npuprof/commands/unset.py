@@ -49,8 +49,11 @@ class Unset(Verb):
         from npuprof.edit.paths import MISSING, PathChange, find_at_path
 
         data = deepcopy(file.profile.document.data)
-        found = [change for text in self.keys for change in find_removals(file.profile, data, text, remarks)]
-        left = find_inherited_keys(file.profile, data, self.keys, below)
+        removals = {text: list(find_removals(file.profile, data, text, remarks)) for text in self.keys}
+        found = [change for removed in removals.values() for change in removed]
+        # in a layer, what it sets is taken away, and what lies below is in force again
+        asked = self.keys if below is None else [text for text, removed in removals.items() if not removed]
+        left = find_inherited_keys(file.profile, data, asked, below)
         cleared = find_at_path(data, ("profile", "unset"))
         listed = list(cleared) if isinstance(cleared, list) else []
         added = [name for name in dict.fromkeys(map(format_written_key, left)) if name not in listed]

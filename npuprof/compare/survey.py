@@ -28,6 +28,7 @@ from npuprof.store.worktree import find_converted_files, find_work_tree_layout, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
+    from npuprof.store.sources.reading import Sources
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
 _NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
@@ -335,7 +336,14 @@ def _find_moved_sources(before: Revision | Folder, after: Revision | Folder) -> 
         name
         for name in names
         if (old.project.sources.get(name), old.lock.sources.get(name)) != (new.project.sources.get(name), new.lock.sources.get(name))
+        or _has_edited_copy(old, name) != _has_edited_copy(new, name)
     }
+
+
+def _has_edited_copy(sources: Sources, name: str) -> bool:
+    from npuprof.store.sources.reading import find_copy_faults
+
+    return sources.open_copy is not None and bool(sources.project.sources[name].vendor) and bool(find_copy_faults(sources, name))
 
 
 def _have_other_rules(before: Revision | Folder, after: Revision | Folder) -> bool:

@@ -6,6 +6,8 @@ import re
 
 #: The files that hold addresses: of a line of theirs rather too much is hidden than too little.
 _FILES_WITH_ADDRESSES = ("npuprof.toml", "npuprof.lock")
+#: Users of an https address that hosts document, and that let nobody in alone; any other may be a token in their place.
+KNOWN_USERS = frozenset(("git", "oauth2", "x-access-token", "x-token-auth", "gitlab-ci-token"))
 #: A user that is none, but what a host gives out in place of a password.
 TOKEN = re.compile(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
 _TOKEN_ANYWHERE = re.compile(r"(?<![A-Za-z0-9])(?:gh[a-z]_\w{8}|github_pat_|glpat-)[\w-]*", re.ASCII)
@@ -48,8 +50,17 @@ def unquote_url(text: str) -> str:
 
 def _hide_user(match: re.Match[str]) -> str:
     user = unquote_url(match[0][:-1])
-    return "***@" if ":" in user or "@" in user or TOKEN.match(user) else match[0]
+    return "***@" if ":" in user or "@" in user or TOKEN.match(user) or _may_be_token(match, user) else match[0]
 
 
 def _hide_any_user(match: re.Match[str]) -> str:
-    return match[0] if _PLAIN_USER.fullmatch(match[0]) and not TOKEN.match(match[0]) else "***@"
+    is_plain = _PLAIN_USER.fullmatch(match[0]) and not TOKEN.match(match[0]) and not _may_be_token(match, match[0][:-1])
+    return match[0] if is_plain else "***@"
+
+
+def _may_be_token(match: re.Match[str], user: str) -> bool:
+    """Return whether what stands for the user of an https address may be what logs somebody in: no name that is known, or in the path."""
+    if match.string[: match.start()][-8:].lower() != "https://" or user in KNOWN_USERS:
+        return False
+    path = re.match(r"[^/\s'\"]*([^\s'\"?#]*)", match.string[match.end() :])
+    return not user or path is None or user not in path[1].split("/")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from npuprof.checks import check_config
 from npuprof.compare.survey import Pair
+from npuprof.history.project_steps import explain_project_changes
 from npuprof.history.proposal import Proposal, Reason, build_store_proposal, explain_changes, propose_version
 from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions_of
 from npuprof.model import Finding, NpuprofError, Record
@@ -13,6 +14,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import parents, revisions, spec
 from npuprof.store.repository import Repository
 from npuprof.store.revision import Revision
+from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
 
 
@@ -85,6 +87,7 @@ def plan_releases(workspace: spec.Workspace, head: str, everything: bool, number
     """
     planner = _Planner(workspace, head, everything)
     releases, unreleased = planner.plan_presets()
+    planner.problems += planner.find_edited_copies() if everything else []
     store = planner.plan_store(releases, number) if everything else None
     if planner.problems:
         what = "nothing is released: what is above stands against it"
@@ -177,6 +180,13 @@ class _Planner:
         self._workspace = fresh
         self._committed = revisions.load_revision(fresh.store, self._head)
 
+    def find_edited_copies(self) -> list[Finding]:
+        """Return which copies of sources are not what the lock says, at the commit."""
+        try:
+            return find_edited_copies(self._committed)
+        except NpuprofError as error:
+            return list(error.findings)
+
     def plan_store(self, planned: Sequence[PlannedRelease], number: VersionText | None) -> StoreRelease | None:
         """Return the next version of the whole store, None where nothing is new in it."""
         reached = [version for version in self._repository.load_store_versions(self._head) if not version.pre]
@@ -202,6 +212,10 @@ class _Planner:
         then, now = set(before.names()), set(self._committed.names())
         removed = sorted(then - now)
         found = [Reason("major", f"removed: {name}") for name in removed]
+        try:
+            found += explain_project_changes(before, self._committed)
+        except NpuprofError as error:
+            self.problems += error.findings
         for name in sorted(now):
             if name not in then:
                 found.append(Reason("minor", f"new: {name}"))

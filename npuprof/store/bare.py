@@ -29,6 +29,12 @@ class BareStore(Folder):
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         raise NpuprofError([self._build_no_tree_finding(name)])
 
+    def build_sources_finding(self) -> Finding:
+        """Return that the sources of the repository are those of its commits, and cannot be changed here."""
+        what = f"the repository {self.git_folder} has no work tree, so no npuprof.toml and no npuprof.lock to read or write"
+        hint = "work in a clone, and push; npuprof source sync fetches here what the lock of HEAD names"
+        return Finding("NP010", what, "They are in its commits only.", hint)
+
     def _build_no_tree_finding(self, name: str) -> Finding:
         what = f"the repository {self.git_folder} has no work tree"
         hint = f"name a revision: npuprof show {name}@HEAD, npuprof check --rev HEAD"

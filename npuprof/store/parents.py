@@ -78,11 +78,12 @@ def find_source_profile(home: ProfileSource, reference: str, asked: Origin | Non
     from npuprof.store.sources.reading import find_source_store
 
     store = find_source_store(home, reference, asked)
-    if store.released and is_changed_release(store.revision, store.released):
+    name = reference.partition(":")[2].partition("@")[0]
+    if not store.has_text(name) and store.released and is_changed_release(store.revision, store.released):
         raise NpuprofError([build_changed_finding(store.released, asked)])
     if store.yanked and referrer is not None:
         referrer.yanked[reference] = Yank(store.yanked, store.advise_yanked(reference))
-    return store.profile(reference.partition(":")[2].partition("@")[0], asked)
+    return store.profile(name, asked)
 
 
 def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:

@@ -10,11 +10,19 @@ from npuprof.store.parents import is_source_reference
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, SourceStore, find_source_store, find_sources
-from npuprof.store.sources.vendored import MARK, PROJECT_FILES, REFERENCES, name_nested_folder, name_version_folder
+from npuprof.store.sources.vendored import (
+    MANIFEST,
+    MARK,
+    PROJECT_FILES,
+    REFERENCES,
+    format_manifest,
+    name_nested_folder,
+    name_version_folder,
+)
 
 
 def collect_files(locked: LockedSource) -> dict[str, bytes]:
-    """Return the files of a copy by their paths: the store, versions of presets that are referred to, and the same of its sources.
+    """Return the files of a copy by their paths: the store, versions that are referred to, the same of its sources, and their list.
 
     Raises NpuprofError.
     """
@@ -43,7 +51,8 @@ class _Collected:
     def list_files(self) -> dict[str, bytes]:
         """Return the files by their paths in the copy."""
         said = {folder: sorted(f"{reference} = {meant}\n" for reference, meant in one.items()) for folder, one in self._references.items()}
-        return {**self._files, **{f"{folder}{REFERENCES}": "".join(lines).encode() for folder, lines in said.items()}}
+        files = {**self._files, **{f"{folder}{REFERENCES}": "".join(lines).encode() for folder, lines in said.items()}}
+        return {**files, MANIFEST: format_manifest(files)}
 
     def add_store(self, store: SourceStore, folder: str) -> None:
         """Add a store, the versions of its presets that are referred to, and its sources. Raises NpuprofError."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb
 from npuprof.model import NpuprofError
@@ -10,12 +12,11 @@ from npuprof.report.tables import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.source.place import ProjectPlace
-    from npuprof.store.sources.project import Source
+    from npuprof.store.sources.reading import Sources
 
 
 class List(Verb):
-    """List the sources, the version and commit each is locked to, and whether that is on this machine."""
+    """List the sources and theirs, the version and commit each is locked to, and whether that is on this machine."""
 
     group = "sources"
 
@@ -26,9 +27,10 @@ class List(Verb):
     def run(self) -> Answer:
         """Return a row a source. Raises NpuprofError where npuprof.toml or the lock cannot be understood."""
         from npuprof.commands.source.place import ProjectPlace
+        from npuprof.store.sources.reading import find_sources
 
         place = ProjectPlace(self.store)
-        rows = [_describe_source(place, source) for source in place.project.sources.values()]
+        rows = list(_describe_sources(find_sources(place.home)))
         header = ("source", "version", "commit", "rev", "state", "address")
         shown = [[row["name"], row["tag"] or "-", (row["commit"] or "-")[:7], row["rev"], row["state"], row["url"]] for row in rows]
         remarks = () if rows else (f"{place.cite('npuprof.toml')} names no sources; npuprof source add NAME GIT-URL makes one",)
@@ -37,22 +39,33 @@ class List(Verb):
         )
 
 
-def _describe_source(place: ProjectPlace, source: Source) -> dict[str, str]:
+def _describe_sources(sources: Sources, seen: set[tuple[str, str]] | None = None) -> Iterator[dict[str, str]]:
+    """Yield a row a source, each with those of its own sources after it, as ``team/core``; those of one commit once."""
     from npuprof.store.sources.reading import find_sources
 
-    found = place.lock.sources.get(source.name)
-    state = "ready"
-    try:
-        store = find_sources(place.home).open_source(source.name)
-        store.names()
-        state = "copied" if store.is_copied else state
-    except NpuprofError as error:
-        states = {"NP043": "not fetched", "NP044": "lock out of date" if found else "not locked", "NP054": "damaged"}
-        state = states.get(error.findings[0].code, "unusable")
-    return {
-        "name": source.name, "url": source.url, "path": source.path, "rev": source.rev, "tag": found.tag if found else "",
-        "commit": found.commit if found else "", "digest": found.digest if found else "", "state": state,
-    }  # fmt: skip
+    seen = set() if seen is None else seen
+    for source in sources.project.sources.values():
+        found = sources.lock.sources.get(source.name)
+        nested: Sources | None = None
+        state = "ready"
+        try:
+            store = sources.open_source(source.name)
+            store.names()
+            if store.is_copied:
+                state = "edited" if not sources.label and store.find_edits() else "copied"
+            nested = find_sources(store)
+        except NpuprofError as error:
+            states = {"NP043": "not fetched", "NP044": "lock out of date" if found else "not locked", "NP054": "damaged"}
+            state = {**states, "NP049": "edited"}.get(error.findings[0].code, "unusable")
+        yield {
+            "name": f"{sources.label}{source.name}", "url": source.url, "path": source.path, "rev": source.rev,
+            "tag": found.tag if found else "", "commit": found.commit if found else "", "digest": found.digest if found else "",
+            "state": state,
+        }  # fmt: skip
+        mark = (found.url, found.commit) if found else ("", "")
+        if nested is not None and mark not in seen:
+            seen.add(mark)
+            yield from _describe_sources(nested, seen)
 
 
 VERB = List

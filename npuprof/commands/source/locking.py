@@ -69,14 +69,25 @@ def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known:
     select = partial(select_refs, source, references, known if known is not None and known.url == source.url else None)
     fetched = fetching.fetch_source(source.url, accept_moved=accept_moved, name=source.name, select=select, remake=remake)
     versions = [moved for moved in fetched.moved if is_version_tag(moved[0])]
+    hint = "ask its owners whether that was meant; to take them as they are now say --moved"
+    problems = [fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions]
     if known is not None and known.url == source.url:
-        versions += [moved for moved in _list_moved(known, fetched) if moved[0] not in [one[0] for one in versions]]
-    if versions and not accept_moved:
-        hint = "ask its owners whether that was meant; to take them as they are now say --moved"
-        raise NpuprofError([fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions])
+        others = [moved for moved in _list_moved(known, fetched) if moved[0] not in [one[0] for one in versions]]
+        problems += [_build_contradiction(source, moved) for moved in others]
+    if problems and not accept_moved:
+        raise NpuprofError(problems)
     if fetched.moved and not accept_moved:
         return fetching.fetch_source(source.url, accept_moved=True, name=source.name, select=select)
     return fetched
+
+
+def _build_contradiction(source: Source, moved: tuple[str, str, str]) -> Finding:
+    """Return that the lock has another commit for a tag than the source; nobody saw the tag move."""
+    tag, locked, now = moved
+    what = f"npuprof.lock says that {tag} of the source {source.name!r} is {locked[:12]}, and there it is {now[:12]}"
+    why = "The lock was edited by hand, or merged wrongly; or the tag moved before it was ever seen here."
+    hint = "restore npuprof.lock (git checkout npuprof.lock), or ask the owners of the source; to take what is there now say --moved"
+    return Finding("NP046", what, why, hint)
 
 
 def _fetch_known(known: LockedSource) -> None:
@@ -118,12 +129,14 @@ def _list_moved(known: LockedSource, fetched: fetching.Fetched) -> list[tuple[st
     return [(tag, locked[tag], one.oid) for tag, one in zip(names, found, strict=True) if one is not None and one.oid != locked[tag]]
 
 
-def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> None:
+def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> list[str]:
     """Fetch what the lock of a source names, also at the versions of it that are referred to, and so on for the sources of that.
 
+    Return what was missing, as ``team/core 1.0.0``.
     Raises NpuprofError, among others where a source needs another npuprof.
     """
     seen = set() if seen is None else seen
+    fetched: list[str] = []
     store = Sources(_name_project(locked), Lock(sources={locked.name: locked})).open_source(locked.name)
     for part in (store, *store.list_versions()):
         part.refuse_unmet_requirement()
@@ -131,8 +144,10 @@ def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]]
             if (nested.url, nested.commit) in seen:
                 continue
             seen.add((nested.url, nested.commit))
-            sync_source(f"{name}/{nested.name}", nested)
-            fetch_sources_of(f"{name}/{nested.name}", nested, seen)
+            below = f"{name}/{nested.name}"
+            fetched += [f"{below} {nested.shown}"] if sync_source(below, nested) else []
+            fetched += fetch_sources_of(below, nested, seen)
+    return fetched
 
 
 def _name_project(locked: LockedSource) -> Project:

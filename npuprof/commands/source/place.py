@@ -11,6 +11,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import writing
 from npuprof.report.writing import Wanted
 from npuprof.store import Folder, find_project_folder, spec
+from npuprof.store.bare import BareStore
 from npuprof.store.parents import is_source_reference
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
@@ -28,10 +29,12 @@ Edit = Callable[["tomlkit.TOMLDocument"], None]
 
 
 class ProjectPlace:
-    """The two files of a repository as they were read. Raises NpuprofError where they cannot be understood."""
+    """The two files of a repository as they were read. Raises NpuprofError where they cannot be understood, or there is no work tree."""
 
     def __init__(self, given: str | None, needs_lock: bool = True) -> None:
         self.home = _find_home(given)
+        if isinstance(self.home, BareStore):
+            raise NpuprofError([self.home.build_sources_finding()])
         self.folder = find_project_folder(self.home)
         self.texts = {name: writing.read_known_file(self.find_path(name)) for name in (projects.FILE, locks.FILE)}
         told, locked = self.texts[projects.FILE], self.texts[locks.FILE]

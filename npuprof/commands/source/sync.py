@@ -93,17 +93,17 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
     What is wrong with a copy is added to ``problems``; what a new one is made of is fetched. Raises NpuprofError.
     """
     from npuprof.commands.source.locking import fetch_sources_of, sync_source
+    from npuprof.store.sources.reading import find_copy_faults
 
     locked = sources.require_lock(name)
     if sources.project.sources[name].vendor:
-        faults = _list_copy_faults(sources, name)
+        faults = find_copy_faults(sources, name)
         if not faults:
             sources.open_source(name).refuse_unmet_requirement()
             return ()
         problems += faults
     missing = sync_source(name, locked)
-    fetch_sources_of(name, locked)
-    return (f"{name} {locked.shown}",) if missing else ()
+    return [*([f"{name} {locked.shown}"] if missing else []), *fetch_sources_of(name, locked)]
 
 
 def _list_lock_commits(home: Folder) -> list[str]:
@@ -114,15 +114,6 @@ def _list_lock_commits(home: Folder) -> list[str]:
     repository = revisions.find_repository(home)
     paths = list_project_paths(repository.prefix)
     return repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths).decode().split()
-
-
-def _list_copy_faults(known: Sources, name: str) -> list[Finding]:
-    from npuprof.store.sources.reading import find_edited_copies
-
-    try:
-        return find_edited_copies(known.open_source(name))
-    except NpuprofError as error:
-        return list(error.findings)
 
 
 VERB = Sync

@@ -10,15 +10,16 @@ from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store.sources.lock import Lock
+from npuprof.store.sources.locking import list_unreadable
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import Sources, find_edited_copies, find_source_store_among
+from npuprof.store.sources.reading import Sources, find_copy_faults, find_source_store_among
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.source.place import ProjectPlace
     from npuprof.compare.survey import Survey
-    from npuprof.store.sources.lock import LockedSource
+    from npuprof.store.sources.lock import LockedSource, LockedVersion
 
 
 class Update(Verb):
@@ -39,17 +40,22 @@ class Update(Verb):
         """Return what changes, and write the lock where that is agreed to. Exit 1 where it is not, 0 otherwise. Raises NpuprofError."""
         from npuprof.commands.source.locking import lock_sources
         from npuprof.commands.source.place import ProjectPlace
+        from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
         place = ProjectPlace(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
         if not wanted:
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
         locking = lock_sources(place, wanted, self.moved)
-        locked = locking.sources
+        copies = _collect_copies(place, locking.sources)
+        locked = {
+            name: one._replace(copy=digest_manifest(copies[name][MANIFEST])) if name in copies else one
+            for name, one in locking.sources.items()
+        }
         kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
         new = {**kept, **locked}
         if new == place.lock.sources:
-            mended = [] if self.frozen or self.dry_run else _copy_anew(place, locked)
+            mended = [] if self.frozen or self.dry_run else _copy_anew(place, locked, copies)
             if mended:
                 return Answer(None, (f"npuprof.lock is up to date; copied {', '.join(mended)} anew",))
             return Answer(None, ("npuprof.lock is up to date",))
@@ -57,6 +63,7 @@ class Update(Verb):
         survey = _compare(place, new)
         lines = [_format_step(name, place.lock.sources.get(name), new.get(name)) for name in sorted({*new, *place.lock.sources})]
         steps = [line for line in lines if line]
+        steps += [line for name in sorted(new) for line in _list_moved_versions(place.lock.sources.get(name), new[name])]
         answer = Answer(self._build_forms(survey, steps), (*_list_remarks(place, new), *map(_tell_gone, gone.items())))
         if self.frozen or self.dry_run:
             return answer._replace(
@@ -67,7 +74,7 @@ class Update(Verb):
         if not self.yes and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
             return answer_refusal(answer, "written", shown=True)
         written = place.write(None, new)
-        written += _copy_anew(place, locked)
+        written += _copy_anew(place, locked, copies)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
         return Answer(shown, (*answer.remarks, f"wrote {', '.join(written)}"))
 
@@ -94,7 +101,14 @@ def _refuse_step_back(gone: dict[str, tuple[str, ...]]) -> None:
     raise NpuprofError([Finding("NP046", f"nothing was written: {_tell_gone(one)}", why, hint) for one in gone.items()])
 
 
-def _copy_anew(place: ProjectPlace, locked: dict[str, LockedSource]) -> list[str]:
+def _collect_copies(place: ProjectPlace, locked: dict[str, LockedSource]) -> dict[str, dict[str, bytes]]:
+    """Return the files of the copies that this repository holds of sources, by their names. Raises NpuprofError."""
+    from npuprof.commands.source.copying import collect_files
+
+    return {name: collect_files(there) for name, there in locked.items() if place.project.sources[name].vendor}
+
+
+def _copy_anew(place: ProjectPlace, locked: dict[str, LockedSource], copies: dict[str, dict[str, bytes]]) -> list[str]:
     """Copy the stores that this repository holds copies of, where those are not what is locked now; return the folders.
 
     Raises NpuprofError.
@@ -104,18 +118,12 @@ def _copy_anew(place: ProjectPlace, locked: dict[str, LockedSource]) -> list[str
 
     sources = Sources(place.project, Lock(sources=locked), open_copy=place.open_copy)
     written: list[str] = []
-    for name, there in locked.items():
-        if (folder := place.project.sources[name].vendor) and not _is_whole_copy(sources, name):
-            write_copy(find_copy_folder(place.folder, folder), there)
+    for name, texts in copies.items():
+        if find_copy_faults(sources, name):
+            folder = place.project.sources[name].vendor
+            write_copy(find_copy_folder(place.folder, folder), texts)
             written.append(folder)
     return written
-
-
-def _is_whole_copy(sources: Sources, name: str) -> bool:
-    try:
-        return not find_edited_copies(sources.open_source(name))
-    except NpuprofError:
-        return False
 
 
 def _format_step(name: str, before: LockedSource | None, after: LockedSource | None) -> str:
@@ -128,6 +136,23 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
     if (before.commit, before.url) == (after.commit, after.url):
         return f"{name}: still at {after.shown} ({after.commit[:7]})"
     return f"{name}: {before.shown} ({before.commit[:7]}) -> {after.shown} ({after.commit[:7]})"
+
+
+def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
+    """Return which references to versions of single presets mean another one than they did, or are new, or gone."""
+    old = before.versions if before is not None else {}
+    found: list[str] = []
+    for reference in sorted({*old, *after.versions}):
+        was, now = (_format_pin(versions.get(reference)) for versions in (old, after.versions))
+        if was != now:
+            found.append(f"{after.name}:{reference}: {f'{was} -> {now}' if was and now else f'now {now}' if now else f'no longer {was}'}")
+    return found
+
+
+def _format_pin(pin: LockedVersion | None) -> str:
+    if pin is None:
+        return ""
+    return f"{pin.version} ({pin.commit[:7]})" if pin.version != "-" else pin.commit[:7]
 
 
 def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
@@ -153,17 +178,30 @@ def _restore_source(place: ProjectPlace, known: LockedSource) -> Source:
     asked = place.project.sources.get(known.name, Source(known.name, known.url))
     made = asked._replace(url=known.url, path=known.path, rev=known.rev)
     sources = Sources(Project(sources={known.name: made}), place.lock, open_copy=place.open_copy)
-    return made if made.vendor and _is_whole_copy(sources, known.name) else made._replace(vendor="")
+    return made if made.vendor and not find_copy_faults(sources, known.name) else made._replace(vendor="")
 
 
 def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str]:
     """Return what is to be known of what is locked now: versions that were yanked, presets that are deprecated."""
+    moved = [locked for name, locked in new.items() if name not in place.lock.sources or place.lock.sources[name].commit != locked.commit]
+    unread = [text for locked in moved for text in list_unreadable(locked)]
     told = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
     for name, old in place.lock.sources.items():
         if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
             told.append(f"{name} {old.shown} was yanked: {why}")
     for name, locked in new.items():
+        old_pins = place.lock.sources[name].versions if name in place.lock.sources else {}
+        for reference, now in locked.versions.items():
+            was = old_pins.get(reference)
+            tag = f"{reference.partition('@')[0]}/v{was.version}" if was else ""
+            if (
+                was
+                and (was.version, was.commit) != (now.version, now.commit)
+                and (why := open_mirror(name, locked.url, locked.path).find_yank(tag))
+            ):
+                told.append(f"{name}:{reference.partition('@')[0]}@{was.version} was yanked: {why}")
         told += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
+    told += unread
     sources = Sources(place.project, Lock(sources=new))
     for source, references in sorted(place.list_references().items()):
         for reference in sorted(references):

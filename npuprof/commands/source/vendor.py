@@ -12,7 +12,6 @@ from npuprof.report.answer import Answer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.source.place import ProjectPlace
-    from npuprof.store.sources.lock import LockedSource
     from npuprof.store.sources.project import Source
 
 
@@ -27,17 +26,21 @@ class Vendor(Verb):
 
     def run(self) -> Answer:
         """Write the copy and name it in npuprof.toml. Raises NpuprofError, and writes nothing then."""
+        from npuprof.commands.source.copying import collect_files
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store.sources.reading import Sources
+        from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
         place = ProjectPlace(self.store)
         (source,) = place.select_sources([self.name])
         locked = Sources(place.project, place.lock).open_source(source.name).locked
         folder = (source.vendor or f"vendor/{source.name}") if self.into is None else self.into.rstrip("/") or self.into
         top = _find_fit_folder(place, source, folder)
-        count = write_copy(top, locked)
-        place.write({source.name: {"vendor": folder}}, place.lock.sources)
-        remark = f"copied {source.name} {locked.shown} into {folder}: {count} files, read from there from now on"
+        texts = collect_files(locked)
+        write_copy(top, texts)
+        known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
+        place.write({source.name: {"vendor": folder}}, {**place.lock.sources, source.name: known})
+        remark = f"copied {source.name} {locked.shown} into {folder}: {len(texts)} files, read from there from now on"
         if source.vendor and source.vendor != folder and os.path.isdir(os.path.join(place.folder, source.vendor)):
             return Answer(None, (remark, f"the copy in {source.vendor} stays; nothing reads it any more: git rm -r {source.vendor}"))
         return Answer(None, (remark,))
@@ -66,15 +69,13 @@ def _find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
     return top
 
 
-def write_copy(top: str, locked: LockedSource) -> int:
-    """Copy the store of a source into a folder, in the place of what is there; return the number of files. Raises NpuprofError."""
-    from npuprof.commands.source.copying import collect_files
+def write_copy(top: str, texts: dict[str, bytes]) -> None:
+    """Write the files of a copy of a source into a folder, in the place of what is there. Raises NpuprofError."""
     from npuprof.report import output, writing
     from npuprof.report.locks import lock_folders
     from npuprof.report.writing import Wanted
     from npuprof.store.sources.vendored import MARK
 
-    texts = collect_files(locked)
     made = output.make_folder(top)
     try:
         with lock_folders([top]):
@@ -92,7 +93,6 @@ def write_copy(top: str, locked: LockedSource) -> int:
     except BaseException:
         output.remove_folders(made)
         raise
-    return len(texts)
 
 
 def _remove_empty_folders(folder: str, top: str) -> None:
@@ -102,9 +102,9 @@ def _remove_empty_folders(folder: str, top: str) -> None:
 
 
 def _list_files(top: str) -> list[str]:
-    from npuprof.store.sources.vendored import MARK, PROJECT_FILES, REFERENCES
+    from npuprof.store.sources.vendored import MANIFEST, MARK, PROJECT_FILES, REFERENCES
 
-    marks = (MARK, REFERENCES, *(f".{name}" for name in PROJECT_FILES))
+    marks = (MARK, REFERENCES, MANIFEST, *(f".{name}" for name in PROJECT_FILES))
     return [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(".toml") or name in marks]
 
 

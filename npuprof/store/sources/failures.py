@@ -61,10 +61,15 @@ _CAUSES = (
         "ssh to the host once, and compare the key it shows",
     ),
     (
-        r"SSL certificate|server certificate|certificate verify|certificate problem|CAfile|gnutls_handshake|"
-        r"SSL_(?:ERROR|connect)|TLS (?:connect error|handshake)|schannel:",
+        r"SSL certificate|server certificate|certificate verify|certificate problem|CAfile|local issuer|"
+        r"SEC_E_UNTRUSTED_ROOT|CERT_E_|unknown CA",
         "The certificate of its host is not trusted.",
         "check the clock; git config http.sslCAInfo names the certificates of your own authority",
+    ),
+    (
+        r"gnutls_handshake|SSL_(?:ERROR|connect)|SSL routines|TLS (?:connect error|handshake)|schannel:|wrong version number",
+        "No encrypted connection came about: what answers does not speak https, or broke off.",
+        "check the port, and a proxy on the way (git config http.proxy, $https_proxy)",
     ),
     (
         r"requested URL returned error: 5\d\d|internal server error",

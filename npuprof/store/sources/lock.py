@@ -15,8 +15,8 @@ from npuprof.store.versions import parse_version_text
 
 FILE = "npuprof.lock"
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
-_TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "yanked")
-_OPTIONAL = ("tag", "path", "yanked")
+_TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "copy", "yanked")
+_OPTIONAL = ("tag", "path", "copy", "yanked")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
@@ -36,6 +36,7 @@ class LockedVersion(Record):
 class LockedSource(Record):
     """What a source is locked to. ``digest`` is that of its store there; ``tag`` is empty where it is no version of the store.
 
+    ``copy`` is the digest of the list of files of its copy in this repository, an empty text where there is none;
     ``versions`` are the references with an @ that this repository's presets make to presets of the source; ``yanked`` is why
     nobody should use the version any more.
     """
@@ -49,6 +50,7 @@ class LockedSource(Record):
     tag: str = ""
     yanked: str = ""
     versions: dict[str, LockedVersion] = {}
+    copy: str = ""
 
     @property
     def shown(self) -> str:
@@ -80,8 +82,11 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         shown = [hide_secrets(FILE, text) for text in (message, ".".join(map(str, path)))]
         problems.append(Finding("NP044", shown[0], why, hint, Origin(document, path), shown[1]))
 
-    if document.data.get("version", 1) != 1:
-        add(f"the lock has the form {document.data['version']!r}, which this npuprof does not know", ("version",))
+    form = document.data.get("version")
+    if form is None and document.data:
+        add("the lock does not say its form, version = 1", ())
+    elif document.data and (type(form) is not int or form != 1):
+        add(f"the lock has the form {format_toml_value(form)}, which this npuprof does not know", ("version",))
     listed = document.data.get("sources", {})
     found: dict[str, LockedSource] = {}
     for name, said in listed.items() if isinstance(listed, dict) else ():
@@ -119,7 +124,7 @@ def _find_entry_fault(said: Any) -> str:
     wanted, number = parse_version_range(said["rev"]), parse_version_text(said.get("tag", ""))
     if wanted is not None and (number is None or not wanted.accepts(number)):
         return f"contradicts itself: {said.get('tag') or 'no version'} is not in {said['rev']!r}"
-    if not _DIGEST.fullmatch(said["digest"]):
+    if not _DIGEST.fullmatch(said["digest"]) or not _DIGEST.fullmatch(said.get("copy") or said["digest"]):
         return "has a digest that is none"
     versions = said.get("versions", {})
     if not isinstance(versions, dict) or not all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values()):

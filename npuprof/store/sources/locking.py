@@ -98,6 +98,10 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
                 found = _try_commit(repository, fetched.head if ref == "HEAD" and fetched.head else ref)
                 if found:
                     return "", found
+    if not (fetched.tags or fetched.heads or fetched.head):
+        what = f"the source {source.name!r} has no branch and no tag"
+        why = "Its repository is empty, or what answers at its address is no repository."
+        raise NpuprofError([Finding("NP047", what, why, "push its presets there, or check the address", origin)])
     shown = [str(version) for version in sorted(known, key=lambda version: version.order, reverse=True)]
     told = f"{', '.join(shown[:_SHOWN])}{f' and {len(shown) - _SHOWN} more' if len(shown) > _SHOWN else ''}"
     what = f"nothing in the source {source.name!r} is {source.rev!r}"
@@ -105,7 +109,7 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
     hint = (
         f"it has the versions {told}"
         if shown
-        else f"it has no versions yet; name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'HEAD'}"
+        else f"it has no versions yet; name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'none has a name there'}"
     )
     raise NpuprofError([Finding("NP047", what, why, hint, origin)])
 
@@ -150,6 +154,18 @@ def compute_store_digest(repository: Repository, commit: str) -> str:
     names = there.names()
     there.load_texts(names)
     return digest_texts({name: _read_text(there, name) for name in names})
+
+
+def list_unreadable(locked: LockedSource) -> list[str]:
+    """Return which presets of a source nobody can read, as links lead out of its store or nowhere, and why. Raises NpuprofError."""
+    there = load_repository_revision(open_mirror(locked.name, locked.url, locked.path), locked.commit)
+    found: list[str] = []
+    for name in [name for name, file in there.files.items() if file.is_link]:
+        try:
+            there.read_profile_text(name)
+        except NpuprofError as error:
+            found.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
+    return found
 
 
 def _read_text(there: Revision, name: str) -> bytes:

@@ -23,6 +23,11 @@ class Bound(NamedTuple):
         major, minor, patch = (*self.parts, 0, 0)[:3]
         return VersionText((major, minor, patch), self.pre)
 
+    def list_turns(self) -> list[VersionText]:
+        """Return versions at and right after which it may begin or cease to hold."""
+        found = [self.text.number, self._end().number]
+        return [VersionText(number) for major, minor, patch in found for number in ((major, minor, patch), (major, minor, patch + 1))]
+
     def _end(self) -> VersionText:
         """Return the first version that the bound no longer means, where it means a span."""
         major, minor, patch = self.text.number
@@ -58,6 +63,12 @@ class VersionRange(NamedTuple):
         if version.pre and not any(bound.pre and bound.text.number == version.number for bound in self.bounds):
             return False
         return all(bound.accepts(version) for bound in self.bounds)
+
+
+def find_excluded_version(before: VersionRange, after: VersionRange) -> VersionText | None:
+    """Return a version that a range means and another does not, None where there is none; pre-releases aside."""
+    turns = [VersionText((0, 0, 0)), *(turn for bound in (*before.bounds, *after.bounds) for turn in bound.list_turns())]
+    return next((version for version in turns if before.accepts(version) and not after.accepts(version)), None)
 
 
 def parse_version_range(text: str) -> VersionRange | None:

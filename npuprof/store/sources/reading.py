@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from functools import partial
 
 from npuprof.document import Document, parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report.output import read_plain_file
-from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_project_folder, is_profile_name
 from npuprof.store.layout import Layout
 from npuprof.store.sources import lock as locks
@@ -26,20 +26,22 @@ from npuprof.store.sources.mirror import (
 )
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.ranges import parse_version_range
-from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, find_copy_folder
+from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy, advise_copy, find_copy_folder
 from npuprof.store.sources.wording import name_source_in_error
-from npuprof.store.versions import parse_version_text
+from npuprof.store.versions import parse_version_request, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
     from npuprof.store.repository import Repository
-    from npuprof.store.revision import Revision
+    from npuprof.store.revision import Pin, Revision
     from npuprof.store.versions import Version
 
     #: Opens a copied store in this repository, by its folder.
     CopyOpener = Callable[[str], VendoredCopy]
+    #: Opens the store at a version that a lock names, and returns the version as well, if its tag is there.
+    VersionOpener = Callable[[], tuple[Revision, Version | None]]
 
 
 #: What the names of all presets are kept as, beside their texts: no preset can be called so.
@@ -77,8 +79,11 @@ class Sources:
     def _find_copy(self, name: str, locked: LockedSource) -> CopyPlace | None:
         if self.copy is not None:
             return self.copy.find_nested(locked)
-        folder = self.project.sources[name].vendor
-        return CopyPlace(self.open_copy, folder) if self.open_copy is not None and folder else None
+        folder, open_copy = self.project.sources[name].vendor, self.open_copy
+        if open_copy is None or not folder:
+            return None
+        proof = Proof(f"{self.label}{name}", folder, locked.copy, lambda: open_copy(folder).read_unproven(MANIFEST))
+        return CopyPlace(open_copy, folder, proof=proof)
 
     def require_lock(self, name: str, asked: Origin | None = None) -> LockedSource:
         """Return what a source is locked to. Raises NpuprofError where it is unknown, or not locked as asked for."""
@@ -130,10 +135,12 @@ class SourceStore(ReadOnceStore):
         copy: CopyPlace | None = None,
         commit: str = "",
         yanked: str = "",
+        find_version: VersionOpener | None = None,
     ) -> None:
         super().__init__()
         self.yanked = yanked or ("" if revision or commit else locked.yanked)  #: why nobody should use it any more
-        self.released = released  #: the version that it was looked up for
+        self._released = released
+        self._find_version = find_version
         self.locked = locked
         self.label = f"{label}:"
         self.source = label
@@ -144,25 +151,31 @@ class SourceStore(ReadOnceStore):
         self.root = f"source:{locked.url} {locked.path}"  #: what it is trusted by, whatever it is called here
         self.is_version = revision is not None or bool(commit)  #: whether it is what a reference with an @ names
         self._revision = revision
-        self._cache = None if self.is_version or self._copy else TextCache(locked.url, locked.path, self.commit)
+        place = locked.path if find_version is None else f"{locked.path}@{self.shown}"  # what is kept of a version was compared with it
+        self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
         self._versions: dict[str, SourceStore] = {}
         self._is_met = False
         self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
-        """Return the copy of the store in this repository. Raises NpuprofError (NP044) where it is of another commit."""
+        """Return the copy of the store in this repository.
+
+        Raises NpuprofError where it is of another commit (NP044), or its list of files is not what was copied (NP049).
+        """
         found = copy.open()
         copied = found.read_commit()
         if copied != self.commit:
             what = f"the copy of the source {self.source!r} is {f'of the commit {copied[:7]}' if copied else 'not whole'}"
             why = f"npuprof.lock names {self.commit[:7]}."
-            raise NpuprofError([Finding("NP044", what, why, _advise_copy(self.source))])
+            raise NpuprofError([Finding("NP044", what, why, advise_copy(self.source))])
+        if found.proof is not None:
+            found.proof.load_lines()
         return found
 
-    def read_all_texts(self) -> dict[str, bytes]:
-        """Return the texts of all presets of a copy in this repository, by name. Raises NpuprofError where one cannot be read."""
+    def find_edits(self) -> list[Finding]:
+        """Return which files of its copy in this repository are not what was copied, its own sources too. Raises NpuprofError."""
         assert self._copy is not None, "it is asked for where there is one"
-        return {name: self._copy.read_text(name) or b"" for name in self._copy.names()}
+        return self._copy.list_faults()
 
     @property
     def is_copied(self) -> bool:
@@ -182,6 +195,8 @@ class SourceStore(ReadOnceStore):
     @property
     def revision(self) -> Revision:
         """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
+        if self._revision is None and self._find_version is not None:
+            self._revision, self._released = self._find_version()
         if self._revision is None:
             from npuprof.store.revisions import load_repository_revision
 
@@ -189,6 +204,17 @@ class SourceStore(ReadOnceStore):
             require_commit(repository, self.source, self.commit)
             self._revision = load_repository_revision(repository, self.commit)
         return self._revision
+
+    @property
+    def released(self) -> Version | None:
+        """The version that it was looked up for, if it has a tag. Raises NpuprofError where it is not on this machine."""
+        if self._find_version is not None:
+            assert self.revision is not None, "with it comes the version"
+        return self._released
+
+    def has_text(self, name: str) -> bool:
+        """Return whether the text of a preset is at hand, so that no git is needed."""
+        return self._copy is not None or (self._cache is not None and self._cache.read_text(f"{name}.toml") is not None)
 
     def _list_files(self) -> Iterable[str]:
         self.refuse_unmet_requirement()
@@ -256,8 +282,7 @@ class SourceStore(ReadOnceStore):
             if self._cache:
                 self._cache.keep_text(f"{name}.toml", raw)
         read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
-        text = f" {load_sha256()(raw).hexdigest()}" if self._copy else ""  # a copy may have been edited
-        return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}{text}", home=self)
+        return Profile(read, key=f"{self.identity} {name}#{self.commit}{self._view}", home=self)
 
     def _read_text(self, name: str) -> bytes:
         try:
@@ -276,8 +301,6 @@ class SourceStore(ReadOnceStore):
         Raises NpuprofError.
         """
         if reference not in self._versions:
-            from npuprof.store import revisions
-
             name, _, wanted = reference.partition("@")
             pinned = None if self.is_version else self.locked.versions.get(reference)
             if pinned is None and self._copy is not None:
@@ -294,22 +317,40 @@ class SourceStore(ReadOnceStore):
                 what = f"the copy of the source {self.source!r} has no {reference}"
                 hint = f"copy it: npuprof source update {self.source.partition('/')[0]}"
                 raise NpuprofError([_place(Finding("NP044", what, "It holds the versions that presets refer to.", hint), asked)])
-            if pinned and pinned.version != "-":
-                wanted = pinned.version
-            if pinned and not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
-                there = revisions.load_repository_revision(self.revision.repository, pinned.commit)
+            if pinned is not None:
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
-                self._versions[reference] = SourceStore(self.locked, self.source, there, shown, yanked=yanked)
+                self._versions[reference] = SourceStore(
+                    self.locked, self.source, shown=shown, commit=pinned.commit, yanked=yanked,
+                    find_version=partial(self._open_pinned, reference, pinned, asked),
+                )  # fmt: skip
                 return self._versions[reference]
-            try:
-                pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
-            except NpuprofError as error:
-                raise name_source_in_error(error, self.source, name) from None
-            if pin.released and not self.revision.repository.is_ancestor(pin.commit, self.commit):
-                raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
+            pin = self._find_pin(reference, wanted, asked)
             shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
             self._versions[reference] = SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
         return self._versions[reference]
+
+    def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None) -> tuple[Revision, Version | None]:
+        """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
+        from npuprof.store.revisions import load_repository_revision
+
+        name, _, wanted = reference.partition("@")
+        if not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
+            require_commit(self.revision.repository, self.source, pinned.commit)
+            return load_repository_revision(self.revision.repository, pinned.commit), None
+        pin = self._find_pin(reference, pinned.version if pinned.version != "-" else wanted, asked)
+        return pin.home, pin.released
+
+    def _find_pin(self, reference: str, wanted: str, asked: Origin | None) -> Pin:
+        from npuprof.store import revisions
+
+        name = reference.partition("@")[0]
+        try:
+            pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
+        except NpuprofError as error:
+            raise name_source_in_error(error, self.source, name) from None
+        if pin.released and not self.revision.repository.is_ancestor(pin.commit, self.commit):
+            raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
+        return pin
 
     def list_versions(self) -> list[SourceStore]:
         """Return the stores at the versions that its lock holds, each commit once. Raises NpuprofError."""
@@ -363,40 +404,40 @@ class SourceStore(ReadOnceStore):
         return f"SourceStore({self.source!r}, {self.shown!r})"
 
 
-def find_edited_copies(store: SourceStore) -> list[Finding]:
-    """Return that the copy of a source in this repository, or one of its sources in it, is not what the lock says.
-
-    Raises NpuprofError where the copy is not whole.
-    """
-    from npuprof.store.sources.locking import digest_texts
-
-    found: dict[str, Finding] = {}
-    waiting, seen = [store], set[str]()
-    while waiting:
-        here = waiting.pop()
-        assert here.copy is not None, "it is asked for where there is one, and all that it needs came with it"
-        if not here.is_version and here.copy.folder in seen:
-            continue
-        seen.add(here.copy.folder)
-        if not here.is_version and digest_texts(here.read_all_texts()) != here.locked.digest:
-            what = f"the copy of the source {here.source!r} is not what npuprof.lock says: its digest is another"
-            why = "It was edited; presets of a source are changed where they come from."
-            found[here.source] = Finding("NP049", what, why, _advise_copy(here.source))
-        waiting += here.list_versions()
-        sources = find_sources(here)
-        for name in sources.project.sources:
-            with suppress(NpuprofError) if here.is_version else nullcontext():  # of single presets only what they build on was copied
-                waiting += [sources.open_source(name)] if name in sources.lock.sources else []
-    return list(found.values())
+def find_edited_copies(home: ProfileSource) -> list[Finding]:
+    """Return what is wrong with the copies of sources in the repository of a store: those that npuprof.toml names there."""
+    found: list[Finding] = []
+    sources = find_sources(home)
+    for name, source in sources.project.sources.items():
+        if source.vendor and name in sources.lock.sources and sources.open_copy is not None:
+            found += find_copy_faults(sources, name)
+    return found
 
 
-def _advise_copy(name: str) -> str:
-    return f"copy it anew: npuprof source vendor {name.partition('/')[0]}"
+def find_copy_faults(sources: Sources, name: str) -> list[Finding]:
+    """Return why the copy of a source in this repository is not what the lock says; nothing where it is."""
+    try:
+        return sources.open_source(name).find_edits()
+    except NpuprofError as error:
+        return list(error.findings)
 
 
 def find_source_store(home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:
-    """Return the store that ``SOURCE:NAME[@VERSION]`` is read from, seen from another. Raises NpuprofError."""
-    return find_source_store_among(find_sources(home), reference, asked)
+    """Return the store that ``SOURCE:NAME[@VERSION]`` is read from, seen from another.
+
+    Raises NpuprofError, among others (NP044) where a preset of the store ``asked`` for what can mean another version tomorrow, and
+    the lock does not say which it is.
+    """
+    sources = find_sources(home)
+    source, _, name = reference.partition(":")
+    text = name.partition("@")[2].strip("\"'")
+    is_range = parse_version_request(text) is not None and parse_version_text(text) is None
+    is_open = is_range and name not in sources.open_source(source, asked).locked.versions
+    if is_open and asked is not None and not sources.label and isinstance(home, ReadOnceStore) and asked.profile in home.names():
+        what = f"npuprof.lock is out of date: it does not say which version {reference} is"
+        why = "Another clone, or a later day, may have another one."
+        raise NpuprofError([_place(Finding("NP044", what, why, f"write it down: npuprof source update {source}"), asked)])
+    return find_source_store_among(sources, reference, asked)
 
 
 def find_source_store_among(sources: Sources, reference: str, asked: Origin | None = None) -> SourceStore:

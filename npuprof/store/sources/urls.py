@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from npuprof.document.secrets import TOKEN, unquote_url
+from npuprof.document.secrets import KNOWN_USERS, TOKEN, unquote_url
 from npuprof.document.secrets import hide_credentials as hide_credentials
 
 #: ``x::rest`` names a program of git's that is given the rest.
@@ -18,6 +18,7 @@ _AUTHORITY = re.compile(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
 _SECRET = re.compile(r"(?i)token|passw|secret|key=|auth")
 _UNAUTHENTICATED = {"http": "https", "git": "https", "ftp": "https", "ftps": "https"}
 _PORTS = {"ssh": "22", "https": "443"}
+_UNKNOWN_USER = "its user may be a token; leave it out, and let git know it: git config credential.https://HOST.username NAME"
 _CREDENTIALS = "credentials belong to git's own helpers, not into an address"
 
 
@@ -62,6 +63,8 @@ def _find_scheme_fault(scheme: str, rest: str, decoded: str) -> str:
         return _CREDENTIALS
     if scheme == "https" and _SECRET.search(decoded.partition("?")[2]):
         return _CREDENTIALS
+    if scheme == "https" and user and user not in KNOWN_USERS and user not in path.split("/"):
+        return _UNKNOWN_USER
     return _find_host_fault(user, host, path)
 
 
