@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from building import findings, toml
 
-from npuprof import checks
+from npuprof import catalog, checks
 from npuprof.checks import flags
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
@@ -27,14 +27,17 @@ def told(options: dict[str, Any], atc: dict[str, Any], scenario: str = "offline-
 @pytest.mark.parametrize(
     ("options", "atc", "expected"),
     [
-        ({}, {"dynamic_batch_size": "1,2"}, []),
+        (SHAPE, {"dynamic_batch_size": "1,2"}, []),
         (
             SHAPE, {"dynamic_batch_size": "1,2", "dynamic_image_size": "1,2;3,4"},
             ["error --dynamic_batch_size and --dynamic_image_size exclude each other"],
         ),
         (
             {"dynamic_dims": "1;2", "input_shape": "a:-1"}, {"insert_op_conf": "/i", "input_format": "ND"},
-            ["error --dynamic_dims and --insert_op_conf exclude each other"],
+            [
+                "error --dynamic_dims and --insert_op_conf exclude each other",
+                "warning --insert_op_conf needs another --input_format than ND, NCDHW, NDHWC",
+            ],
         ),
         (
             {"precision_mode": "force_fp16", "precision_mode_v2": "fp16"}, {},
@@ -66,6 +69,78 @@ def test_a_conflict_with_one_value_is_none_with_others(value: str, expected: lis
     assert told({"precision_mode_v2": value}, {"compression_optimize_conf": "/c"}) == expected
 
 
+LEVEL = "error --deterministic_level needs --deterministic=1"
+IMAGES = {"dynamic_image_size": "1,2;3,4"}
+
+
+@pytest.mark.parametrize(
+    ("options", "atc", "expected"),
+    [
+        ({"deterministic": 0}, {"deterministic_level": "2"}, [LEVEL]), ({}, {"deterministic_level": "2"}, [LEVEL]),
+        ({"deterministic": 1}, {"deterministic_level": "2"}, []), ({}, {"deterministic": "1", "deterministic_level": "2"}, []),
+        ({}, {"deterministic_level": "0"}, []),
+        ({}, {"dynamic_batch_size": "1,2"}, ["error --dynamic_batch_size needs --input_shape"]),
+        ({}, {"input_shape": "a:-1,2", "dynamic_batch_size": "1,2"}, []),
+        ({"input_shape": "a:-1", "dynamic_dims": "1;2"}, {"input_format": "NHWC"}, ["error --dynamic_dims needs --input_format=ND"]),
+        ({"input_shape": "a:-1", "dynamic_dims": "1;2"}, {}, ["error --dynamic_dims needs --input_format=ND"]),
+        ({"input_shape": "a:-1", "dynamic_dims": "1;2"}, {"input_format": "ND"}, []),
+        (SHAPE, IMAGES, []), (SHAPE, IMAGES | {"input_format": "NHWC"}, []),
+        (
+            SHAPE, IMAGES | {"input_format": "ND"},
+            ["error --dynamic_image_size needs another --input_format than ND, NCDHW, NDHWC"],
+        ),
+        ({}, {"host_env_os": "linux"}, ["warning --host_env_os needs --host_env_cpu"]),
+        ({}, {"host_env_os": "linux", "host_env_cpu": "x86_64"}, []),
+        ({}, {"weight": "./w", "framework": 3}, ["warning --weight needs --framework=0"]),
+        ({}, {"weight": "./w", "framework": 0}, []), ({}, {"weight": "./w"}, []), ({}, {"external_weight": "1"}, []),
+        ({}, {"insert_op_conf": "./i"}, []),
+        (
+            {}, {"insert_op_conf": "./i", "input_format": "ND"},
+            ["warning --insert_op_conf needs another --input_format than ND, NCDHW, NDHWC"],
+        ),
+        ({}, {"is_input_adjust_hw_layout": "true"}, ["warning --is_input_adjust_hw_layout needs --input_fp16_nodes"]),
+        ({"buffer_optimize": "off_optimize"}, {"mdl_bank_path": "./x"}, ["warning --mdl_bank_path needs --buffer_optimize=l2_optimize"]),
+        ({}, {"mdl_bank_path": "./x"}, []), ({"buffer_optimize": "l2_optimize"}, {"mdl_bank_path": "./x"}, []),
+        ({"debug_dir": "./x"}, {}, ["warning --debug_dir needs another --op_debug_level than 0 or --op_debug_config"]),
+        ({"debug_dir": "./x", "op_debug_level": 3}, {}, []), ({"debug_dir": "./x", "op_debug_config": "/c.cfg"}, {}, []),
+        ({"precision_mode_v2": "fp16"}, {"keep_dtype": "/k"}, []),
+        ({}, {"keep_dtype": "/k"}, ["warning --keep_dtype needs --precision_mode or --precision_mode_v2"]),
+    ],
+)  # fmt: skip
+def test_a_flag_that_lacks_another_one_is_told(options: dict[str, Any], atc: dict[str, Any], expected: list[str]) -> None:
+    assert told(options, atc) == expected
+    assert told(options, atc, "", "atc") == expected
+    assert told(options, atc, "training") == told(options, atc, "") == []
+
+
+def test_what_one_override_takes_away_is_lacking_there() -> None:
+    text = """\
+[profile]
+scenario = "offline-inference"
+[options]
+deterministic = 1
+[atc]
+deterministic_level = "1"
+[[override]]
+match = { product = "atlas-a2" }
+options = { deterministic = 0 }
+"""
+    assert [finding.message for finding in findings(text) if finding.code == "NP912"] == [
+        "--deterministic_level needs --deterministic=1 on atlas-a2"
+    ]
+
+
+def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() -> None:
+    records = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
+    needed = [(one, term) for one in records for text in one.requires for term in flags._parse_requirement(text)]
+    assert len(needed) > 15
+    for one, term in needed:
+        other = catalog.find_flag(term.name)
+        assert other is not None, (one.name, term.name)
+        assert {*term.values} <= {str(choice) for choice in other.choices}, (one.name, term.name)
+        assert {*one.requires_unless} <= {str(choice) for choice in one.choices}
+
+
 def test_a_flag_of_an_override_clashes_with_a_value() -> None:
     text = """\
 [profile]
@@ -89,3 +164,4 @@ def test_each_conflict_of_the_catalogue_is_looked_at_together() -> None:
     assert frozenset(("precision_mode", "precision_mode_v2")) in pairs
     assert frozenset(("atc.dynamic_batch_size", "atc.dynamic_image_size")) in pairs
     assert frozenset(("external_weight", "atc.external_weight")) in pairs
+    assert frozenset(("atc.deterministic_level", "deterministic", "atc.deterministic")) in pairs

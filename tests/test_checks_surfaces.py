@@ -41,6 +41,19 @@ def test_an_option_is_younger_in_tf_2_than_in_a_session(line: str, release: str,
     assert told(f"[options]\n{line}\n", cann=release, target=TF2) == ({code} if code else set())
 
 
+@pytest.mark.parametrize(
+    ("shape", "offline", "online"),
+    [
+        ("a:1,-1;b:0", set(), set()), ("a:1~10,3", set(), {"NP203"}), ("a:1~-1", set(), {"NP203"}), ("scalar:", set(), {"NP203"}),
+        ("a", {"NP203"}, {"NP203"}), ("a:1;;", {"NP203"}, {"NP203"}),
+    ],
+)  # fmt: skip
+def test_a_conversion_takes_shapes_that_a_session_does_not(shape: str, offline: set[str], online: set[str]) -> None:
+    assert told(f"{OFFLINE}[options]\ninput_shape = '{shape}'\n") == told(f"{OFFLINE}[atc]\ninput_shape = '{shape}'\n") == offline
+    alone = f"[profile]\nscenario = 'online-inference'\n[options]\ninput_shape = '{shape}'\ndynamic_dims = '1;2'\ndynamic_node_type = 1\n"
+    assert {"NP203"} & told(alone) == online
+
+
 def test_a_session_of_the_same_release_reads_what_tf_2_does_not() -> None:
     assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1") == {"NP413"}
     assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1", target="session") == set()

@@ -135,11 +135,6 @@ def test_what_atc_does_anyway_needs_no_flag(atc: Callable[[str], list[str]]) -> 
             BASE,
             [("NP913", "warning"), ("NP912", "warning")],
         ),
-        ({"optypelist_for_implmode": "Pooling"}, BASE, [("NP912", "warning")]),
-        ({"dynamic_dims": "1;2", "input_shape": "a:-1"}, BASE, [("NP912", "warning")]),
-        ({"dynamic_dims": "1;2", "input_shape": "a:-1"}, {**BASE, "input_format": "ND"}, []),
-        ({}, {**BASE, "weight": "/w"}, [("NP912", "warning")]),
-        ({}, {**BASE, "framework": 0, "weight": "/w"}, []),
     ],
 )
 def test_what_the_command_lacks_and_is_advised_is_told(

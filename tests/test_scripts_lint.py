@@ -182,7 +182,12 @@ def test_a_setting_that_nobody_can_name_may_be_the_one_that_is_missing(lines: st
     [
         ("--modify_mixlist=a.json", ["NP303"]), ("--modify_mixlist=a.json $MORE", []),
         ("--modify_mixlist=a.json --precision_mode_v2=mixed_float16", []),
-        ('--input_shape="a:-1" --dynamic_dims="1;2" --dynamic_batch_size="1,2"', ["NP912"]),
+        ('--input_shape="a:-1" --input_format=ND --dynamic_dims="1;2" --dynamic_batch_size="1,2"', ["NP912"]),
+        ('--input_shape="a:-1" --dynamic_dims="1;2"', ["NP912"]), ('--input_shape="a:-1" --dynamic_dims="1;2" $MORE', []),
+        ("--host_env_os=linux", ["NP912"]), ("--deterministic_level=2 --deterministic=$LEVEL", []),
+        ("--deterministic_level=$LEVEL", []), ("--deterministic_level=2 --deterministic=0", ["NP912"]),
+        ("--weight=w", ["NP912"]), ("--weight=w $MORE", ["NP912"]), ("--dynamic_batch_size=1,2", ["NP912"]),
+        ("--debug_dir=./x", ["NP912"]), ("--debug_dir=./x --op_debug_level=3", []),
         ('--input_shape="a:-1" --dynamic_batch_size="1,2"', []),
         ("--optypelist_for_implmode=Pooling", ["NP311", "NP501"]), ("--buffer_optimize=l1_optimize", []), ("--oo_level=O2", ["NP203"]),
         ("--topo_sorting_mode=3", []), ("--precision_mode=fp16", ["NP203"]),
@@ -191,6 +196,35 @@ def test_a_setting_that_nobody_can_name_may_be_the_one_that_is_missing(lines: st
 def test_the_flags_of_a_command_line_are_judged_together(flags: str, codes: list[str]) -> None:
     line = f"atc --model=a.pb --framework=3 --output=o --soc_version=Ascend310 {flags}\n"
     assert [finding.code for finding in findings(line, "x.sh") if finding.severity != "info"] == codes
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--external_weight=2", ""), ("--external_weight=1", ""), ("--input_shape='a:1~10,3'", ""), ("--input_shape='scalar:'", ""),
+        ("--input_shape='a:1,-1;b:'", ""), ("--jit_compile=2", ""), ("--oo_constant_folding=true", ""), ("--aicore_num='8|'", ""),
+        ("--external_weight=true", "--external_weight=true is none of 0, 1, 2|write --external_weight=1"),
+        ("--external_weight=3", "--external_weight=3 is none of 0, 1, 2|write one of 0, 1, 2"),
+        ("--jit_compile=true", "--jit_compile=true is none of 0, 1, 2|write --jit_compile=1"),
+        ("--jit_compile=auto", "--jit_compile=auto is none of 0, 1, 2|write --jit_compile=2"),
+        ("--oo_constant_folding=1", "--oo_constant_folding=1 is none of true, false|write --oo_constant_folding=true"),
+        ("--oo_constant_folding=True", "--oo_constant_folding=True is none of true, false|write --oo_constant_folding=true"),
+        ("--deterministic=true", "--deterministic=true is none of 0, 1|write --deterministic=1"),
+        ("--input_shape=a", "--input_shape=a is not in its format|see npuprof option --input_shape"),
+        ("--op_debug_level=x", "--op_debug_level=x is none of 0, 1, 2, 3, 4|write one of 0, 1, 2, 3, 4"),
+        ("--static_model_ops_lower_limit=-2", "--static_model_ops_lower_limit=-2 is out of range|write at least -1"),
+        ("--static_model_ops_lower_limit=x", '--static_model_ops_lower_limit takes a whole number, not "x"|write a whole number'),
+        (
+            "--raw_ge_options=a.json --raw_ge_options_ignore_unsupported=TRUE",
+            "--raw_ge_options_ignore_unsupported=TRUE is none of true, false|write --raw_ge_options_ignore_unsupported=true",
+        ),
+    ],
+)  # fmt: skip
+def test_a_flag_is_judged_by_what_atc_takes(flag: str, said: str) -> None:
+    line = f"atc --model=a.pb --framework=3 --output=o --soc_version=Ascend910B1 {flag}\n"
+    told = [finding for finding in findings(line, "x.sh") if finding.severity != "info"]
+    assert [f"{finding.message}|{finding.hint}" for finding in told] == ([said] if said else [])
+    assert not any(word in finding.why for finding in told for word in ("adapter", "session", "protobuf"))
 
 
 REMAPPED = HEAD.replace("from npu_bridge.npu_init import *", "from npu_bridge.estimator import npu_ops")

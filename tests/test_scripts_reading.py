@@ -409,3 +409,19 @@ def test_a_script_that_is_only_asked_for_faults_has_those_of_its_tree(text: str)
 def test_no_tree_is_made_of_a_script_that_is_only_asked_for_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "parse_python", None)
     assert not find_file_faults("x.py", b"def f(x):\n    return [x for x in range(3)]\n")
+
+
+@pytest.mark.parametrize(
+    ("flag", "key", "value"),
+    [
+        ("--external_weight=1", "external_weight", True), ("--external_weight=2", "atc.external_weight", "2"),
+        ("--external_weight=true", "atc.external_weight", "true"), ("--jit_compile=2", "jit_compile", "auto"),
+        ("--jit_compile=auto", "atc.jit_compile", "auto"), ("--deterministic=1", "deterministic", 1),
+        ("--oo_constant_folding=false", "oo_constant_folding", False), ("--oo_constant_folding=0", "atc.oo_constant_folding", "0"),
+        ("--input_shape='a:1,2'", "input_shape", "a:1,2"), ("--input_shape='a:1~10'", "atc.input_shape", "a:1~10"),
+        ("--precision_mode=fp16", "precision_mode", "fp16"), ("--virtual_type=1", "atc.virtual_type", 1),
+        ("--raw_ge_options_ignore_unsupported=true", "atc.raw_ge_options_ignore_unsupported", True),
+    ],
+)  # fmt: skip
+def test_a_flag_is_an_option_where_one_can_hold_its_text(flag: str, key: str, value: object) -> None:
+    assert settings(f"atc {flag}\n", "x.sh") == {key: value}

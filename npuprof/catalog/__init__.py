@@ -167,8 +167,10 @@ class Flag(Record):
     """One flag of the ATC compiler, its name without the dashes.
 
     ``twin`` is the session option that does the same. ``required`` flags belong to one conversion. Two flags that both are
-    ``stops`` and exclude each other end it; of others one overrules. Of values joined by a ``separator`` there are as many as
-    ``default_count`` allows, on a family ``product_count``. ``structure`` is the form of the file that it names.
+    ``stops`` and exclude each other end it; of others one overrules. What a flag ``requires`` is another one (``--name``), one with
+    some of its values (``--name=a|b``) or none of them (``--name!=a|b``), or either of two (``--a or --b``); not with the values
+    ``requires_unless``. Without it a conversion ends where the flag ``stops_without``. Of values joined by a ``separator`` there
+    are as many as ``default_count`` allows, on a family ``product_count``. ``structure`` is the form of the file that it names.
     """
 
     name: str
@@ -183,6 +185,8 @@ class Flag(Record):
     products_not: tuple[str, ...] = ()
     value_products: dict[str, tuple[str, ...]] = {}
     requires: tuple[str, ...] = ()
+    requires_unless: tuple[str, ...] = ()
+    stops_without: bool = False
     conflicts: tuple[str, ...] = ()
     stops: bool = False
     twin: str = ""

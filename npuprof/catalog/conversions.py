@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from npuprof.catalog.dropped import find_repeated_keys
 from npuprof.catalog.shapes import NAME, Fault, Schema, Structure, list_schema, map_schema, table_schema
 from npuprof.catalog.structures import parse_json
 from npuprof.model import Path, did_you_mean
@@ -155,6 +156,6 @@ CONVERSIONS: dict[str, Structure] = {
     ),
     "engine-options": Structure(
         '{"compile options": {"session": {"ge.key": "value"}}}', _ENGINE, parse_json, _refuse_to_write, _find_engine_faults,
-        "ge_options.json",
+        "ge_options.json", dropped=find_repeated_keys,
     ),
 }  # fmt: skip

@@ -21,7 +21,8 @@ class Structure(Record):
     ``parse`` returns the structured value of a text, or None where the text does not fit; ``format`` writes the text of a
     value without faults; ``faults`` lists what is wrong with a value. ``file`` is the name of the sidecar file that holds
     the text, or empty when the option itself holds it. ``unordered`` tells where the order of a list means nothing,
-    ``ordered_keys`` where that of a table does. ``members`` are the names that conditions have for the places of a list.
+    ``ordered_keys`` where that of a table does. ``dropped`` lists what the reader of a file passes over in a text that ``parse``
+    takes: the line, what, and what to write. ``members`` are the names that conditions have for the places of a list.
     """
 
     shape: str
@@ -33,6 +34,7 @@ class Structure(Record):
     unordered: bool = False
     ordered_keys: bool = False
     members: tuple[str, ...] = ()
+    dropped: Callable[[str], list[tuple[int, str, str]]] | None = None
 
 
 def table_schema(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from npuprof.catalog import load_built_part
+from npuprof.catalog.dropped import find_dropped_debug_lines, find_dropped_modes, find_repeated_keys, find_repeated_rules
 from npuprof.catalog.shapes import NAME, SWITCH, Fault, Schema, Structure, list_schema, map_schema, table_schema
 from npuprof.catalog.structures import find_json_faults, parse_json
 from npuprof.model import Path
@@ -322,25 +323,28 @@ SIDECARS: dict[str, Structure] = {
     "mixlist": Structure(
         'lists of operator types, as black-list = { to-add = ["MatMul"] }', _MIXLIST,
         parse_json, _format_json_file, _find_mixlist_faults, "ops_info.json", unordered=True,
+        dropped=find_repeated_keys,
     ),
     "op-precision": Structure(
         'modes, as ByOpType = { Conv2D = "high_performance" }', _PRECISION,
-        _parse_modes, _format_modes, _find_modes_faults, "op_precision.ini",
+        _parse_modes, _format_modes, _find_modes_faults, "op_precision.ini", dropped=find_dropped_modes,
     ),
     "custom-dtypes": Structure(
         'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }', map_schema(_DTYPES),
-        _parse_dtypes, _format_dtypes, _find_dtypes_faults, "customize_dtypes.cfg",
+        _parse_dtypes, _format_dtypes, _find_dtypes_faults, "customize_dtypes.cfg", dropped=find_repeated_rules,
     ),
     "fusion-switch": Structure(
         'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }', _FUSION,
-        _parse_fusion, _format_json_file, _find_fusion_faults, "fusion_switch.cfg",
+        _parse_fusion, _format_json_file, _find_fusion_faults, "fusion_switch.cfg", dropped=find_repeated_keys,
     ),
     "op-debug": Structure(
         'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]', _DEBUG,
         _parse_debug, _format_debug, _find_debug_faults, "op_debug.cfg", unordered=True,
+        dropped=find_dropped_debug_lines,
     ),
     "aoe-config": Structure(
         'tune_ops_type = ["MatMul"], tune_optimization_level = "O1"', _TUNING,
         parse_json, _format_json_file, _find_aoe_faults, "tuning_config.cfg", unordered=True,
+        dropped=find_repeated_keys,
     ),
 }  # fmt: skip

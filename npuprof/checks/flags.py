@@ -11,7 +11,7 @@ from npuprof.catalog import Flag, values
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding
+from npuprof.model import Finding, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
-    """Yield flags that exclude each other, and those that are given twice; for presets that ATC reads."""
+    """Yield flags that exclude each other, lack another one, or are given twice; for what ATC reads."""
     given: dict[str, list[str]] = {}
     for key in view.settings:
         if flag := find_flag_name(key):
@@ -33,24 +33,85 @@ def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
             pair = [setters[0], given[name][0]] if name in given else []
             if record is not None and pair and (about is None or about(pair)):
                 yield from _check_conflict(view, record, other, *pair)
+        if record is not None and not view.config.abstract:
+            yield from _check_requirements(view, record, setters[0], given, about)
 
 
 @cache
 def list_flag_reads() -> tuple[frozenset[str], ...]:
-    """Return the settings that are looked at together, for each flag that may be given twice, and for each conflict."""
-    setters: dict[str, list[str]] = {}
-    for section in ("options", "atc"):
-        for name in catalog.record_names(section):
-            key = keys.format_full_key(section, name)
-            if flag := find_flag_name(key):
-                setters.setdefault(flag, []).append(key)
+    """Return the settings that are looked at together, for each flag that may be given twice, each conflict and each requirement."""
+    setters = _list_setters()
     found = {frozenset(both) for both in setters.values() if len(both) == 2}
     for flag, ours in setters.items():
         record = catalog.find_flag(flag)
         for other in record.conflicts if record else ():
             theirs = setters.get(other.removeprefix("--").partition("=")[0], ())
             found |= {frozenset((one, another)) for one in ours for another in theirs}
+        for requirement in record.requires if record else ():
+            theirs = [key for term in _parse_requirement(requirement) for key in setters.get(term.name, ())]
+            found |= {frozenset((one, *theirs)) for one in ours}
     return tuple(found)
+
+
+@cache
+def _list_setters() -> dict[str, list[str]]:
+    """Return the settings that each flag is given by, by its name."""
+    setters: dict[str, list[str]] = {}
+    for section in ("options", "atc"):
+        for name in catalog.record_names(section):
+            key = keys.format_full_key(section, name)
+            if flag := find_flag_name(key):
+                setters.setdefault(flag, []).append(key)
+    return setters
+
+
+class Term(Record):
+    """One flag that would meet a requirement: any value of it, one of ``values``, or where those are ``barred`` another one."""
+
+    name: str
+    values: tuple[str, ...] = ()
+    barred: bool = False
+
+    def __str__(self) -> str:
+        listed = (", " if self.barred else " or ").join(self.values)
+        return f"another --{self.name} than {listed}" if self.barred else f"--{self.name}{'=' if listed else ''}{listed}"
+
+
+@cache
+def _parse_requirement(text: str) -> tuple[Term, ...]:
+    """Return the flags any of which meets a requirement of the catalogue."""
+    found = []
+    for part in text.split(" or "):
+        name, _, listed = part.removeprefix("--").partition("=")
+        found.append(Term(name.removesuffix("!"), tuple(listed.split("|")) if listed else (), name.endswith("!")))
+    return tuple(found)
+
+
+def _check_requirements(view: View, flag: Flag, key: str, given: dict[str, list[str]], about: About | None) -> Iterator[Finding]:
+    """Yield the flags that another one certainly lacks."""
+    if flag.requires_unless and (not view.is_decided(key) or _format_value(view.settings[key], key) in flag.requires_unless):
+        return
+    for requirement in flag.requires:
+        terms = _parse_requirement(requirement)
+        reads = (key, *(other for term in terms for other in _list_setters().get(term.name, ())))
+        if (about is None or about(reads)) and not any(_may_be_met(view, term, given) for term in terms):
+            wanted = " or ".join(map(str, terms))
+            why = f"ATC stops{'' if flag.stops_without else ', or ignores the flag'}."
+            fault = Fault("NP912", f"--{flag.name} needs {wanted}", why, f"give {wanted}, or leave out --{flag.name}")
+            yield view.build_finding(fault._replace(severity="error") if flag.stops_without else fault, key)
+
+
+def _may_be_met(view: View, term: Term, given: dict[str, list[str]]) -> bool:
+    """Return whether a flag is given as it has to be, or nobody can tell."""
+    flag = catalog.find_flag(term.name)
+    if setters := given.get(term.name):
+        return not term.values or any(
+            not view.is_decided(key) or (_format_value(view.settings[key], key) in term.values) != term.barred for key in setters
+        )
+    if view.may_be_given(_list_setters().get(term.name, ()), of_conversion=flag is not None and flag.required):
+        return True
+    default = flag.default if flag else None
+    return bool(term.values) and (default is not None or term.barred) and (_write(default) in term.values) != term.barred
 
 
 @cache
@@ -66,7 +127,7 @@ def find_flag_name(key: str) -> str:
 def _check_conflict(view: View, record: Flag, other: str, key: str, beside: str) -> Iterator[Finding]:
     """Yield that two flags exclude each other; once, where each of them says so."""
     name, equals, value = other.removeprefix("--").partition("=")
-    if equals and _format_value(view.settings[beside], beside) != value:
+    if equals and not (view.is_decided(beside) and _format_value(view.settings[beside], beside) == value):
         return
     back = catalog.find_flag(name)
     if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
@@ -94,4 +155,8 @@ def _format_value(value: Any, key: str) -> str:
         if isinstance(value, (dict, list)) and (structure := values.find_structure(key)) and not structure.file:
             value = structure.format(value)
         value = option.write_on("atc", value)[1]
+    return _write(value)
+
+
+def _write(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

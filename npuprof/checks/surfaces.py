@@ -27,7 +27,9 @@ def find_twin_flag(scope: Scope, option: Option) -> Flag | None:
 def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:
     """Return whether the ATC compiler takes a value that a session would not."""
     flag = find_twin_flag(scope, option)
-    return flag is not None and value in flag.choices
+    return flag is not None and (
+        value in flag.choices or (isinstance(value, str) and bool(flag.pattern) and re.fullmatch(flag.pattern, value) is not None)
+    )
 
 
 def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
@@ -166,6 +168,10 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
         listed = ", ".join(map(str, flag.choices))
         what = f"{option.name} = {format_short_value(value)} is nothing that --{flag.name} takes"
         yield Fault("NP203", what, "ATC stops at such a value.", f"it takes {listed}")
+    own = [pattern for pattern in (option.pattern, option.lax_pattern) if pattern and isinstance(written, str)]
+    if carried and flag.pattern and any(re.fullmatch(pattern, written) for pattern in own) and not re.fullmatch(flag.pattern, written):
+        what = f"{option.name} = {format_short_value(value)} is not in the format of --{flag.name}"
+        yield Fault("NP203", what, "ATC stops at such a value.", f"see npuprof option --{flag.name}")
     if option.kind.startswith("path") and isinstance(value, str) and value:
         known = find_path_faults(option.name, value, option.path_characters)
         yield from (fault for fault in find_path_faults(option.name, value, flag.path_characters) if not known)

@@ -13,6 +13,8 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from npuprof.checks.accepted import Acceptance
     from npuprof.document.policy import Ignore
     from npuprof.document.profile import Profile
@@ -149,6 +151,14 @@ class View:
     def is_converted(self) -> bool:
         """Whether the preset is for the ATC compiler, and no session reads the settings."""
         return self.scenario == "offline-inference"
+
+    def is_decided(self, key: str) -> bool:
+        """Return whether the value of a setting is known."""
+        return True
+
+    def may_be_given(self, keys: Iterable[str], of_conversion: bool) -> bool:
+        """Return whether a flag of ATC that nothing here sets may be given elsewhere: those of one conversion are no matter of a preset."""
+        return of_conversion
 
     def resolve_default(self, option: catalog.Option, family: str | None) -> Any:
         """Return what an option counts as where it is not set, None where that cannot be said."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Flag
 from npuprof.document.keys import format_short_value
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError
 from npuprof.renderers import Rendered, Target
@@ -130,10 +129,6 @@ def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
         found.append(build_render_finding(config, "NP911", "", what, why, "add them to the command, or give --set atc.model=..."))
-    for flag in given:
-        record = catalog.find_flag(flag)
-        if record is not None:
-            found += _check_flag_needs(config, record, given, keys)
     if "op_select_implmode" in given:
         value = given["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"
@@ -154,22 +149,6 @@ def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]
 
 def _list_required_flags() -> list[str]:
     return [name for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.required]
-
-
-def _check_flag_needs(config: Config, record: Flag, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
-    lacking = [other for other in record.requires if not _is_requirement_met(other, given)]
-    if not lacking:
-        return []
-    what = f"--{record.name} needs {' and '.join(lacking)}"
-    return [build_render_finding(config, "NP912", keys[record.name], what, "Without it ATC stops or ignores it.", "add it to [atc]")]
-
-
-def _is_requirement_met(other: str, given: dict[str, Any]) -> bool:
-    name, equals, value = other.removeprefix("--").partition("=")
-    if not equals:
-        return name in given
-    known = given.get(name, getattr(catalog.find_flag(name), "default", None))
-    return known is not None and format_flag_value(known) == value
 
 
 TARGETS = {

@@ -93,12 +93,19 @@ def check_sidecars(sidecars: Sequence[Sidecar], asked: Context | None = None) ->
         if one.text is None:
             what = f"{name} is not a file of text"
             result.append(Finding("NP821", what, named, "name another file, or write it anew", key=key, where=Place(one.path)))
-        elif one.value is None:
+            continue
+        if one.value is None:
             line, column, why = _locate_misfit(one.structure, one.text)
             what = f"{name} is not in the format of {key}"
             hint = f"write {one.structure.shape}"
             result.append(Finding("NP821", what, f"{why}{named}", hint, key=key, where=Place(one.path, line, column)))
-        elif faults := one.structure.faults(one.value):
+            continue
+        if one.structure.dropped is not None:
+            result += [
+                Finding("NP821", f"{name}: {what}", f"CANN says nothing of it. {named}", hint, key=key, where=Place(one.path, line, 1))
+                for line, what, hint in one.structure.dropped(one.text)
+            ]
+        if faults := one.structure.faults(one.value):
             result += [
                 _build_finding(one, Fault("NP821", f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}", named, hint, tail))
                 for tail, what, hint in faults

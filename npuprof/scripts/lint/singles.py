@@ -11,13 +11,12 @@ from npuprof import catalog
 from npuprof.catalog import Option, releases
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN
-from npuprof.checks.surfaces import OFFLINE, find_surface_faults
-from npuprof.checks.view import Fault, Scope
-from npuprof.document import keys
+from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, did_you_mean, find_nearest_names
 from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.arguments import find_argument_faults
+from npuprof.scripts.lint.atc import find_script_flag_faults
 from npuprof.scripts.lint.attributes import find_attribute_faults
 from npuprof.scripts.reading.env import is_ascend_variable
 from npuprof.scripts.reading.found import FoundSetting
@@ -31,8 +30,6 @@ UNREAD_VARIABLES = {
 _ALIKE = 0.8
 _SLIP = 0.93
 _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
-#: What a command line of ATC is judged for.
-_CONVERSION = Scope(OFFLINE, (), ())
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 
 
@@ -46,7 +43,8 @@ def find_script_faults(found: FoundSetting, asked: Context, python2: bool) -> li
         return find_argument_faults(found, asked)
     if found.surface == "global_options":
         return find_attribute_faults(found, asked)
-    return _find_script_flag_faults(found)
+    misplaced = None if found.reason else _find_misplaced_value(found.key, found.value)
+    return [misplaced] if misplaced else find_script_flag_faults(found)
 
 
 def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: bool) -> list[Fault]:
@@ -179,28 +177,3 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
     if SequenceMatcher(None, name, near[0]).ratio() < _SLIP:
         return []
     return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", did_you_mean(name, near))]
-
-
-def _find_script_flag_faults(found: FoundSetting) -> list[Fault]:
-    if not found.name:
-        return []
-    section, name = keys.split_section_and_name(found.key)
-    if section == "atc" and catalog.find_flag(name) is None:
-        near = find_nearest_names(name, catalog.record_names("atc"), 1)
-        why = "atc stops at a flag it does not know."
-        if near:
-            return [
-                Fault(
-                    "NP209", f"atc of the current release has no flag {found.name}", why, f"did you mean '--{near[0]}'?", severity="warning"
-                )
-            ]
-        return [Fault("NP209", f"atc of the current release has no flag {found.name}", why, "see npuprof options", severity="info")]
-    if found.reason:
-        return []
-    if misplaced := _find_misplaced_value(found.key, found.value):
-        return [misplaced]
-    told = [fault for fault in settings.find_value_faults(_CONVERSION, found.key, found.value) if fault.severity == "error"]
-    option = catalog.find_option(found.key)
-    if told or option is None:
-        return told
-    return [fault for fault in find_surface_faults(_CONVERSION, option, found.value) if fault.code == "NP203"]

@@ -85,6 +85,14 @@ class ScriptView(View):
             fault.message, fault.why, fault.hint))  # fmt: skip
         return Finding(fault.code, message, why, hint, None, one.key, (), Place(one.file, one.line, one.column), severity=fault.severity)
 
+    def is_decided(self, key: str) -> bool:
+        """Return whether the script says itself what a setting holds."""
+        return not self.found[key].reason
+
+    def may_be_given(self, keys: Iterable[str], of_conversion: bool) -> bool:
+        """Return whether a flag may be on the command line although it is not certain to be."""
+        return not self.closed or any(key in self.maybe for key in keys)
+
     def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
         """Return whether what a condition of a team names is set, and its value: what is certainly not set compares to nothing."""
         from npuprof.catalog.written_condition import find_key

@@ -1,44 +1,67 @@
-"""Flags of an ``atc`` command line: session options where they are twins, flags of their own otherwise."""
+"""Flags of an ``atc`` command line: session options where they say what one can hold, flags of their own otherwise."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog import Flag, Option
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.reading.found import Branch, FoundSetting
 from npuprof.scripts.reading.words import Word
 
+#: Stands for the value of an option that a text of a flag has no meaning for.
+_MISFIT = object()
+_TRUTHS = {"true": True, "false": False}
+
 
 def build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> FoundSetting:
-    """Return one flag of a command line as a setting."""
+    """Return one flag of a command line as a setting; ``written`` is its text."""
     plain = name.removeprefix("--")
-    option = catalog.options_by_spelling("atc").get(name)
+    twin = catalog.options_by_spelling("atc").get(name)
     flag = catalog.find_flag(plain)
-    if flag is not None and flag.required:
-        option = None  # it belongs to the conversion
-    key = option or format_full_key("atc", plain)
+    option = catalog.find_option(twin) if twin and not (flag is not None and flag.required) else None  # else it belongs to the conversion
     reason = "the flag has no value" if value is None else f"depends on {value.open_part}" if value.open_part else ""
-    got = None if reason or value is None else convert_flag_text(option, plain, value.text)
-    return FoundSetting(path, word.line, word.column, "atc", key, name, None, got, reason, "" if reason else "str", branches, scope)
+    text = None if reason or value is None else value.text
+    got = _read_as_option(option, flag, text) if option is not None and text is not None else None
+    if option is None or got is _MISFIT:
+        key, got = format_full_key("atc", plain), None if text is None else _read_as_flag(flag, text)
+    else:
+        key = option.name
+    kind = "" if reason else "str"
+    return FoundSetting(path, word.line, word.column, "atc", key, name, None, got, reason, kind, branches, scope, written=text)
 
 
-def convert_flag_text(option: str | None, name: str, text: str) -> Any:
-    """Return the text of a flag as the value a preset holds."""
-    record = catalog.find_option(option) if option else catalog.find_flag(name)
-    if record is None:
-        return text
-    for choice in record.choices:
-        if str(choice).lower() == text.lower() and (not isinstance(choice, str) or choice == text):
-            return choice
-    kind = "" if isinstance(record, catalog.Option) and record.field == "s" else record.kind
-    if isinstance(record, catalog.Option) and record.field in ("i", "b"):
-        kind = {"i": "int", "b": "bool"}[record.field]
-    if kind == "bool" and text.lower() in ("true", "false", "1", "0"):
-        return text.lower() in ("true", "1")
-    if kind in ("int", "float"):
-        try:
-            return int(text) if kind == "int" else float(text)
-        except ValueError:
-            return text
-    return text
+def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
+    """Return the value of an option that a flag's text stands for, ``_MISFIT`` where the option has none or the flag takes more."""
+    spelt = option.surface_values.get("atc")
+    if spelt is not None:
+        found = [value for value, written in spelt.items() if written == text]
+        if not found:
+            return _MISFIT
+        text = found[0]
+    if option.field == "b" or (option.field is None and option.kind == "bool"):
+        return _TRUTHS.get(text, _MISFIT)
+    if option.field == "i":
+        return _read_number(text, _MISFIT)
+    return _MISFIT if flag is not None and spelt is None and _takes_more(flag, option, text) else text
+
+
+def _takes_more(flag: Flag, option: Option, text: str) -> bool:
+    """Return whether a flag takes a text that its option does not."""
+    if option.choices:
+        known = text in option.choices or text in option.tolerated or text in option.choices_until
+    else:
+        known = not option.pattern or any(pattern and re.fullmatch(pattern, text) for pattern in (option.pattern, option.lax_pattern))
+    return not known and (text in flag.choices or bool(flag.pattern and re.fullmatch(flag.pattern, text)))
+
+
+def _read_as_flag(flag: Flag | None, text: str) -> Any:
+    if flag is not None and flag.kind == "bool":
+        return _TRUTHS.get(text, text)
+    return _read_number(text, text) if flag is not None and flag.kind == "int" else text
+
+
+def _read_number(text: str, otherwise: Any) -> Any:
+    return int(text) if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII) else otherwise

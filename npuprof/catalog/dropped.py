@@ -1,0 +1,102 @@
+"""What a file says that its reader in CANN passes over in silence: what stands there twice, and lines that mean nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+
+#: Something that is passed over: its line, what it is, and what to write.
+Dropped = tuple[int, str, str]
+
+_JSON_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"(\s*:)?|[{}\[\]]')
+_TAGS = ("[ByOpType]", "[ByNodeName]")
+_DEBUG_KEY = re.compile(r"op_debug_(?:config|list)\s*=\s*\S")
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 72 else f"{text[:69]}..."
+
+
+def find_repeated_keys(text: str) -> list[Dropped]:
+    """Return the keys that stand twice in one object of a JSON text; none where the text is not JSON."""
+    open_tables: list[set[str]] = []
+    found: list[Dropped] = []
+    for token in _JSON_TOKEN.finditer(text):
+        if token[0] in "{[":
+            open_tables.append(set())
+        elif token[0] in "}]":
+            open_tables = open_tables[:-1]
+        elif token[1] and open_tables:
+            try:
+                name = json.loads(token[0][: -len(token[1])], strict=False)
+            except ValueError:
+                return []
+            if name in open_tables[-1]:
+                found.append(
+                    (text.count("\n", 0, token.start()) + 1, f"{_shorten(name)} stands twice: the last one counts", "write it once")
+                )
+            open_tables[-1].add(name)
+    return found
+
+
+def find_dropped_modes(text: str) -> list[Dropped]:
+    """Return the lines of an op_precision.ini that count for nothing."""
+    found: list[Dropped] = []
+    section = _TAGS[0]
+    named: set[tuple[str, str]] = set()
+    for number, line in enumerate(text.split("\n"), 1):
+        name, equals, mode = (part.strip() for part in line.partition("="))
+        if line.startswith("#") or not line.strip() or (not equals and name.startswith("#")):
+            continue
+        if not equals and name in _TAGS:
+            section = name
+        elif not equals and name.startswith("["):
+            found.append((number, f"unknown tag {_shorten(name)}: what follows counts for {section}", f"write {' or '.join(_TAGS)}"))
+        elif not equals:
+            left, colon, right = (part.strip() for part in name.partition(":"))
+            found.append(
+                (
+                    number,
+                    f"{_shorten(name)} is no line of the form Name=mode",
+                    f"write {_shorten(f'{left}={right}')}" if colon else "write Conv2D=high_precision",
+                )
+            )
+        elif not name or not mode:
+            found.append((number, f"{_shorten(line.strip())} has no {'mode' if name else 'name'}", "write Name=mode, or leave it out"))
+        elif (section, name) in named:
+            found.append((number, f"{_shorten(name)} stands twice in {section}: the first line counts", "write it once"))
+        else:
+            named.add((section, name))
+    return found
+
+
+def find_repeated_rules(text: str) -> list[Dropped]:
+    """Return the lines of a customize_dtypes.cfg for an operator that an earlier line is for."""
+    found: list[Dropped] = []
+    named: set[str] = set()
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        by_type = "OpType::" if line.startswith("OpType::") else ""
+        name = by_type + line.strip().removeprefix("OpType::").partition(":")[0]
+        if name in named:
+            found.append((number, f"{_shorten(name)} stands twice: the first line counts", "write it once"))
+        named.add(name)
+    return found
+
+
+def find_dropped_debug_lines(text: str) -> list[Dropped]:
+    """Return the lines of an op_debug.cfg that count for nothing: of one key the last line counts."""
+    found: list[Dropped] = []
+    last: dict[str, int] = {}
+    for number, line in enumerate(map(str.strip, text.split("\n")), 1):
+        if not line or line.startswith("#"):
+            continue
+        if not _DEBUG_KEY.search(line):
+            found.append(
+                (number, f"{_shorten(line)} is no line of the form op_debug_config=... or op_debug_list=...", "correct it, or leave it out")
+            )
+            continue
+        name = line.partition("=")[0].strip()
+        if name in last:
+            found.append((last[name], f"{_shorten(name)} stands twice: the last line counts", "write it once"))
+        last[name] = number
+    return found
