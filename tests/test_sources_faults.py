@@ -424,7 +424,10 @@ def test_a_history_without_the_mirror_of_a_source_says_that_it_cannot_be_told(ap
         assert "cannot be told here: job" in done.out
         done = run("diff", "--rev", rev, "--format", "json")
         assert (done.code, json.loads(done.out)["presets"][0]["status"], json.loads(done.out)["untouched"]) == (2, "unknown", 1)
-        assert "`job`: cannot be told here: NP043 `the source 'team'" in run("diff", "--rev", rev, "--format", "markdown").out
+        assert (
+            "- cannot be told here: NP043 `the source 'team' cannot be read: it was never fetched on this machine`: `job`"
+            in run("diff", "--rev", rev, "--format", "markdown").out
+        )
     assert run("source", "sync").code == 0  # what is locked now has older commits with it
     assert {rev: run("diff", "--rev", rev).out for rev in spans} == spans
 

@@ -54,7 +54,7 @@ class Receive(Verb):
 def _read_tips(lines: bytes) -> dict[str, list[str]]:
     """Return the new commits of branches, each with the names of its branches, as git tells a hook. Raises NpuprofError."""
     tips: dict[str, list[str]] = {}
-    for line in lines.decode(errors="surrogateescape").splitlines():
+    for line in lines.decode(errors="surrogateescape").removesuffix("\n").split("\n") if lines else ():
         match = _LINE.fullmatch(line)
         if match is None:
             what = f"{format_short_value(line)} is nothing that git tells a hook"
