@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_paths
 from npuprof.checks import flags, rules, scope
-from npuprof.checks.view import Fault
+from npuprof.checks.view import Fault, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Place, find_nearest_names
 from npuprof.scripts.lint.arguments import find_call_faults
@@ -115,7 +115,9 @@ def _check_script_rules(world: ScriptView) -> list[Finding]:
 
 def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> list[Finding]:
     """Return what the age of settings, the release and the product asked for say of each of them."""
-    view = ScriptView(file, {one.key: one for one in group if one.key}, {}, asked, group[0].surface, closed=False)
+    chips = {str(one.value) for one in group if one.key in list_chip_settings()}
+    known = {one.key: one for one in group if one.key and (one.key not in list_chip_settings() or len(chips) == 1)}
+    view = ScriptView(file, known, {}, asked, group[0].surface, closed=False)
     result = []
     for one in group:
         option = catalog.find_option(one.name) if one.surface == "session" else None

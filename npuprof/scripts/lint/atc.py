@@ -7,6 +7,7 @@ import re
 from npuprof import catalog
 from npuprof.catalog import Flag
 from npuprof.checks import settings
+from npuprof.checks.arguments import find_chip_faults
 from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice
 from npuprof.checks.surfaces import OFFLINE, find_surface_faults
 from npuprof.checks.view import Fault, Scope
@@ -29,6 +30,8 @@ def find_script_flag_faults(found: FoundSetting) -> list[Fault]:
         return [_build_unknown_fault(found.name)]
     if found.reason or found.written is None:
         return []
+    if flag.kind == "chip":
+        return find_chip_faults(found.name, found.written)
     if _has_form(flag):
         return _find_text_faults(flag, found.written)
     told = [fault for fault in settings.find_value_faults(_CONVERSION, found.key, found.value) if fault.severity == "error"]
