@@ -245,6 +245,19 @@ def test_the_chip_of_a_command_line_says_the_product(flags: str, codes: list[str
     assert [finding.code for finding in findings(line, "x.sh") if finding.severity != "info"] == codes
 
 
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        ("atc --modle=x.pb", "error"),
+        ("atc --quite_another=1", "error"),
+        ("/usr/bin/atc --quite_another=1", "error"),
+        ('atc --quite_another=1 "$@"', "warning"),
+    ],
+)
+def test_a_flag_that_atc_does_not_know_is_an_error_unless_the_script_is_a_wrapper(line: str, severity: str) -> None:
+    assert [finding.severity for finding in findings(f"{line}\n", "x.sh") if finding.code == "NP209"] == [severity]
+
+
 REMAPPED = HEAD.replace("from npu_bridge.npu_init import *", "from npu_bridge.estimator import npu_ops")
 
 

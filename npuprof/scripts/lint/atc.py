@@ -44,9 +44,7 @@ def find_script_flag_faults(found: FoundSetting) -> list[Fault]:
 def _build_unknown_fault(name: str) -> Fault:
     near = find_nearest_names(name.removeprefix("--"), catalog.record_names("atc"), 1)
     what, why = f"atc of the current release has no flag {name}", "atc stops at a flag it does not know."
-    if near:
-        return Fault("NP209", what, why, f"did you mean '--{near[0]}'?", severity="warning")
-    return Fault("NP209", what, why, "see npuprof options", severity="info")
+    return Fault("NP209", what, why, f"did you mean '--{near[0]}'?" if near else "see npuprof options")
 
 
 def _has_form(flag: Flag) -> bool:
