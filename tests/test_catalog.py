@@ -94,7 +94,7 @@ def test_code_names_no_option_for_which_a_field_would_do(room: str) -> None:
 KINDS = {
     "options": {"bool", "int", "enum", "string", "pattern", "list", "json", "path-file", "path-dir"},
     "env": {"bool01", "bool", "flag", "int", "float", "str", "path", "pathlist", "list", "json"},
-    "atc": {"bool", "int", "str", "path"},
+    "atc": {"bool", "int", "str", "path", "chip"},
     "estimator": {"bool", "int", "str", "path", "object"},
 }
 

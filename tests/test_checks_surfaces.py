@@ -54,6 +54,31 @@ def test_a_conversion_takes_shapes_that_a_session_does_not(shape: str, offline: 
     assert {"NP203"} & told(alone) == online
 
 
+@pytest.mark.parametrize(
+    ("atc", "options", "more", "expected"),
+    [
+        ("soc_version = 'Ascend310P3'", "precision_mode_v2 = 'mixed_bfloat16'", "", {"NP409"}),
+        ("soc_version = 'Ascend910B1'", "precision_mode_v2 = 'mixed_bfloat16'", "", set()),
+        ("", "precision_mode_v2 = 'mixed_bfloat16'\nsoc_config = 'Ascend310P3'", "", {"NP409"}),
+        ("soc_version = 'Ascend310P3'\nstatus_check = '1'", "", "", set()),
+        ("soc_version = 'Ascend310'\ncore_type = 'AiCore'", "", "", set()),
+        ("soc_version = 'Ascend910B1'\nstatus_check = '1'", "", "", {"NP409"}),
+        ("soc_version = 'Ascend310P3'", "", "products = ['atlas-a2']", {"NP407"}),
+        ("soc_version = 'Ascend310P3'", "", "products = ['atlas-a2', 'atlas-inference']", {"NP407"}),
+        ("soc_version = 'Ascend910B1'", "", "products = ['atlas-a2-training']", set()),
+        ("soc_version = 'Ascend910X9'", "", "", {"NP403"}), ("", "soc_config = '310P3'", "", {"NP403"}),
+    ],
+)  # fmt: skip
+def test_the_chip_of_a_conversion_says_the_product(atc: str, options: str, more: str, expected: set[str]) -> None:
+    assert told(f"{OFFLINE}{more}\n[options]\n{options}\n[atc]\n{atc}\n") == expected
+
+
+def test_an_override_may_convert_for_another_chip() -> None:
+    text = f"{OFFLINE}products = ['atlas-a2', 'atlas-inference']\n[atc]\nsoc_version = 'Ascend910B1'\n[[override]]\n"
+    assert told(f"{text}match = {{ product = 'atlas-inference' }}\natc = {{ soc_version = 'Ascend310P3' }}\n") == set()
+    assert told(f"{text}match = {{ product = 'atlas-inference' }}\natc = {{ soc_version = 'Ascend910B2' }}\n") == {"NP407"}
+
+
 def test_a_session_of_the_same_release_reads_what_tf_2_does_not() -> None:
     assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1") == {"NP413"}
     assert told("[options]\natomic_clean_policy = 1\n", cann="6.0.RC1", target="session") == set()

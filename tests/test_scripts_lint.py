@@ -227,6 +227,37 @@ def test_a_flag_is_judged_by_what_atc_takes(flag: str, said: str) -> None:
     assert not any(word in finding.why for finding in told for word in ("adapter", "session", "protobuf"))
 
 
+@pytest.mark.parametrize(
+    ("flags", "codes"),
+    [
+        ("--soc_version=Ascend910B1 --status_check=1", ["NP409"]),
+        ("--soc_version=Ascend310P3 --status_check=1", []),
+        ("--soc_version=Ascend910B1 --op_name_map=m --framework=0", ["NP409", "NP409"]),
+        ("--soc_version=Ascend310P3 --precision_mode_v2=mixed_bfloat16", ["NP409"]),
+        ("--soc_version=$CHIP --status_check=1", []),
+        ("--soc_version=310P3", ["NP403"]),
+        ("--soc_version=Ascend910C", ["NP403"]),
+        ("--soc_version=Hi3796CV300ES", ["NP403"]),
+    ],
+)
+def test_the_chip_of_a_command_line_says_the_product(flags: str, codes: list[str]) -> None:
+    line = f"atc --model=a --output=o {flags}\n"
+    assert [finding.code for finding in findings(line, "x.sh") if finding.severity != "info"] == codes
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        ("atc --modle=x.pb", "error"),
+        ("atc --quite_another=1", "error"),
+        ("/usr/bin/atc --quite_another=1", "error"),
+        ('atc --quite_another=1 "$@"', "warning"),
+    ],
+)
+def test_a_flag_that_atc_does_not_know_is_an_error_unless_the_script_is_a_wrapper(line: str, severity: str) -> None:
+    assert [finding.severity for finding in findings(f"{line}\n", "x.sh") if finding.code == "NP209"] == [severity]
+
+
 REMAPPED = HEAD.replace("from npu_bridge.npu_init import *", "from npu_bridge.estimator import npu_ops")
 
 

@@ -164,7 +164,7 @@ class Variable(Record):
 
 
 class Flag(Record):
-    """One flag of the ATC compiler, its name without the dashes.
+    """One flag of the ATC compiler, its name without the dashes. Of kind ``chip`` is the one that names the chip to convert for.
 
     ``twin`` is the session option that does the same. ``required`` flags belong to one conversion. Two flags that both are
     ``stops`` and exclude each other end it; of others one overrules. What a flag ``requires`` is another one (``--name``), one with

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @cache
 def load_products() -> dict[str, Any]:
-    """Return the families, with ``title``, ``lines`` and ``chips``."""
+    """Return the families, with ``title``, ``lines``, ``chips`` and ``untabled``."""
     found: dict[str, Any] = load_built_part("products")
     return found
 
@@ -30,10 +30,27 @@ def find_product(name: str) -> str | None:
     """Return the family or line a user means, by its name or by a soc_version; None where there is none."""
     if name in product_names():
         return name
+    return find_chip_family(name)
+
+
+@cache
+def find_chip_family(name: str) -> str | None:
+    """Return the family of a chip by its soc_version, None where no family has one of that name."""
     for family, record in load_products().items():
         if any(re.fullmatch(pattern, name) for pattern in record["chips"]):
             return family
     return None
+
+
+def suggest_chip(name: str) -> tuple[str, Fix | None]:
+    """Return what to write for a chip that is not known by this name, and the change it is where nothing else can be meant."""
+    from npuprof.model import Fix
+
+    plain = re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE)
+    chip = "Ascend" + plain.upper().replace("-", "_")
+    if chip != name and find_chip_family(chip):
+        return f"did you mean {chip!r}?", Fix(chip)
+    return "write Ascend and the name that npu-smi info shows, as Ascend910B2 or Ascend310P3", None
 
 
 def suggest_product(name: str) -> tuple[str, Fix | None]:

@@ -51,7 +51,21 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
         hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
         return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint, fix=fix)]
     found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value, flag.pattern)
+    if flag.kind == "chip":
+        return found or find_chip_faults(f"atc.{name}", value)
     return found or (_find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
+
+
+def find_chip_faults(said: str, value: str) -> list[Fault]:
+    """Return that no chip has a name, ``said`` by whom; one that is none of Ascend is doubtful only."""
+    from npuprof.catalog import products
+
+    if products.find_chip_family(value):
+        return []
+    hint, fix = products.suggest_chip(value)
+    what = f"{said} = {format_short_value(value)} is no known chip"
+    fault = Fault("NP403", what, "ATC compiles for the chips it has files of, and checks for a product cannot be made.", hint, fix=fix)
+    return [fault if fix or value.startswith("Ascend") else fault._replace(severity="warning")]
 
 
 def _find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag, values
-from npuprof.checks.view import Fault, View
+from npuprof.checks.view import Fault, View, find_chip
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, Record
@@ -24,6 +24,7 @@ def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
     for key in view.settings:
         if flag := find_flag_name(key):
             given.setdefault(flag, []).append(key)
+    yield from _check_chip(view, about)
     for flag, setters in given.items():
         if len(setters) == 2 and (about is None or about(setters)):
             yield from _check_twice_given(view, flag, *sorted(setters))
@@ -136,6 +137,19 @@ def _check_conflict(view: View, record: Flag, other: str, key: str, beside: str)
     what = f"--{record.name} and {other} exclude each other"
     fault = Fault("NP912", what, "ATC stops." if stops else "One overrules the other.", f"unset {key} or {beside}")
     yield view.build_finding(fault._replace(severity="error") if stops else fault, key)
+
+
+def _check_chip(view: View, about: About | None) -> Iterator[Finding]:
+    """Yield that a conversion is for a chip of none of the products that are named, or not of all of them."""
+    chip = find_chip(view.settings) if view.named else None
+    if chip is None or (about is not None and not about((chip[0],))):
+        return
+    key, family = chip
+    others = [name for name in view.named if name != family]
+    if others:
+        what = f"{key} = {format_short_value(view.settings[key])} is a chip of {family}, not of {', '.join(others)}"
+        hint = f"write a chip of {' or '.join(others)}, in an [[override]] where there are several products, or correct the products"
+        yield view.build_finding(Fault("NP407", what, "A conversion is for one chip.", hint), key)
 
 
 def _check_twice_given(view: View, flag: str, own: str, option: str) -> Iterator[Finding]:

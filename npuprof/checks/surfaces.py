@@ -172,6 +172,10 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
     if carried and flag.pattern and any(re.fullmatch(pattern, written) for pattern in own) and not re.fullmatch(flag.pattern, written):
         what = f"{option.name} = {format_short_value(value)} is not in the format of --{flag.name}"
         yield Fault("NP203", what, "ATC stops at such a value.", f"see npuprof option --{flag.name}")
+    if flag.kind == "chip" and isinstance(value, str):
+        from npuprof.checks.arguments import find_chip_faults
+
+        yield from find_chip_faults(option.name, value)
     if option.kind.startswith("path") and isinstance(value, str) and value:
         known = find_path_faults(option.name, value, option.path_characters)
         yield from (fault for fault in find_path_faults(option.name, value, flag.path_characters) if not known)

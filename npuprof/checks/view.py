@@ -13,7 +13,7 @@ from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from npuprof.checks.accepted import Acceptance
     from npuprof.document.policy import Ignore
@@ -79,6 +79,30 @@ def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in names))
 
 
+@cache
+def list_chip_settings() -> tuple[str, ...]:
+    """Return the settings that say which chip a conversion is for: flags of ATC, and the options that they are."""
+    flags = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.kind == "chip"]
+    return tuple(key for flag in flags for key in (keys.format_full_key("atc", flag.name), flag.twin) if key)
+
+
+def find_chip(settings: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the setting that says which chip a conversion is for, and the family of that chip; None where none is known."""
+    for key in list_chip_settings():
+        value = settings.get(key)
+        if isinstance(value, str) and (family := products.find_chip_family(value)):
+            return key, family
+    return None
+
+
+@cache
+def narrow_scope(scope: Scope, family: str) -> Scope:
+    """Return a scope for the family of the chip that is converted for; other products are none of it."""
+    if products.load_products()[family].get("untabled"):
+        return scope
+    return scope._replace(families=(family,)) if not scope.families or family in scope.families else scope
+
+
 class View:
     """A config with the questions checks ask of it.
 
@@ -89,6 +113,7 @@ class View:
 
     speaks_of_doubts = True  #: whether what is required and cannot be told to hold is a finding
     region: Region | None = None
+    named: tuple[str, ...] = ()  #: the families that a preset or somebody names beside the chip it converts for
     _has_looked = False
     acceptance: Acceptance | None = None
 
@@ -102,6 +127,11 @@ class View:
             self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, config.products, self.asked.target)
         else:
             self.scope = _build_region_scope(region.scenario, region.releases, region.products, region.surface)
+        if (self.scope.scenario == "offline-inference" or self.scope.surface == "atc") and (chip := find_chip(config.settings)):
+            key, family = chip
+            self.named = self.scope.families
+            if not any(step.key == key for profile in config.lineage for override in profile.overrides for step in override.steps):
+                self.scope = narrow_scope(self.scope, family)
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
         self.families = self.scope.families

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_paths
 from npuprof.checks import flags, rules, scope
-from npuprof.checks.view import Fault
+from npuprof.checks.view import Fault, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Place, find_nearest_names
 from npuprof.scripts.lint.arguments import find_call_faults
@@ -34,9 +34,13 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
     python2 = any("Python 2" in problem.message for problem in imported.problems)
     found = list(imported.problems)
     live = [one for one in imported.found if not one.commented]
+    passed_on = {one.scope for one in live if one.surface == "atc" and not one.name}
     for one in live:
         if not one.dead:
-            found += [_build_setting_finding(one, fault) for fault in find_script_faults(one, context, python2)]
+            faults = find_script_faults(one, context, python2)
+            if one.surface == "atc" and one.scope in passed_on:  # what stands for atc here may take flags of its own
+                faults = [fault._replace(severity="warning") if fault.code == "NP209" else fault for fault in faults]
+            found += [_build_setting_finding(one, fault) for fault in faults]
     found += [_build_commented_finding(one) for one in imported.found if one.commented]
     found += _check_setting_groups(imported, live, context, team)
     found += find_call_faults(imported, context)
@@ -115,7 +119,9 @@ def _check_script_rules(world: ScriptView) -> list[Finding]:
 
 def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> list[Finding]:
     """Return what the age of settings, the release and the product asked for say of each of them."""
-    view = ScriptView(file, {one.key: one for one in group if one.key}, {}, asked, group[0].surface, closed=False)
+    chips = {str(one.value) for one in group if one.key in list_chip_settings()}
+    known = {one.key: one for one in group if one.key and (one.key not in list_chip_settings() or len(chips) == 1)}
+    view = ScriptView(file, known, {}, asked, group[0].surface, closed=False)
     result = []
     for one in group:
         option = catalog.find_option(one.name) if one.surface == "session" else None

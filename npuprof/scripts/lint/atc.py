@@ -7,6 +7,7 @@ import re
 from npuprof import catalog
 from npuprof.catalog import Flag
 from npuprof.checks import settings
+from npuprof.checks.arguments import find_chip_faults
 from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice
 from npuprof.checks.surfaces import OFFLINE, find_surface_faults
 from npuprof.checks.view import Fault, Scope
@@ -29,6 +30,8 @@ def find_script_flag_faults(found: FoundSetting) -> list[Fault]:
         return [_build_unknown_fault(found.name)]
     if found.reason or found.written is None:
         return []
+    if flag.kind == "chip":
+        return find_chip_faults(found.name, found.written)
     if _has_form(flag):
         return _find_text_faults(flag, found.written)
     told = [fault for fault in settings.find_value_faults(_CONVERSION, found.key, found.value) if fault.severity == "error"]
@@ -41,9 +44,7 @@ def find_script_flag_faults(found: FoundSetting) -> list[Fault]:
 def _build_unknown_fault(name: str) -> Fault:
     near = find_nearest_names(name.removeprefix("--"), catalog.record_names("atc"), 1)
     what, why = f"atc of the current release has no flag {name}", "atc stops at a flag it does not know."
-    if near:
-        return Fault("NP209", what, why, f"did you mean '--{near[0]}'?", severity="warning")
-    return Fault("NP209", what, why, "see npuprof options", severity="info")
+    return Fault("NP209", what, why, f"did you mean '--{near[0]}'?" if near else "see npuprof options")
 
 
 def _has_form(flag: Flag) -> bool:

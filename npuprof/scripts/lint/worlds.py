@@ -13,7 +13,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products
-from npuprof.checks.view import Fault, Scope, View
+from npuprof.checks.view import Fault, Scope, View, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.reading.found import UNSET, Branch, FoundSetting, Site
 
@@ -73,7 +73,11 @@ class ScriptView(View):
         )
         self.releases = (asked.cann,) if asked.cann else ()
         self.families = (products.find_product_family(products.find_product(asked.product) or asked.product),) if asked.product else ()
+        self.named = self.families
         self.scope = Scope(self.scenario, self.releases, self.families)
+        if surface == "atc" and (chip := find_chip(self.settings)):
+            self.scope = narrow_scope(self.scope, chip[1])
+            self.families = self.scope.families
         self.memory = {}  # of its own: what is certain here depends on more than the values
         shape: Any = SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=())
         self.config = shape
