@@ -551,7 +551,7 @@ def test_a_lock_protects_the_value_and_not_who_says_it(mixin: str, codes: list[s
     assert [finding.code for finding in found if finding.severity == "error"] == codes
 
 
-OFFLINE = '[profile]\nscenario = "offline-inference"\n[options]\ninput_shape = "a:-1"\ndynamic_dims = "1;2"\n'
+OFFLINE = '[profile]\nscenario = "offline-inference"\n[atc]\ninput_format = "ND"\n[options]\ninput_shape = "a:-1"\ndynamic_dims = "1;2"\n'
 
 
 @pytest.mark.parametrize("line", ["aoe_mode = '2'", "compile_dynamic_mode = true", "mix_compile_mode = true", "enable_dump = true"])
