@@ -7,6 +7,8 @@ import json
 import pytest
 from building import findings
 
+from npuprof import catalog
+
 OFFLINE = '[profile]\nscenario = "offline-inference"\n'
 
 
@@ -63,7 +65,8 @@ def test_a_value_is_judged_for_the_product(product: str, line: str, code: str | 
 @pytest.mark.parametrize(
     ("cann", "value", "code"),
     [
-        (">=8.0", "L1:1,L2:0", "NP412"), (">=8.0", "L0:0,L1:1,L2:0", None), (">=8.3.RC1", "L1:1,L2:0", None), ("", "L1:1,L2:0", "NP412"),
+        (">=8.0", "L1:1,L2:0", "NP412"), (">=8.0", "L0:0,L1:1,L2:0", None), (">=8.0", "L0:0,L2:0,L1:1", None),
+        (">=8.0", "L0:0,L2:0,L0:1", "NP412"), (">=8.3.RC1", "L1:1,L2:0", None), ("", "L1:1,L2:0", "NP412"),
         (">=8.3.RC1", "L1:1,L2:1", "NP3102"), (">=8.0", "L1:2", "NP203"), (">=9.0", "L0:0, L1:1, L2:0", None),
     ],
 )  # fmt: skip
@@ -96,3 +99,19 @@ def test_a_flag_has_as_many_sizes_as_the_product_takes(product: str, count: int,
     sizes = ",".join(map(str, range(1, count + 1)))
     shape = "[options]\ninput_shape = { data = [-1, 3] }\n"
     assert told(f'{OFFLINE}products = ["{product}"]\n{shape}[atc]\ndynamic_batch_size = "{sizes}"\n') == ({code} if code else set())
+
+
+def test_a_flag_that_no_product_supports_says_so() -> None:
+    text = '[profile]\nscenario = "offline-inference"\nproducts = ["atlas-a2"]\n[atc]\ncluster_config = "/c.json"\n'
+    assert [finding.hint for finding in findings(text)] == ["no product supports it so far: unset it"]
+
+
+def test_releases_that_read_an_option_are_told_without_those_between_that_do_not() -> None:
+    told = [
+        finding.hint for finding in findings('[profile]\ncann = "6.0.1"\n[options]\nauto_tune_mode = "RL"\n') if finding.code == "NP404"
+    ]
+    assert told == ["it is read in 20.1 to 6.0.RC1, 6.3.RC1 to 9.2.0; unset it there, or narrow cann"]
+
+
+def test_no_sentence_of_a_rule_ends_with_a_word_that_a_place_begins_with() -> None:
+    assert [rule.code for rule in catalog.load_rules() if rule.what.rpartition(" ")[2] in ("on", "in", "for")] == []

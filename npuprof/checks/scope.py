@@ -127,10 +127,7 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         why = "The adapter of that release does not know the key and ignores it in silence."
         if scope.surface in option.surface_states:
             why = f"The adapter of that release has no {option.spelling[scope.surface]}, and raises an error where it is set."
-        ends = list(dict.fromkeys((*readers[:1], *readers[-1:])))
-        span = (
-            f"it is read from {' to '.join(ends)}" if len(ends) == 2 else f"it is read in {ends[0]} only" if ends else "no release reads it"
-        )
+        span = f"it is read in {_format_release_span(readers)}" if readers else "no release reads it"
         hint = f"{span}; unset it there, or narrow cann"
         if option.replaced_by:
             hint = f"use {option.replaced_by}; {span}"
@@ -158,7 +155,12 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
 
 
 def _format_release_span(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    """Return releases in words, those that follow one another as ``8.0.0 to 9.2.0``."""
+    runs: list[list[str]] = []
+    for name in names:
+        follows = runs and releases.release_index(runs[-1][-1]) + 1 == releases.release_index(name)
+        runs = [*runs[:-1], [*runs[-1], name]] if follows else [*runs, [name]]
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
 def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
@@ -204,7 +206,8 @@ def _list_barred_families(scope: Scope, record: Option | catalog.Variable | cata
 def _list_supported_families(record: Option | catalog.Variable | catalog.Flag) -> list[str]:
     if record.products or not isinstance(record, catalog.Flag):
         return list(record.products)
-    return [family for family in products.load_products() if family not in record.products_not] or ["none"]
+    known = products.load_products()
+    return [family for family in known if family not in record.products_not and not known[family].get("untabled")]
 
 
 def _find_scenario_faults(scope: Scope, option: Option) -> Iterator[Fault]:
@@ -269,7 +272,8 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
     barred = _list_barred_families(scope, record)
     if barred:
         supported = ", ".join(_list_supported_families(record))
-        yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", "", f"supported are {supported}")
+        hint = f"supported are {supported}" if supported else "no product supports it so far: unset it"
+        yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", "", hint)
     elif isinstance(value, (str, int, float)):
         from npuprof.checks.families import find_family_faults
 
