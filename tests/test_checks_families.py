@@ -115,3 +115,24 @@ def test_releases_that_read_an_option_are_told_without_those_between_that_do_not
 
 def test_no_sentence_of_a_rule_ends_with_a_word_that_a_place_begins_with() -> None:
     assert [rule.code for rule in catalog.load_rules() if rule.what.rpartition(" ")[2] in ("on", "in", "for")] == []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "product", "told"),
+    [
+        ("training", "atlas-inference", ["there is no training on atlas-inference"]), ("online-inference", "atlas-inference", []),
+        ("training", "atlas-a2", []), ("training", "Ascend310P3", ["there is no training on atlas-inference"]),
+        ("training", "atlas-200i-500-a2", ["there is no training on atlas-200i-500-a2"]),
+        ("online-inference", "atlas-200i-500-a2", ["there is no online-inference on atlas-200i-500-a2"]),
+        ("online-inference", "atlas-200-300-500", ["there is no online-inference on atlas-200-300-500"]),
+        ("offline-inference", "atlas-200i-500-a2", []),
+    ],
+)  # fmt: skip
+def test_a_scenario_that_a_product_is_not_there_for_is_told(scenario: str, product: str, told: list[str]) -> None:
+    found = findings(f'[profile]\nscenario = "{scenario}"\nproducts = ["{product}"]\n')
+    assert [finding.message for finding in found if finding.code == "NP414"] == told
+
+
+def test_nothing_is_said_of_a_product_that_nobody_knows_but_that() -> None:
+    text = '[profile]\nscenario = "training"\nproducts = ["atlas-a9"]\n[options]\nvariable_use_1g_huge_page = 1\n'
+    assert [finding.code for finding in findings(text) if finding.severity != "info"] == ["NP403"]

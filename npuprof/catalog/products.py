@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from npuprof.catalog import load_built_part
+from npuprof.model import SCENARIOS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @cache
 def load_products() -> dict[str, Any]:
-    """Return the families, with ``title``, ``lines``, ``chips`` and ``untabled``."""
+    """Return the families, with ``title``, ``lines``, ``chips``, ``scenarios`` and ``untabled``."""
     found: dict[str, Any] = load_built_part("products")
     return found
 
@@ -40,6 +41,11 @@ def find_chip_family(name: str) -> str | None:
         if any(re.fullmatch(pattern, name) for pattern in record["chips"]):
             return family
     return None
+
+
+def list_scenarios(family: str) -> tuple[str, ...]:
+    """Return the scenarios that a family is there for; all of them where nothing is known."""
+    return tuple(load_products().get(family, {}).get("scenarios", SCENARIOS))
 
 
 def suggest_chip(name: str) -> tuple[str, Fix | None]:

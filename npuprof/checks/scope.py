@@ -60,6 +60,7 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
         for index, override in enumerate(profile.overrides):
             for fault, path in _find_match_faults(override.match):
                 yield view.build_finding(fault, f"override.match.{path[0]}", profile.origin("override", index, "match", *path))
+    yield from _check_scenario(view)
     cann, product = view.asked.cann, view.asked.product
     named = view.config.cann
     if cann and named and cann not in (releases.find_releases_in_range(named) or (cann,)):
@@ -80,6 +81,21 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
             "add the product to [profile], or check another one",
         )
         yield view.build_finding(fault, "profile.products", view.config.find_profile_origin("products"))
+
+
+def _check_scenario(view: View) -> Iterator[Finding]:
+    """Yield that no adapter runs on a product what the profile is for."""
+    scenario = view.scenario
+    barred = [family for family in view.families if scenario and scenario not in products.list_scenarios(family)]
+    if barred:
+        what = f"there is no {scenario} on {', '.join(barred)}"
+        there = "; ".join(f"{family} is there for {' and '.join(products.list_scenarios(family))}" for family in barred)
+        why = f"The adapter of TensorFlow does not run it there: {there}."
+        yield view.build_finding(
+            Fault("NP414", what, why, "name other products, or correct the scenario"),
+            "profile.scenario",
+            view.config.find_profile_origin("scenario"),
+        )
 
 
 @cache

@@ -76,7 +76,8 @@ def _build_region_scope(scenario: str | None, covered: tuple[str, ...], named: t
 
 
 def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(products.find_product_family(products.find_product(name) or name) for name in names))
+    """Return the families of some products; of one that nobody knows nothing can be said (NP403 tells it)."""
+    return tuple(dict.fromkeys(products.find_product_family(known) for name in names if (known := products.find_product(name))))
 
 
 @cache
