@@ -52,7 +52,8 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
         return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint, fix=fix)]
     found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value, flag.pattern)
     if flag.kind == "chip":
-        return found or find_chip_faults(f"atc.{name}", value)
+        wrong = [fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None) for fault in found]  # no number is one
+        return wrong or find_chip_faults(f"atc.{name}", value)
     return found or (_find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
 
 
