@@ -231,6 +231,30 @@ def test_a_push_is_taken_whole_or_not_at_all(server: Path, repo: Repo) -> None:
     assert list_refs(server) == []
 
 
+def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo: Repo) -> None:
+    hook = server / "hooks" / "pre-receive"
+    text = hook.read_text()
+    hook.unlink()
+    repo.commit({"old": "[options]\nhccl_timeout = 'x'\n"})
+    assert push(repo, server, "main").returncode == 0
+    hook.write_text(text)
+    hook.chmod(0o755)
+    repo.commit({"base": BASE.format(700)})
+    assert push(repo, server, "main").returncode == 0, "the branch had that error"
+    assert push(repo, server, "main:refs/heads/new").returncode == 0, "and so had the commit that it begins at"
+    repo.commit({"other": "[options]\nhccl_timeout = 'x'\n"})
+    done = push(repo, server, "main")
+    assert done.returncode != 0
+    assert "other.toml" in done.stderr
+    assert "old.toml" not in done.stderr
+
+
+@pytest.mark.parametrize("line", ["garbage", "0 1 refs/heads/x", "a" * 40 + " " + "b" * 40])
+def test_what_is_no_line_of_a_hook_is_refused(line: str, server: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(server)
+    assert run("git", "receive", stdin=f"{line}\n".encode()).code == 2
+
+
 def test_what_brings_no_presets_is_none_of_the_hook_s_business(server: Path, repo: Repo) -> None:
     wrong = repo.commit({"base": "torn = ["}, "wrong")
     repo.git("tag", "archive", wrong)

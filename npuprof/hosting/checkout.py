@@ -25,12 +25,12 @@ def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
     complaint = _fetch_rest(folder, base, head, shallow)
     if _has_both(folder, base, head):
         return
-    missing = [shorten_commit(commit) for commit in (base, head) if not Repository(folder).has_commit(commit)]
+    missing = [_shorten(name) for name in (base, head) if not Repository(folder).has_commit(name)]
     lacks = (
         f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in it" if missing else "the commit that the branch left is not"
     )
     if not shallow and not missing:
-        lacks = f"{shorten_commit(base)} and {shorten_commit(head)} have no common ancestor"
+        lacks = f"{_shorten(base)} and {_shorten(head)} have no common ancestor"
     kind = "the checkout is shallow" if shallow else "the checkout does not do"
     why = f"The rest could not be fetched: {complaint}." if complaint else "A comparison begins at the commit that the branch left."
     raise NpuprofError([Finding("NP061", f"{kind}: {lacks}", why, hint)])
@@ -59,3 +59,8 @@ def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
         complaint = complaint or next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
     said = complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
     return re.sub(r"://[^/@\s]*@", "://", said)  # a job's remote may hold its token
+
+
+def _shorten(name: str) -> str:
+    """Return a commit's id as people read it; the name of a branch whole."""
+    return shorten_commit(name) if re.fullmatch(r"[0-9a-f]{40,64}", name) else name

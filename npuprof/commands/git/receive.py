@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from npuprof.commands.check import Check
 from npuprof.commands.parameters import STORE
@@ -14,11 +15,14 @@ from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.output import read_standard_input
 
 #: What git writes to a hook for each ref: the old commit, the new one, the name.
-_LINE = re.compile(r"[0-9a-f]{40,64} ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)
+_LINE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)
 
 
 class Receive(Verb):
-    """Refuse a push that brings presets with errors (exit 1): the tips of its branches are checked before it is taken."""
+    """Refuse a push that brings errors (exit 1): the tips of its branches are checked before it is taken.
+
+    What was wrong already, on the branch or where a new one begins, is no reason.
+    """
 
     group = "git"
     hidden = True
@@ -29,13 +33,25 @@ class Receive(Verb):
     def run(self) -> Answer:
         """Return the errors of each tip. Tags, branches that go, and tips without presets are none of our business. Raises NpuprofError."""
         text, remarks, code = "", [], 0
-        for commit, refs in _read_tips(read_standard_input()).items():
+        for commit, moved in _read_tips(read_standard_input()).items():
             errors = self._find_errors(commit)
+            if errors:
+                for before in {one for old, _ in moved for one in ([old] if old else self._list_beginnings(commit))}:
+                    known = _identify_errors(self._find_errors(before))
+                    errors = [one for one in errors if not _identify_errors([one]) <= known]
             if errors:
                 code = 1
                 text += format_findings(errors)
-                remarks.append(f"not taken: {', '.join(refs)}: {format_severity_counts(errors)}")
+                remarks.append(f"not taken: {', '.join(ref for _, ref in moved)}: {format_severity_counts(errors)}")
         return Answer(text, tuple(remarks), code)
+
+    def _list_beginnings(self, commit: str) -> list[str]:
+        """Return the commits that are here already and that what is new comes after; the commit itself, if that is here."""
+        from npuprof.store import revisions, spec
+
+        git = revisions.find_repository(spec.Workspace(self.store).store).git
+        listed = git.run_command("rev-list", "--boundary", commit, "--not", "--all").decode().split()
+        return [line[1:] for line in listed if line.startswith("-")] if listed else [commit]
 
     def _find_errors(self, commit: str) -> list[Finding]:
         from npuprof.commands.source.sync import Sync
@@ -51,17 +67,24 @@ class Receive(Verb):
         return check.select_told(check.judge(store).settled.findings)
 
 
-def _read_tips(lines: bytes) -> dict[str, list[str]]:
-    """Return the new commits of branches, each with the names of its branches, as git tells a hook. Raises NpuprofError."""
-    tips: dict[str, list[str]] = {}
+def _identify_errors(errors: Iterable[Finding]) -> set[tuple[str, ...]]:
+    """Return what two errors share that are the same one, each with the preset that has it."""
+    from npuprof.checks import identify_finding
+
+    return {(*identify_finding(one), name) for one in errors for name in one.profiles or ("",)}
+
+
+def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
+    """Return the new commits of branches, each with what the branches were and are called, as git tells a hook. Raises NpuprofError."""
+    tips: dict[str, list[tuple[str, str]]] = {}
     for line in lines.decode(errors="surrogateescape").removesuffix("\n").split("\n") if lines else ():
         match = _LINE.fullmatch(line)
         if match is None:
             what = f"{format_short_value(line)} is nothing that git tells a hook"
             raise NpuprofError([Finding("NP902", what, "", "this is for pre-receive, which git install --server writes")])
-        commit, ref = match.groups()
+        old, commit, ref = match.groups()
         if ref.startswith("refs/heads/") and commit.strip("0"):
-            tips.setdefault(commit, []).append(ref.removeprefix("refs/heads/"))
+            tips.setdefault(commit, []).append((old if old.strip("0") else "", ref.removeprefix("refs/heads/")))
     return tips
 
 
