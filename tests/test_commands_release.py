@@ -59,6 +59,16 @@ def test_a_commit_holds_the_profile_files_and_nothing_else(repo: Repo, run) -> N
     assert done.out == f"{repo.head[:7]} {message.splitlines()[0]}\n"
 
 
+def test_a_preset_that_is_staged_and_edited_again_is_committed_as_it_is(repo: Repo, run) -> None:
+    repo.write({"base": BASE.format(2, "fp16")})
+    repo.git("add", "profiles/base.toml")
+    repo.write({"base": BASE.format(3, "fp16")})
+    done = run("commit")
+    assert done.code == 0, done.err
+    assert "hccl_timeout = 3" in repo.git("show", "HEAD:profiles/base.toml")
+    assert repo.git("status", "--porcelain") == ""
+
+
 def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
     one = BASE.format(1, "fp16")
     repo.commit({"one": one, "two": one})

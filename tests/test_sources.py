@@ -1415,3 +1415,25 @@ def test_a_preset_of_the_store_does_not_build_on_one_outside_of_it(
     assert (result.code, "NP101" in result.err) == (2, True)
     assert "team:heir extends 'jobs/x/preset', which lies outside the store of team" in result.err
     assert "to be mended in team" in result.err
+
+
+def test_a_yanked_version_that_the_lock_does_not_name_is_told_too(app: Repo, team: Team, run: Run) -> None:
+    app.write({"job": 'profile.extends = ["team:base@1.0.0"]\n'})
+    team.repo.git("tag", "-a", "base/v1.0.0.yanked", "-m", "it is slow")
+    team.push()
+    assert run("source", "update", "--yes").code == 0
+    lock = app.folder / "npuprof.lock"
+    kept = [line for line in lock.read_text().splitlines(keepends=True) if "base@1.0.0" not in line]
+    assert len(kept) < len(lock.read_text().splitlines())
+    lock.write_text("".join(kept))
+    told = run("check", "job")
+    assert "NP704" in told.out, told.err
+    assert "it is slow" in told.out
+
+
+def test_a_moved_tag_is_not_taken_by_what_takes_nothing(app: Repo, team: Team, run: Run) -> None:
+    team.repo.git("tag", "-f", "-a", "v1.0.0", "-m", "again", team.publish({"base": BASE.format(700)}))
+    team.repo.git("push", "-q", "-f", str(team.bare), "--tags")
+    refused = run("source", "update", "--moved", "--frozen")
+    assert (refused.code, "--moved takes tags" in refused.err) == (2, True)
+    assert "NP046" in run("source", "update", "--frozen").err

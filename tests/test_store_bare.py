@@ -231,6 +231,20 @@ def test_a_push_is_taken_whole_or_not_at_all(server: Path, repo: Repo) -> None:
     assert list_refs(server) == []
 
 
+@pytest.mark.parametrize("words", ["show leaf@main", "render leaf@main", "check --rev main", "source sync"])
+def test_what_needs_another_npuprof_is_not_read_from_a_server(
+    words: str, server: Path, repo: Repo, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo.folder / "npuprof.toml").write_text('requires = ">=99"\n')
+    repo.commit()
+    (server / "hooks" / "pre-receive").unlink()
+    repo.git("push", "-q", str(server), "main")
+    subprocess.run(["git", "symbolic-ref", "HEAD", "refs/heads/main"], cwd=server, check=True)
+    monkeypatch.chdir(server)
+    done = run(*words.split())
+    assert (done.code, done.out, "NP041" in done.err) == (2, "", True)
+
+
 def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo: Repo) -> None:
     hook = server / "hooks" / "pre-receive"
     text = hook.read_text()

@@ -42,7 +42,7 @@ def propose_commit(repository: Repository, head: str, paths: Sequence[str]) -> I
             },
         )
         with closing(beside):
-            beside.run_command("read-tree", *(("-m", head) if head else ("--empty",)))
+            beside.run_command("read-tree", *(("-m", "-i", head) if head else ("--empty",)))
             listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
             beside.run_command("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listed)
             tree = beside.run_command("write-tree").strip().decode()

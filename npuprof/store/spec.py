@@ -178,6 +178,11 @@ class Workspace:
         if _is_file_spec(name):
             name = self._find_name_in_store(name) or name
         found = parents.load_profile_at_revision(self.home, f"{name}@{revision}")
+        home = found.profile.home
+        if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
+            from npuprof.store.sources.reading import find_sources, refuse_unmet_requirement_at
+
+            refuse_unmet_requirement_at(find_sources(home))  # a work tree was asked when it was opened
         self._names[found.profile.key] = found.label
         return found.profile
 

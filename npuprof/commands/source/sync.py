@@ -73,12 +73,14 @@ class Sync(Verb):
         """Yield what is locked in the work tree, else where a revision, or any commit, of the store is. Raises NpuprofError."""
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store import revisions
-        from npuprof.store.sources.reading import find_sources
+        from npuprof.store.sources.reading import find_sources, refuse_unmet_requirement_at
 
         if home is None:
             yield find_sources(ProjectPlace(self.store).home)
         elif not self.history:
-            yield find_sources(revisions.load_named_revision(home, self.rev or "HEAD"))
+            sources = find_sources(revisions.load_named_revision(home, self.rev or "HEAD"))
+            refuse_unmet_requirement_at(sources)
+            yield sources
         else:
             for commit in _list_lock_commits(home):
                 try:

@@ -42,6 +42,9 @@ class Update(Verb):
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
+        if self.moved and self.frozen:
+            what, hint = "--moved takes tags as they are now, and --frozen takes nothing", "leave --moved out: a tag that moved is told"
+            raise NpuprofError([Finding("NP902", what, "", hint)])
         place = ProjectPlace(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
         if not wanted:

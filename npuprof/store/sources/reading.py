@@ -326,6 +326,8 @@ class SourceStore(ReadOnceStore):
                 return self._versions[reference]
             pin = self._find_pin(reference, wanted, asked)
             shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
+            if pin.released and not pinned:  # the lock says nothing of it
+                yanked = self.revision.repository.find_yank(shown)
             self._versions[reference] = SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
         return self._versions[reference]
 
