@@ -13,6 +13,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.output import read_standard_input
+from npuprof.store.sources.mirror import is_untold
 
 #: What git writes to a hook for each ref: the old commit, the new one, the name.
 _LINE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)
@@ -38,7 +39,7 @@ class Receive(Verb):
             if errors:
                 for before in {one for old, _ in moved for one in ([old] if old else self._list_beginnings(commit))}:
                     known = _identify_errors(self._find_errors(before))
-                    errors = [one for one in errors if not _identify_errors([one]) <= known]
+                    errors = [one for one in errors if is_untold([one]) or not _identify_errors([one]) <= known]
             if errors:
                 code = 1
                 text += format_findings(errors)
