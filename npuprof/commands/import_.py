@@ -182,7 +182,8 @@ def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
         "file": one.file, "line": one.line, "column": one.column, "surface": one.surface,
         "key": one.key or None, "name": one.name or None, "field": one.field,
         "value": None if one.reason else one.value, "reason": one.reason or None,
-        "condition": one.condition or None, "runs": not one.dead, "default": one.default, "scope": one.scope or None,
+        "condition": one.condition or None, "runs": not one.dead, "unused": one.unused or None,
+        "default": one.default, "scope": one.scope or None,
     }  # fmt: skip
 
 

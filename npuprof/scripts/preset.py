@@ -35,7 +35,10 @@ class Note:
 
 
 class Draft:
-    """A preset in the making: ``settings`` by full key, ``origins`` where each comes from, ``notes`` what is left."""
+    """A preset in the making: ``settings`` by full key, ``origins`` where each comes from, ``notes`` what is left.
+
+    ``carried`` are all settings that are in the preset, those that a later one takes the place of too.
+    """
 
     def __init__(self, name: str, file: str, surface: str = "") -> None:
         self.name = name
@@ -44,6 +47,7 @@ class Draft:
         self.settings: dict[str, Any] = {}
         self.origins: dict[str, FoundSetting] = {}
         self.notes: list[Note] = []
+        self.carried: list[FoundSetting] = []
 
     def section(self, section: str) -> dict[str, Any]:
         """Return the settings of a section by plain name, in the catalogue's order."""
@@ -100,6 +104,17 @@ def build_drafts(imported: ImportedFile, name: str | None = None, folders: Seque
     return merged
 
 
+def build_site_drafts(imported: ImportedFile, folders: Sequence[str] = ()) -> dict[str, Draft]:
+    """Return what each configuration of a file comes to by itself, by its scope."""
+    sites = {site.scope: site for site in imported.sites}
+    groups: dict[str, list[FoundSetting]] = {}
+    for one in imported.found:
+        if not one.commented:
+            groups.setdefault(one.scope, []).append(one)
+    stem = preset_name(imported.file)
+    return {scope: _build_draft(stem, imported.file, group, sites.get(scope), folders) for scope, group in groups.items()}
+
+
 def judge_draft(draft: Draft) -> list[Finding]:
     """Return the errors of the values that a draft carries over, at their places in the scripts."""
     return [
@@ -125,6 +140,13 @@ def _build_draft(name: str, file: str, group: list[FoundSetting], site: Site | N
         if one.reason == UNSET:
             continue
         why, hint = _find_obstacle(one)
+        if one.unused and not one.reason:
+            why, hint = one.unused, ""
+        if one.relative and not why and isinstance(_read_preset_value(one, folders), str):
+            why, hint = (
+                "begins in the folder of the script",
+                "a preset knows no script: keep the line, or write a path that holds everywhere",
+            )
         if one.dead:
             why = f"never runs: {one.condition}" if one.condition else "never runs"
         if not why and one.branches[base:] and id(one) not in steady:
@@ -137,6 +159,7 @@ def _build_draft(name: str, file: str, group: list[FoundSetting], site: Site | N
         else:
             draft.settings[one.key] = _read_preset_value(one, folders)
             draft.origins[one.key] = one
+            draft.carried.append(one)
     return draft
 
 
