@@ -74,7 +74,7 @@ NAMED = {
     },
     "scripts": {
         "graph_run_mode", "session_config", "dump_path", "dump_mode", "modify_mixlist", "DEVICE_ID", "ASCEND_DEVICE_ID",
-        "ASCEND_SLOG_PRINT_TO_STDOUT",
+        "ASCEND_SLOG_PRINT_TO_STDOUT", "atc.output", "atc.model",
     },
 }  # fmt: skip
 

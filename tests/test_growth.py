@@ -12,6 +12,7 @@ import pytest
 from building import build_store
 from growth import count_calls, measure_growth
 from repositories import Repo
+from zoo import write_zoo
 
 from npuprof.commands.git import configuration
 from npuprof.document import parse_document
@@ -124,6 +125,16 @@ def test_optimizer_blocks_cost_what_their_number_costs(verb: str, tmp_path: Path
     assert measure_growth(build_command, 40) < 1.3
 
 
+@pytest.mark.parametrize("distinct", [1, 3])
+def test_a_family_costs_what_its_scripts_cost(distinct: int, tmp_path: Path, run: Callable[..., Any]) -> None:
+    def build_command(size: int) -> Callable[[], object]:
+        folder = tmp_path / str(size)
+        write_zoo(folder / "zoo", size, size // distinct)
+        return lambda: run("import", folder / "zoo", "--base", "auto", "-o", folder / "out", "--force")
+
+    assert measure_growth(build_command, 60) < 1.6
+
+
 MAP = 'op.parameter_map["precision_mode"].s = '
 BASE = f"import npu\nc = tf.ConfigProto()\n{BLOCK}"
 #: What is asked of a script of a size.
@@ -186,7 +197,7 @@ def test_a_script_makes_a_bounded_number_of_presets(tmp_path: Path, run: Callabl
     (tmp_path / "a.sh").write_text("".join(f"atc --model=x{i} --framework=3\n" for i in range(203)))
     assert run("import", "a.sh", "-o", "out").code == 0
     assert len(list((tmp_path / "out").iterdir())) == 200
-    assert (tmp_path / "out/a.toml").read_text().count("the file makes more than 200 presets") == 6
+    assert (tmp_path / "out/a-x0.toml").read_text().count("the file makes more than 200 presets") == 6
 
 
 @pytest.mark.parametrize(

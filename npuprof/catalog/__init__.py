@@ -46,6 +46,9 @@ class Option(Record):
     What is in it: ``path_characters`` are what the manual lets a path be made of, the inside of a class of a pattern, empty where
     it says nothing. ``listed`` are the names that the documentation of a list has, ``names`` says of what they are (a
     list of ``names.toml``). ``value_products`` and ``doubtful_values`` hold for the members of a structured value as well.
+
+    ``topic`` is what it is for in a word or two, where its page does not say that, ``value_topics`` what a value is for: presets that
+    are made of scripts are named by it.
     """
 
     name: str
@@ -104,6 +107,8 @@ class Option(Record):
     path_characters: str = ""
     listed: tuple[str, ...] = ()
     names: str = ""
+    topic: str = ""
+    value_topics: dict[str, str] = {}
 
     def write_on(self, surface: str, value: Any) -> tuple[bool, Any]:
         """Return whether a surface can write a value, and the value as it is written there."""
@@ -126,6 +131,7 @@ class Variable(Record):
     of the ``choices`` may be joined by it. ``tolerated`` are values that old scripts may set, ``replacement_since`` the
     release that brought what replaces it. ``product_range`` and ``product_pattern`` are narrower on a family,
     ``pattern_before`` is what releases before one ask for as well. ``structure`` is the form of a text that holds more.
+    ``topic`` is what it is for, where its ``scope`` does not say that.
     """
 
     name: str
@@ -156,6 +162,7 @@ class Variable(Record):
     pattern_before: dict[str, str] = {}
     path_characters: str = ""
     structure: str = ""
+    topic: str = ""
 
     @property
     def any_case(self) -> bool:

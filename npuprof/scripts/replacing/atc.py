@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npuprof.scripts.preset import Draft
+from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import Site
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from npuprof.scripts.preset import Draft
+from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import Site
 from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.replacing.cuts import Edit, Stand, build_refusal

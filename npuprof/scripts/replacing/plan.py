@@ -12,7 +12,8 @@ from npuprof.resolve.config import Config
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
-from npuprof.scripts.preset import Draft, build_site_drafts
+from npuprof.scripts.draft import Draft
+from npuprof.scripts.preset import build_site_drafts
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import detect_script_kind
 from npuprof.scripts.reading.found import ImportedFile, Site

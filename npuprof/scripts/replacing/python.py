@@ -6,7 +6,7 @@ import ast
 import io
 import tokenize
 
-from npuprof.scripts.preset import Draft
+from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import FoundSetting, Site
 from npuprof.scripts.reading.scopes import statement_blocks
 from npuprof.scripts.reading.source import Script
