@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from npuprof.commands.parameters import COLOR, PRODUCT, STORE, formats
+from npuprof.catalog.releases import release_index
+from npuprof.commands.parameters import COLOR, FROM, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, argument, flag, required_option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -28,11 +29,13 @@ class Migrate(Verb):
     spec: str | None = argument("SPEC", "A preset of the store, or a path ending in .toml.", required=False)
     everything: bool = flag("--all", text="All presets of the store, parents first: all files are written, or none.")
     cann: str = required_option("--cann", metavar="RELEASE", text="The CANN release to move to.")
+    since: str | None = FROM
     product: str | None = PRODUCT
     format: str = formats("text", "json")
     dry_run: bool = flag("--dry-run", text="Show what would change; write nothing.")
     store: str | None = STORE
     color: str = COLOR
+    _since = ""
 
     def run(self) -> Answer:
         """Return the changes and what is left to decide; what changes is written unless it is a dry run. Raises NpuprofError."""
@@ -40,6 +43,7 @@ class Migrate(Verb):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
             raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
         context = spec.build_context(self.cann, self.product)
+        self._since = find_earlier_release(self.since, str(context.cann))
         return self._migrate_all(context) if self.spec is None else self._migrate_one(self.spec, context)
 
     def _migrate_one(self, name: str, context: Context) -> Answer:
@@ -47,7 +51,7 @@ class Migrate(Verb):
         from npuprof.edit.preset_file import open_for_edit
 
         with open_for_edit(name, self.store) as file:
-            outcome = migrate_file(file, self.store, context)
+            outcome = migrate_file(file, self.store, context, self._since)
             dry_run = self.dry_run or file.path == "-"
             changed = outcome.moved.text != file.text
             if changed and not dry_run:
@@ -64,7 +68,7 @@ class Migrate(Verb):
         from npuprof.report.locks import lock_folders
 
         with lock_folders([spec.Workspace(self.store).store.root]):
-            plan = migrate_store(self.store, context)
+            plan = migrate_store(self.store, context, self._since)
             if plan.files and not self.dry_run:
                 writing.write_wanted_files([file.build_wanted(text) for file, text in plan.files])
         done = "would write" if self.dry_run else "wrote"
@@ -77,6 +81,17 @@ class Migrate(Verb):
     def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
         told = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
         return [told] if self.format == "text" else []
+
+
+def find_earlier_release(given: str | None, release: str) -> str:
+    """Return the release that a user comes from, empty where he does not say. Raises NpuprofError where it is not known, or a later one."""
+    if given is None:
+        return ""
+    since = str(spec.build_context(given).cann)
+    if release_index(since) > release_index(release):
+        what = f"--from {since} is later than --cann {release}"
+        raise NpuprofError([Finding("NP902", what, "A move goes to a later release.", "say it the other way round")])
+    return since
 
 
 VERB = Migrate
