@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from npuprof.catalog.releases import release_index
 from npuprof.commands.parameters import COLOR, FROM, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, argument, flag, required_option
 from npuprof.model import Context, Finding, NpuprofError
@@ -43,6 +42,8 @@ class Migrate(Verb):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
             raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
         context = spec.build_context(self.cann, self.product)
+        from npuprof.commands.summarizing import find_earlier_release
+
         self._since = find_earlier_release(self.since, str(context.cann))
         return self._migrate_all(context) if self.spec is None else self._migrate_one(self.spec, context)
 
@@ -81,17 +82,6 @@ class Migrate(Verb):
     def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
         told = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
         return [told] if self.format == "text" else []
-
-
-def find_earlier_release(given: str | None, release: str) -> str:
-    """Return the release that a user comes from, empty where he does not say. Raises NpuprofError where it is not known, or a later one."""
-    if given is None:
-        return ""
-    since = str(spec.build_context(given).cann)
-    if release_index(since) > release_index(release):
-        what = f"--from {since} is later than --cann {release}"
-        raise NpuprofError([Finding("NP902", what, "A move goes to a later release.", "say it the other way round")])
-    return since
 
 
 VERB = Migrate
