@@ -127,6 +127,7 @@ def test_reasons_are_counted_without_the_setting_they_are_about(why: str, reason
         (("graph_memory_max_size", '"1"'), ["--cann", "9.0.0"], ("graph_memory_max_size", "drop")),
         (("precision_mode_v2", '"origin"'), ["--cann", "5.0.4"], ("precision_mode_v2", "gone")),
         (("precision_mode_v2", '"origin"'), ["--cann", "9.0.0"], None),
+        (("static_memory_policy", "1"), ["--cann", "9.0.0"], None),  # as text it is refused, and no step is about that
         (("dump_path", '"a"'), ["--cann", "9.0.0", "--from", "8.0.0"], ("hccl_timeout", "default")),
         (("dump_path", '"a"'), ["--cann", "8.0.0", "--from", "8.0.0"], None),
     ],
@@ -141,6 +142,12 @@ def test_what_a_release_touches_is_told_with_its_scripts(
     assert bool(found) == (told is not None)
     assert told or not rows
     assert all(row["names"] == ["x.py"] and row["try"] for row in found)
+
+
+def test_what_no_preset_carries_is_touched_all_the_same(tmp_path: Path, run: Callable[..., Any]) -> None:
+    write(tmp_path, {"x.py": f"{HEAD}if FLAGS.x:\n    custom_op.parameter_map['jit_compile'].b = True\n{TAIL}"})
+    [row] = json.loads(run("import", "x.py", "--summary", "--cann", "9.0.0", "--format", "json").out)["upgrade"]
+    assert (row["kind"], row["names"], row["what"].partition(":")[0]) == ("new value", ["x.py"], "jit_compile = true")
 
 
 @pytest.mark.parametrize(

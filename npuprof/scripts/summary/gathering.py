@@ -53,7 +53,7 @@ class Survey:
         self.files = 0
         self.unread = 0
         self.with_settings: dict[str, int] = {}
-        self.carried = self.commented = self.presets = 0
+        self.carried = self.commented = self.presets = self.drafts = 0
         self.surfaces: dict[str, dict[str, int]] = {}
         self.values: dict[str, dict[str, set[str]]] = {}
         self.configurations: dict[str, Configuration] = {}
@@ -84,17 +84,17 @@ class Survey:
             self._add_draft(draft, draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}")
 
     def _add_draft(self, draft: Draft, name: str) -> None:
+        self.drafts += 1
         self.carried += len(draft.settings)
         for note in draft.notes:
             self._add_note(note)
-        if not draft.settings:
-            return
-        self.presets += 1
-        mark = compute_digest(draft.settings)
-        self.configurations.setdefault(mark, Configuration(draft.settings)).drafts.append(name)
         if self.context.cann:
             for touched in list_touched(draft, self.context.cann, self.since):
                 self.touched.setdefault(touched, {})[name] = None
+        if draft.settings:
+            self.presets += 1
+            mark = compute_digest(draft.settings)
+            self.configurations.setdefault(mark, Configuration(draft.settings)).drafts.append(name)
 
     def _add_note(self, note: Note) -> None:
         reason = name_reason(note.why)
