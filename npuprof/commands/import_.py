@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof.commands.parameters import COLOR, formats
+from npuprof.commands.parameters import COLOR, FROM, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
@@ -25,10 +25,14 @@ class Import(Verb):
     """Turn existing scripts into presets, without running them."""
 
     group = "scripts"
+    prose = True
     undoable = True
 
     files: list[str] = arguments("FILE...", "Python scripts, shell scripts, or folders of them.", required=True)
-    format: str = formats("toml", "json", "text")
+    format: str = formats("toml", "json", "text", "html")
+    summary: bool = flag("--summary", text="Tell of all files together: what they set, who has the same, what matters first.")
+    cann: str | None = option("--cann", metavar="RELEASE", text="With --summary: what an upgrade to this release would touch.")
+    since: str | None = FROM
     base: str | None = option("--base", metavar="auto", text="Propose a common base and mix-ins for all of them.", choices=("auto",))
     name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
     output: str | None = option("--output", "-o", metavar="PATH", text="A file ending in .toml, or a folder for several presets.")
@@ -41,6 +45,8 @@ class Import(Verb):
 
         Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out or is in error, 0 otherwise.
         """
+        if self.summary or self.cann or self.since or self.format == "html":
+            return self._summarize()
         from npuprof.scripts.preset import judge_draft
 
         problems: list[Finding] = []
@@ -63,6 +69,26 @@ class Import(Verb):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
         return Answer(text, tuple(remarks), code)
+
+    def _summarize(self) -> Answer:
+        """Return what the scripts set, all together. Raises NpuprofError where that is not what was asked for."""
+        from npuprof.commands import summarizing
+        from npuprof.commands.scanning import scan_scripts
+        from npuprof.scripts.summary.gathering import Survey
+        from npuprof.scripts.summary.telling import build_settings_report
+        from npuprof.store import spec
+
+        if not self.summary:
+            odd = {"--cann": self.cann, "--from": self.since, "--format html": self.format == "html"}
+            summarizing.refuse_without_report("--summary", odd)
+        summarizing.refuse_with_report("--summary", {"--base": self.base, "--name": self.name})
+        self.format = "text" if self.format == "toml" else self.format  # what nobody asked for
+        context = spec.build_context(self.cann)
+        survey = Survey(context, summarizing.find_earlier_release(self.since, context.cann))
+        scanned = scan_scripts(self.files, context, None, survey)
+        survey.findings = scanned.findings
+        bad = self.strict and (survey.left_out or any(one.severity == "error" for one in scanned.findings))
+        return summarizing.answer_report(build_settings_report(survey), survey, self.coloured, 2 if scanned.unread else 1 if bad else 0)
 
 
 def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[ImportedFile], list[Draft], int]:
