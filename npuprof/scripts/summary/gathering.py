@@ -8,7 +8,8 @@ from typing import Any
 from npuprof.document.keys import format_key_segment, format_short_value
 from npuprof.model import Context, Finding
 from npuprof.resolve.digests import compute_digest
-from npuprof.scripts.preset import Draft, Note, build_drafts
+from npuprof.scripts.draft import Draft, Note
+from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import ImportedFile
 from npuprof.scripts.summary.upgrade import Touched, list_touched
 

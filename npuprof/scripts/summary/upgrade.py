@@ -12,7 +12,7 @@ from npuprof.checks.view import Scope
 from npuprof.document.keys import format_short_value
 from npuprof.edit.migration import Step, list_changed_defaults, load_migration_steps
 from npuprof.model import Record
-from npuprof.scripts.preset import Draft
+from npuprof.scripts.draft import Draft
 
 #: What a finding says happens to a setting in a release.
 _KINDS = {"NP404": "gone", "NP405": "not known", "NP408": "value not known", "NP501": "deprecated", "NP502": "without effect"}
