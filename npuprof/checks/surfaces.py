@@ -27,9 +27,21 @@ def find_twin_flag(scope: Scope, option: Option) -> Flag | None:
 def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:
     """Return whether the ATC compiler takes a value that a session would not."""
     flag = find_twin_flag(scope, option)
-    return flag is not None and (
-        value in flag.choices or (isinstance(value, str) and bool(flag.pattern) and re.fullmatch(flag.pattern, value) is not None)
-    )
+    return flag is not None and (value in flag.choices or has_form_of_flag(scope, option, value))
+
+
+def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
+    """Return whether a text has the form that the ATC compiler asks for, where that is not the one of a session."""
+    flag = find_twin_flag(scope, option)
+    return flag is not None and isinstance(value, str) and bool(flag.pattern) and re.fullmatch(flag.pattern, value) is not None
+
+
+def encode_flag_value(option: Option, value: Any) -> Any:
+    """Return the value of an option as ATC reads it: a structured one as its text, but for what is a file."""
+    if isinstance(value, (dict, list)) and (structure := values.find_structure(option.name)) and not structure.file:
+        text = values.format_structured_value(structure, value)
+        value = value if text is None else text
+    return option.write_on("atc", value)[1]
 
 
 def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
