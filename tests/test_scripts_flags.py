@@ -135,3 +135,22 @@ def test_flags_are_judged_by_those_beside_them_in_a_line_and_in_a_preset(chip: s
     options = {name: int(value) if name == "deterministic" else value for name, value in flags.items() if name not in own}
     document = toml({"profile": {"scenario": "offline-inference"}, "options": options, "atc": own})
     assert {finding.code for finding in checks.check_config(config(document), notes=False)} == scanned
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--mode=1 --om=a.om --json=a.json", "--mode=6 --om=a.om", "--mode=5 --om=ge.txt --json=a.json", "--help",
+        "--singleop=./ops.json --output=op_models --soc_version=Ascend310P3",
+        "--model=a.onnx --framework=5 --output=a --soc_version=Ascend310P3 --input_hint_shape='0:[1,3,224,224]'",
+        "--model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --enable_compress_weight=true",
+        "--model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --compress_weight_conf=./weight.conf",
+    ],
+)  # fmt: skip
+def test_a_flag_that_is_no_matter_of_a_conversion_is_known_as_well(words: str) -> None:
+    assert [finding.code for finding in findings(f"atc {words}\n", "x.sh") if finding.severity != "info"] == []
+
+
+@pytest.mark.parametrize("words", ["--mode=1 --om=a.om --jsn=a.json", "--singleops=./ops.json", "--enable_compress_weight=1"])
+def test_such_a_flag_is_judged_like_any_other(words: str) -> None:
+    assert {finding.code for finding in findings(f"atc {words}\n", "x.sh")} & {"NP203", "NP209"}
