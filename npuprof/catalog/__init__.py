@@ -176,8 +176,10 @@ class Flag(Record):
     ``twin`` is the session option that does the same. ``required`` flags belong to one conversion. Two flags that both are
     ``stops`` and exclude each other end it; of others one overrules. What a flag ``requires`` is another one (``--name``), one with
     some of its values (``--name=a|b``) or none of them (``--name!=a|b``), or either of two (``--a or --b``); not with the values
-    ``requires_unless``. Without it a conversion ends where the flag ``stops_without``. Of values joined by a ``separator`` there
-    are as many as ``default_count`` allows, on a family ``product_count``. ``structure`` is the form of the file that it names.
+    ``requires_unless``. Without it a conversion ends where the flag ``stops_without``. ``value_conflicts`` are those of one value.
+    Of values joined by a ``separator`` there are as many as ``default_count`` allows, on a family ``product_count``, or ``one_per``
+    part of another flag. In shapes it is the sizes of so many dimensions as are ``filled``, one of them the first; by the flag that
+    holds them. ``product_pattern`` is narrower on a family. ``structure`` is the form of the file that it names.
     """
 
     name: str
@@ -195,6 +197,7 @@ class Flag(Record):
     requires_unless: tuple[str, ...] = ()
     stops_without: bool = False
     conflicts: tuple[str, ...] = ()
+    value_conflicts: dict[str, tuple[str, ...]] = {}
     stops: bool = False
     twin: str = ""
     deprecated: bool = False
@@ -203,6 +206,9 @@ class Flag(Record):
     separator: str = ""
     default_count: tuple[int, int] | tuple[()] = ()
     product_count: dict[str, tuple[int, int]] = {}
+    product_pattern: dict[str, str] = {}
+    one_per: str = ""
+    filled: dict[str, int] = {}
     structure: str = ""
 
 

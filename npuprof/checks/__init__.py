@@ -50,7 +50,10 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
 
         found = contexts.check_contexts(view, notes, everywhere)
     else:
-        found = [judgement.say_where(finding, [words]) for finding, words in judgement.judge_view(view, notes)]
+        told = judgement.judge_view(view, notes)
+        if not view.asked.target:
+            told += judgement.judge_unasked(view)
+        found = [judgement.say_where(finding, [words]) for finding, words in told]
     others: list[Told] = [(finding, ()) for check in _PROFILE_CHECKS for finding in check(view)]
     found += [finding for finding, _ in view.sift_findings(others)]
     if any("ignore" in member.table for member in config.lineage):
