@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from building import REPOSITORY
-from repositories import ENVIRONMENT, Repo
-from test_sources import BASE, HEIR, Team, offline
+from repositories import Repo
+from teams import BASE, HEIR, Team, offline
 from test_sources_fetching import KILLING
 
 from npuprof.store.sources.fetching import fetch_commit, fetch_source
@@ -31,20 +31,6 @@ def team(tmp_path: Path) -> Team:
     made = Team(tmp_path)
     made.publish({"base": BASE.format(300)}, "", "base/v0.9.0")
     made.publish({"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0")
-    return made
-
-
-@pytest.fixture
-def app(tmp_path: Path, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """A repository that uses the team's presets, at 1.0.0."""
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "app")
-    made.write({"job": HEIR, "own": "options.deterministic = 0\n"})
-    monkeypatch.chdir(made.folder)
-    result = run("source", "add", "team", team.url)
-    assert result.code == 0, result.err
-    made.commit(message="one")
     return made
 
 
