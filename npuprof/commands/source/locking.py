@@ -9,11 +9,12 @@ from npuprof.commands.source.place import ProjectPlace
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.locking import compute_store_digest, lock_source, select_refs
+from npuprof.store.sources.locking import lock_source, select_refs
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.mirrorrefs import is_version_tag
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, find_sources
+from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.versions import parse_version_text
 
 
@@ -139,7 +140,7 @@ def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]]
     fetched: list[str] = []
     store = Sources(_name_project(locked), Lock(sources={locked.name: locked})).open_source(locked.name)
     for part in (store, *store.list_versions()):
-        part.refuse_unmet_requirement()
+        part.refuse_unfit()
         for nested in find_sources(part).lock.sources.values():
             if (nested.url, nested.commit) in seen:
                 continue
@@ -166,10 +167,8 @@ def sync_source(name: str, locked: LockedSource) -> bool:
         hint = f"lock another one: npuprof source update {name}; who still has the commit can vendor it: npuprof source vendor {name}"
         raise NpuprofError([Finding("NP043", what, why, hint)])
     repository = open_mirror(name, locked.url, locked.path)
-    if compute_store_digest(repository, locked.commit) != locked.digest:
-        what = f"the store of the source {name!r} at {locked.commit[:7]} is not what npuprof.lock says: its digest is another"
-        why = "The lock was edited by hand, or merged wrongly."
-        raise NpuprofError([Finding("NP049", what, why, f"restore npuprof.lock, or lock it anew: npuprof source update {name}")])
+    if compute_kept_digest(repository, locked.url, locked.path, locked.commit) != locked.digest:
+        raise NpuprofError([build_digest_finding(name, locked)])
     return missing
 
 

@@ -101,7 +101,7 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
     if sources.project.sources[name].vendor:
         faults = find_copy_faults(sources, name)
         if not faults:
-            sources.open_source(name).refuse_unmet_requirement()
+            sources.open_source(name).refuse_unfit()
             return ()
         problems += faults
     missing = sync_source(name, locked)

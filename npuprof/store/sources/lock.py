@@ -64,6 +64,11 @@ class Lock(Record):
     document: Document | None = None
     sources: dict[str, LockedSource] = {}
 
+    def find_origin(self, name: str, key: str) -> Origin | None:
+        """Return where the lock says something of a source, None where it was not read from a text that does."""
+        entries = self.document.data.get("sources", {}) if self.document is not None else {}
+        return Origin(self.document, ("sources", name, key)) if self.document is not None and key in entries.get(name, ()) else None
+
 
 def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     """Return what the text of a lock says. Raises NpuprofError (NP044) where it was edited by hand, or merged with conflicts."""

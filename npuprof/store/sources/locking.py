@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.resolve.digests import load_sha256
 from npuprof.store.repository import Repository
-from npuprof.store.revision import Revision
 from npuprof.store.revisions import load_repository_revision
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
@@ -15,6 +13,7 @@ from npuprof.store.sources.mirror import build_later_finding, open_mirror
 from npuprof.store.sources.mirrorrefs import HEADS, TAGS, RemoteRefs
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.ranges import VersionRange, parse_version_range
+from npuprof.store.sources.storedigest import compute_kept_digest
 from npuprof.store.sources.wording import name_source_in_error
 from npuprof.store.versions import YANKED, VersionText, parse_version_request, parse_version_text
 
@@ -32,7 +31,7 @@ def lock_source(
     repository = open_mirror(source.name, source.url, source.path)
     tag, commit = _choose_commit(source, fetched, repository, origin)
     yanked = repository.find_yank(tag) if tag else ""
-    digest = compute_store_digest(repository, commit)
+    digest = compute_kept_digest(repository, source.url, source.path, commit)
     if not digest:
         where = f"at {tag or commit[:7]}"
         what = f"the source {source.name!r} has no store in {source.path or 'its top folder'!r} {where}"
@@ -148,14 +147,6 @@ def _pin_version(source: Source, repository: Repository, commit: str, reference:
     return LockedVersion(found.version.number_text if found.version else "-", found.commit, yanked)
 
 
-def compute_store_digest(repository: Repository, commit: str) -> str:
-    """Return the digest of a store at a commit; an empty text where there is none. Raises NpuprofError."""
-    there = load_repository_revision(repository, commit)
-    names = there.names()
-    there.load_texts(names)
-    return digest_texts({name: _read_text(there, name) for name in names})
-
-
 def list_unreadable(locked: LockedSource) -> list[str]:
     """Return which presets of a source nobody can read, as links lead out of its store or nowhere, and why. Raises NpuprofError."""
     there = load_repository_revision(open_mirror(locked.name, locked.url, locked.path), locked.commit)
@@ -166,18 +157,3 @@ def list_unreadable(locked: LockedSource) -> list[str]:
         except NpuprofError as error:
             found.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
     return found
-
-
-def _read_text(there: Revision, name: str) -> bytes:
-    try:
-        return there.read_profile_text(name)
-    except NpuprofError:
-        return b""  # a link that leads nowhere: told where the preset is read
-
-
-def digest_texts(texts: Mapping[str, bytes]) -> str:
-    """Return the digest of a store: SHA-256 over the names and texts of its presets, links followed; an empty text where there are none."""
-    total = load_sha256()()
-    for name in sorted(texts):
-        total.update(f"{name}.toml {load_sha256()(texts[name]).hexdigest()}\n".encode())
-    return f"sha256:{total.hexdigest()}" if texts else ""

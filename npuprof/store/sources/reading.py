@@ -26,6 +26,7 @@ from npuprof.store.sources.mirror import (
 )
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.ranges import parse_version_range
+from npuprof.store.sources.storedigest import build_digest_finding, digest_listed, load_store_digest
 from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy, advise_copy, find_copy_folder
 from npuprof.store.sources.wording import name_source_in_error
 from npuprof.store.versions import parse_version_request, parse_version_text
@@ -70,6 +71,7 @@ class Sources:
             locked = self.require_lock(name, asked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self._find_copy(name, locked))
             self._opened[name].asked = self.project.find_source_origin(name, "rev")
+            self._opened[name].proved_by = self.lock.find_origin(name, "digest")
         return self._opened[name]
 
     def list_locked(self) -> list[SourceStore]:
@@ -154,8 +156,9 @@ class SourceStore(ReadOnceStore):
         place = locked.path if find_version is None else f"{locked.path}@{self.shown}"  # what is kept of a version was compared with it
         self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
         self._versions: dict[str, SourceStore] = {}
-        self._is_met = False
+        self._is_fit = False
         self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
+        self.proved_by: Origin | None = None  #: where the lock says what its digest is
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
         """Return the copy of the store in this repository.
@@ -217,7 +220,7 @@ class SourceStore(ReadOnceStore):
         return self._copy is not None or (self._cache is not None and self._cache.read_text(f"{name}.toml") is not None)
 
     def _list_files(self) -> Iterable[str]:
-        self.refuse_unmet_requirement()
+        self.refuse_unfit()
         if self._copy is not None:
             return self._copy.names()
         kept = self._cache.read_text(_LISTING) if self._cache else None
@@ -232,9 +235,12 @@ class SourceStore(ReadOnceStore):
         """Return the path to cite for a file below the store, with the source and the version."""
         return f"{self.source}@{self.shown}:{posixpath.join(self.locked.path, path)}"
 
-    def refuse_unmet_requirement(self) -> None:
-        """Raise NpuprofError (NP041) where the repository of the source needs another npuprof: asked for before anything is read."""
-        if self._is_met:
+    def refuse_unfit(self) -> None:
+        """Raise NpuprofError where the repository of the source needs another npuprof (NP041), or its store is not what was locked (NP049).
+
+        It is asked for before anything is read.
+        """
+        if self._is_fit:
             return
         raw = self.read_file(projects.FILE)
         if raw is not None and b"requires" in raw:
@@ -243,7 +249,14 @@ class SourceStore(ReadOnceStore):
             hint = f"install one of them, or name a version in rev that was made for this one, and npuprof source update {first}"
             if unmet := _find_unmet_requirement(document, f"the source {self.source!r}", hint):
                 raise NpuprofError([unmet])
-        self._is_met = True
+        if not self.is_version and self.locked.digest and self._find_digest() != self.locked.digest:
+            raise NpuprofError([build_digest_finding(self.source, self.locked)._replace(origin=self.proved_by)])
+        self._is_fit = True
+
+    def _find_digest(self) -> str:
+        if self._copy is None:
+            return load_store_digest(self.source, self.locked)
+        return digest_listed(self._copy.proof.load_lines(), self._copy.place) if self._copy.proof else self.locked.digest
 
     def cite_beside(self, name: str) -> str:
         """Return the path to cite for a file beside the store."""
@@ -269,7 +282,7 @@ class SourceStore(ReadOnceStore):
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
             raise NpuprofError([self._build_missing_finding(name, asked)])
-        self.refuse_unmet_requirement()
+        self.refuse_unfit()
         raw = self._cache.read_text(f"{name}.toml") if self._cache else None
         if self._copy is not None:
             raw = self._copy.read_text(name)
@@ -301,6 +314,7 @@ class SourceStore(ReadOnceStore):
         Raises NpuprofError.
         """
         if reference not in self._versions:
+            self.refuse_unfit()
             name, _, wanted = reference.partition("@")
             pinned = None if self.is_version else self.locked.versions.get(reference)
             if pinned is None and self._copy is not None:
@@ -460,7 +474,7 @@ def find_sources(home: ProfileSource) -> Sources:
 
 def _read_sources(home: ProfileSource) -> Sources:
     if isinstance(home, SourceStore):
-        home.refuse_unmet_requirement()
+        home.refuse_unfit()
         cited = {name: home.cite_beside(name) for name in (projects.FILE, locks.FILE)}
         return _parse_sources(cited, {name: home.read_file(name) for name in cited}, None, f"{home.source}/", home.copy)
     if isinstance(home, Folder):
