@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from repositories import Repo
-from teams import BASE, Team
+from teams import BASE, HEIR, Team
 
 from npuprof.store.sources.mirror import find_cache_folder
 from npuprof.store.sources.storedigest import digest_listed, digest_texts
@@ -104,3 +105,48 @@ def test_the_digest_of_a_copy_is_that_of_the_store(presets: dict[str, bytes], pl
     files = {f"{place}{name}.toml": text for name, text in presets.items()}
     others = {f"{place}.commit": b"x", f"{place}.npuprof.toml": b"", f"{place}.versions/ab/a.toml": b"", ".sources/zz/b.toml": b"y"}
     assert digest_listed(format_manifest({**files, **others}), place) == digest_texts(presets)
+
+
+# Copies that were edited: what a commit's tree holds counts, and not who edited them first
+
+
+@pytest.mark.parametrize("name", ["base.toml", "other.toml", ".npuprof.toml", ".digests"])
+@pytest.mark.parametrize("words", [("commit",), ("commit", "own"), ("commit", "job"), ("commit", "--dry-run")])
+def test_a_commit_that_holds_an_edited_copy_is_refused_though_the_last_one_has_it_already(
+    words: tuple[str, ...], name: str, app: Repo, run: Run
+) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.commit()
+    copy = app.folder / "vendor/team" / name
+    copy.write_bytes((copy.read_bytes() if copy.exists() else b"") + b"\n# edited\n")
+    app.commit(message="by git itself")
+    head = app.head
+    app.write({"own": "options.deterministic = 1\n", "job": f"{HEIR}hccl_timeout = 900\n"})
+    done = run(*words)
+    assert (done.code, "NP049" in done.err, "npuprof source vendor team" in done.err) == (2, True, True), done.err
+    assert "hold a copy of a source that was edited" in done.err or (name != "other.toml" and "NP025" in done.err)
+    copy.write_bytes(copy.read_bytes() + b"# again\n")
+    assert run(*words).code == 2, "nor is a second edit of the same file taken"
+    assert run("source", "vendor", "team").code == 0
+    if not (app.folder / "vendor/team" / name).exists() or name == ".npuprof.toml":
+        copy.unlink(missing_ok=True)
+    part = run("commit", "own")
+    assert (part.code, "in the work tree it is whole" in part.err, app.head) == (2, True, head), part.err
+    assert run("commit").code == 0
+    assert run("check", "--rev", "HEAD").code == 0
+
+
+@pytest.mark.parametrize("name", ["base.toml", "other.toml"])
+def test_a_server_refuses_a_push_that_edits_a_copy_once_more(name: str, app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    commits = [app.commit()]
+    copy = app.folder / "vendor/team" / name
+    for text in ("one", "two"):
+        copy.write_text(f"{copy.read_text()}\n# {text}\n")
+        commits.append(app.commit(message=text))
+    app.write({"own": "options.deterministic = 1\n"})
+    commits.append(app.commit(message="nothing to do with it"))
+    copy.unlink()
+    commits.append(app.commit(message="gone"))
+    codes = [run("git", "receive", stdin=f"{old} {new} refs/heads/main\n".encode()).code for old, new in pairwise(commits)]
+    assert codes == [1, 1, 0, 1]
