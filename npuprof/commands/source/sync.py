@@ -104,8 +104,8 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
             sources.open_source(name).refuse_unfit()
             return ()
         problems += faults
-    missing = sync_source(name, locked)
-    return [*([f"{name} {locked.shown}"] if missing else []), *fetch_sources_of(name, locked)]
+    found = sync_source(name, locked)
+    return [*([f"{name} {locked.shown}"] if found.missing else []), *fetch_sources_of(found.store)]
 
 
 def _list_lock_commits(home: Folder) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource
-from npuprof.store.sources.mirror import TextCache, open_mirror, require_commit
+from npuprof.store.sources.mirror import TextCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,14 +35,10 @@ def compute_kept_digest(repository: Repository, url: str, path: str, commit: str
     return found
 
 
-def load_store_digest(name: str, locked: LockedSource) -> str:
-    """Return the digest of the store of a source where it is locked, without git where it was computed before. Raises NpuprofError."""
+def load_store_digest(locked: LockedSource, open_revision: Callable[[], Revision]) -> str:
+    """Return the digest of the store of a source where it is locked; it is opened unless that was computed before. Raises NpuprofError."""
     kept = TextCache(locked.url, locked.path, locked.commit).read_text(_KEPT)
-    if kept is not None:
-        return kept.decode()
-    repository = open_mirror(name, locked.url, locked.path)
-    require_commit(repository, name, locked.commit)
-    return compute_kept_digest(repository, locked.url, locked.path, locked.commit)
+    return kept.decode() if kept is not None else compute_kept_digest(open_revision().repository, locked.url, locked.path, locked.commit)
 
 
 def digest_texts(texts: Mapping[str, bytes]) -> str:
