@@ -135,6 +135,22 @@ def _list_moved(known: LockedSource, fetched: fetching.Fetched) -> list[tuple[st
     return [(tag, locked[tag], one.oid) for tag, one in zip(names, found, strict=True) if one is not None and one.oid != locked[tag]]
 
 
+class LostCommitsError(NpuprofError):
+    """A source no longer has commits that a lock names (NP043)."""
+
+    def __init__(self, name: str, url: str, commits: Iterable[str]) -> None:
+        first = name.partition("/")[0]
+        self.lost = [(name, url, commit) for commit in commits]
+        hint = f"lock another one: npuprof source update {first}; who still has the commit can vendor it: npuprof source vendor {first}"
+        super().__init__([build_lost_finding(name, commit, hint) for commit in commits])
+
+
+def build_lost_finding(name: str, commit: str, hint: str) -> Finding:
+    """Return that a source no longer has a commit that a lock names."""
+    what = f"the source {name!r} no longer has the commit {commit[:7]} that npuprof.lock names"
+    return Finding("NP043", what, "Its history was rewritten, or the commit was never pushed.", hint)
+
+
 class Synced(Record):
     """The store of a source that is on this machine as it is locked, and whether anything of it was missing."""
 
@@ -195,10 +211,7 @@ def sync_source(name: str, locked: LockedSource) -> Synced:
     tags = [f"{name.partition('@')[0]}/v{pin.version}" for name, pin in locked.versions.items() if pin.version != "-"]
     lost = fetching.fetch_locked(locked.url, commits, [locked.tag, *tags] if locked.tag else tags, name=name)
     if lost:
-        what = f"the source {name!r} no longer has the commit {lost[0][:7]} that npuprof.lock names"
-        why = "Its history was rewritten, or the commit was never pushed."
-        hint = f"lock another one: npuprof source update {name}; who still has the commit can vendor it: npuprof source vendor {name}"
-        raise NpuprofError([Finding("NP043", what, why, hint)])
+        raise LostCommitsError(name, locked.url, lost)
     store = open_locked(name, locked)
     if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
         raise NpuprofError([build_digest_finding(name, locked)])
