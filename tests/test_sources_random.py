@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -243,15 +244,14 @@ def test_a_source_may_build_on_what_was_released_elsewhere_and_its_users_may_not
 
 
 def test_a_range_in_a_source_is_locked_and_a_late_release_is_told_by_update_log_and_release(app: Repo, team: Team, run: Run) -> None:
-    first = team.repo.head
+    late = team.publish({"base": BASE.format(650)})
     team.publish({"mid": 'profile.extends = ["base@1"]\n', "top": 'profile.extends = ["mid"]\n', "base": BASE.format(700)}, "1.1.0")
     app.write({"job": 'profile.extends = ["team:top"]\n'})
     assert run("source", "update", "--yes").code == 0
     assert run("commit").code == 0
     assert run("release", "job", "1.0.0").code == 0
-    team.publish({"base": BASE.format(650)}, "", "base/v1.0.1")
-    team.repo.git("tag", "-f", "-a", "base/v1.0.1", "-m", "late", f"{first}^{{commit}}")
-    team.repo.git("push", "-q", "-f", str(team.bare), "--tags")
+    team.repo.git("tag", "-a", "base/v1.0.1", "-m", "late", late)
+    team.push()
     before = run("show", "job").out
     assert run("source", "sync").code == 0
     shutil.rmtree(find_cache_folder())
@@ -260,7 +260,10 @@ def test_a_range_in_a_source_is_locked_and_a_late_release_is_told_by_update_log_
     done = run("source", "update", "--yes")
     assert (done.code, "team:base@1: 1.0.0 " in done.out) == (0, True), done
     assert run("commit").code == 0
-    assert run("log", "job", "--format", "json").code == 0
+    changes = json.loads(run("log", "job", "hccl_timeout", "--format", "json").out)["commits"]
+    assert len(changes) == 2, "the commit of the lock, and the first"
+    told = run("release", "job", "--dry-run")
+    assert (told.code, "600 → 650" in told.out) == (0, True), told
 
 
 def test_opening_versions_starts_as_many_processes_for_fifty_as_for_five(
