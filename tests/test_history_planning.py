@@ -123,7 +123,8 @@ def test_heirs_follow_what_changes_a_range_too(repo: Repo, run) -> None:
     done = run("release", "--all", "--dry-run")
     assert "3 presets follow base@1.1.0\n  a/one@1.1.0  minor after 1.0.0\n" in done.out
     assert done.out.endswith(
-        f"\nv1.1.0  the whole store, minor after 1.0.0: a/one: changed: hccl_timeout 1836 → 1904 s, and 3 more\n5 tags at {repo.head[:7]}\n"
+        "\nv1.1.0  the whole store, minor after 1.0.0: 4 presets: changed: hccl_timeout 1836 → 1904 s (in a/one, a/two, base, ranged)\n"
+        f"5 tags at {repo.head[:7]}\n"
     )
     assert run("release", "--all", "--yes").code == 0
     assert npuprof.open_store().resolve("ranged").options["hccl_timeout"] == 1904
@@ -285,12 +286,55 @@ def test_notes_tell_changes_once_and_who_follows(repo: Repo, run) -> None:
     )
     assert "\n\nRemoved: `alone`\n" in text
     assert (
-        "\n## `base` 1.1.0\n\nA minor step after 1.0.0:\n\n- `changed: hccl_timeout 1836 → 1904 s`\n\n| | change | risk | cause |\n" in text
+        "\n## Changes of several presets\n\n**`profiles/base.toml:5` → 4 presets**\n\n| | change | risk | cause |\n|---|---|---|---|\n"
+        "| `~` | `hccl_timeout 1836 → 1904 s` |" in text
     )
+    assert text.count("| `~` | `hccl_timeout 1836") == 1, "which all four share"
+    assert "\n## `base` 1.1.0\n\nA minor step after 1.0.0:\n\n- `changed: hccl_timeout 1836 → 1904 s`\n\n" in text
     assert text.endswith("\n## 2 presets follow `base@1.1.0`\n\n- `a/two` 1.0.0 → 1.1.0 (minor)\n- `ranged` 1.0.0 → 1.1.0 (minor)\n")
     assert run("release", "--all", "--yes", "--format", "markdown", "-o", "notes.md").code == 0
     assert Path("notes.md").read_text() == text
     assert run("release", "alone", "--dry-run", "--format", "markdown").code == 2
+
+
+def test_a_rename_is_told_as_one_and_a_removal_is_not(repo: Repo, run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    alone = '[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n'
+    repo.commit(
+        {"alone": None, "single": alone, "ranged": None, "fresh": '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 9\n'}
+    )
+    text = run("release", "--all", "--dry-run", "--format", "markdown").out
+    assert text.startswith(
+        "# v2.0.0\n\nA major step after 1.0.0:\n\n- `removed: ranged`\n- `renamed: alone → single`\n\nRemoved: `ranged`\n"
+    )
+    assert "\n\nRenamed: `alone` → `single`\n" in text
+    assert "- `only the name changed, from alone`" in text
+    store = json.loads(run("release", "--all", "--dry-run", "--format", "json").out)["store"]
+    assert (store["removed"], store["renamed"]) == (["ranged"], [{"was": "alone", "name": "single"}])
+    assert run("release", "--all", "--yes").code == 0
+    told = repo.git("tag", "-l", "--format=%(contents)", "v2.0.0")
+    assert "renamed: alone → single\n" in told
+    assert "removed: alone" not in told
+
+
+def test_equal_changes_are_told_once_though_their_base_has_no_release(repo: Repo, run) -> None:
+    for name in ("a/one", "a/two", "ranged"):
+        (repo.folder / "note.txt").write_text(name)  # each version is of a commit of its own
+        repo.commit()
+        assert run("release", "base" if name == "ranged" else name).code == 0
+    repo.git("tag", "-d", "base/v1.0.0")
+    repo.commit({"base": BASE.format(1904), "a/one": HEIR.format("base", 1) + "hcom_parallel = true\n"})
+    text = run("release", "--changed", "--dry-run", "--format", "markdown").out
+    assert text.count("hccl_timeout 1836 → 1904 s` | distributed") == 1
+    assert "**`profiles/base.toml:5` → 2 presets**" in text
+    assert "\n## `a/one` 1.1.0\n" in text
+    assert "| `+` | `hcom_parallel true` |" in text
+    repo.git("checkout", "-q", "HEAD~1")
+    repo.commit({"base": BASE.format(1904)})
+    text = run("release", "--changed", "--dry-run", "--format", "markdown").out
+    assert (
+        "\n## 2 presets\n\nA minor step:\n\n- `changed: hccl_timeout 1836 → 1904 s`\n\n- `a/one` 1.0.0 → 1.1.0 (minor)\n- `a/two` " in text
+    )
 
 
 def test_a_changelog_is_what_the_tags_say(repo: Repo, run) -> None:

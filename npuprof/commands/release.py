@@ -222,6 +222,7 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
         "store": store and {
             "version": str(store.number), "was": store.was or None, "tag": store.tag, "step": store.proposal.step,
             "reasons": list(store.proposal.reasons), "removed": list(store.removed),
+            "renamed": [{"was": was, "name": name} for was, name in store.renamed],
         },
         "unreleased": list(plan.unreleased),
     }  # fmt: skip

@@ -76,6 +76,11 @@ def format_change_table(changes: Sequence[Change]) -> str:
     return _HEAD + "".join(_format_markdown_row(change, Page()) for change in changes)
 
 
+def format_shared_changes(wide: Sequence[Fold]) -> str:
+    """Return changes that presets share as tables, by cause, each with its presets."""
+    return "".join(piece.text for piece in _list_groups(wide, Page())[0])
+
+
 def format_code_span(text: str, in_table: bool = True) -> str:
     """Return text as a code span, in which nothing is a link, a mention or a mark; it may stand in a table cell."""
     shown = escape_controls(text)
@@ -215,15 +220,7 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
     """Return what follows the head, what is most at risk first: changes that presets share, then each preset's own, folded."""
     touched = survey.touched_pairs
     wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
-    groups: dict[tuple[str, ...], list[Fold]] = {}
-    for fold in wide:
-        groups.setdefault(fold.presets, []).append(fold)
-    ranked = [(min(_rank_change(fold.change) for fold in folds), -len(names), names, folds) for names, folds in groups.items()]
-    pieces: list[_Piece] = []
-    told: list[tuple[str, ...]] = []
-    for _, _, names, folds in sorted(ranked, key=lambda row: row[:3]):
-        pieces.append(_format_group(names, folds, told, page))
-        told.append(names)
+    pieces, told = _list_groups(wide, page)
     shared = {identify_change(fold.change) for fold in wide}
     verdicts: dict[str, list[str]] = {}
     for pair in touched:
@@ -241,6 +238,20 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
             rank = min(map(_rank_change, own), default=len(RISKS) + 2) if pair.status == "changed" else len(RISKS) + 2
             singles.append((not _is_broken(pair), rank, pair.name, piece))
     return pieces + [piece for _, _, _, piece in sorted(singles, key=lambda row: row[:3])]
+
+
+def _list_groups(wide: Sequence[Fold], page: Page) -> tuple[list[_Piece], list[tuple[str, ...]]]:
+    """Return changes that presets share, those of the same presets as one, what is most at risk first; and the lists that are told."""
+    groups: dict[tuple[str, ...], list[Fold]] = {}
+    for fold in wide:
+        groups.setdefault(fold.presets, []).append(fold)
+    ranked = [(min(_rank_change(fold.change) for fold in folds), -len(names), names, folds) for names, folds in groups.items()]
+    pieces: list[_Piece] = []
+    told: list[tuple[str, ...]] = []
+    for _, _, names, folds in sorted(ranked, key=lambda row: row[:3]):
+        pieces.append(_format_group(names, folds, told, page))
+        told.append(names)
+    return pieces, told
 
 
 def _format_group(names: tuple[str, ...], folds: list[Fold], told: Sequence[tuple[str, ...]], page: Page) -> _Piece:
