@@ -88,7 +88,7 @@ class Review(Verb):
     def _build_page(self, job: Job, remarks: list[str]) -> tuple[str, int]:
         """Return what the pull request changes as a page; 0 where that is nothing, 2 where not all could be read. Raises NpuprofError."""
         from npuprof.commands.diff import Diff
-        from npuprof.compare.markdown import is_address
+        from npuprof.compare.spans import is_address
         from npuprof.hosting.checkout import complete_checkout
         from npuprof.store import spec
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from npuprof.compare.folds import fold_changes, identify_lasting_change
-from npuprof.compare.markdown import format_change_table, format_code_span, format_shared_changes
+from npuprof.compare.markdown import format_change_table, format_shared_changes
+from npuprof.compare.spans import format_code_span
 from npuprof.history.planning import PlannedRelease, ReleasePlan
 from npuprof.store.versions import Version
 
