@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from building import REPOSITORY
 from repositories import ENVIRONMENT, Repo
-from services import GitHub, GitLab, Token, serve
+from services import GitHub, GitLab, Token, describe_github_job, serve
 
 pytestmark = pytest.mark.slow
 
@@ -64,15 +64,7 @@ def github(tmp_path: Path, change: Repo, machine: dict[str, str]) -> Iterator[Gi
     service = GitHub()
     service.tokens = {SECRET: Token("github-actions[bot]", app=True)}
     with serve(service):
-        machine |= {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": "pull_request",
-            "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
-            "GITHUB_API_URL": service.url,
-            "GITHUB_SERVER_URL": "https://github.com",
-            "GITHUB_REPOSITORY": "team/presets",
-            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
-        }
+        machine |= describe_github_job(service, tmp_path)
         yield service
 
 
