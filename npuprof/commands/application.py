@@ -194,7 +194,7 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
                 families[names[0]] = typer.Typer(name=names[0], help=_describe_family(verb), no_args_is_help=True, rich_markup_mode=None)
                 app.add_typer(families[names[0]])
             family = families[names[0]]
-        _add_verb(family, names[-1], verb, runner, {} if only_listed else verb.parameters)
+        _add_verb(family, names[-1], verb, runner, {} if only_listed else verb.parameters, found[2] if found else [])
     return app
 
 
@@ -204,8 +204,8 @@ def _describe_family(verb: type[Verb]) -> str:
     return str(modules[verb.__module__.rpartition(".")[0]].__doc__)
 
 
-def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter]) -> None:
-    """Make a command of the framework from the declaration of a verb."""
+def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter], words: list[str]) -> None:
+    """Make a command of the framework from the declaration of a verb; ``words`` are what is given to it."""
 
     def command(**given: Any) -> int:
         return runner(verb, given)
@@ -214,8 +214,8 @@ def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, par
     command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}
-    if verb.hidden:
-        settings["help_option_names"] = []  # git hands over words, whatever they are
+    if verb.hidden and words not in (["--help"], ["-h"]):
+        settings["help_option_names"] = []  # git hands over words, whatever they are, but never one of these alone
     app.command(name, help=inspect.getdoc(verb), hidden=verb.hidden, context_settings=settings)(command)
 
 

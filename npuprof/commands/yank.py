@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from npuprof.commands import sharing
 from npuprof.commands.parameters import DRY_RUN, STORE
 from npuprof.commands.verb import Verb, argument, flag, required_option
 from npuprof.model import Finding, NpuprofError, did_you_mean
@@ -44,6 +45,8 @@ class Yank(Verb):
         version = _find_version(workspace, repository, self.spec)
         tag = f"{version.tag_name}{YANKED}"
         if said := repository.find_yank(version.tag_name):
+            if self.push and said == why and not self.dry_run:  # a push before may have failed
+                return sharing.push_new_tags(repository, f"{tag}\n", [tag])
             what = f"{version.tag_name} is yanked already: {said}"
             raise NpuprofError([Finding("NP026", what, "What was said of a version stays.", "use another version")])
         reach = _describe_heirs(workspace, version)
@@ -52,10 +55,9 @@ class Yank(Verb):
         # (at what the version names, so that whoever can see the one can see the other)
         writing.create_tag(repository, tag, version.commit, f"{why}\n")
         if self.push:
-            remote = writing.find_remote(repository)
-            fault = writing.push_tags(repository, remote, [tag])
-            return Answer(f"{tag}\n", reach, 2, problems=(fault,)) if fault else Answer(f"{tag}\n", (*reach, f"pushed 1 tag to {remote}"))
-        return Answer(f"{tag}\n", (*reach, f"share it with git push origin {tag}"))
+            done = sharing.push_new_tags(repository, f"{tag}\n", [tag])
+            return done._replace(remarks=(*reach, *done.remarks))
+        return Answer(f"{tag}\n", (*reach, f"share it with {sharing.write_push_command(repository, [tag])}"))
 
 
 def _find_version(workspace: spec.Workspace, repository: Repository, asked: str) -> Version:

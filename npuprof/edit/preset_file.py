@@ -69,6 +69,10 @@ def answer_edit(
         changed = new != file.text
         if changed and not no_check:
             judge_change(store, file.profile, file.parse_changed(new))
+            if file.path != "-":
+                from npuprof.edit.heirs import refuse_broken_heirs
+
+                refuse_broken_heirs(store, file.parse_changed(new), file.path)
         difference = format_difference(file.source, file.text, new)
         if file.path == "-":
             return Answer(new, (*(remarks or ()),), aside=difference or "npuprof: nothing to change\n")
