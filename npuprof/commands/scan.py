@@ -40,6 +40,9 @@ class Scan(JudgingVerb):
     Misspelt keys, wrong fields, bad values, conflicts, what a release does not know, stale blocks.
     """
 
+    usage_hint = (
+        "npuprof scan train.py; scripts are mended by hand, and npuprof inject train.py bert-training writes a block that stays right."
+    )
     group = "scripts"
     prose = True
 
@@ -109,6 +112,8 @@ class Scan(JudgingVerb):
         more = f" ({hidden} more with --severity info)" if hidden else ""
         found_now = f"{format_severity_counts(told) or 'nothing found'}{describe_accepted(accepted)}"
         remark = f"{format_count(count, 'file')} scanned: {found_now}{of_baseline}{more}"
+        if not count and not findings:
+            remark += f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, .sh); npuprof check looks at presets"
         return self.answer_findings(told, self.decide_code(findings, unread), remark, accepted)
 
 
@@ -141,8 +146,8 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[s
         try:
             yield file, output.read_plain_file(file)
         except OSError as error:
-            what, why = f"cannot read the file: {output.describe_os_error(error, file)}", "The other files were looked at all the same."
-            yield file, Finding("NP801", what, why, "", where=Place(file))
+            what = f"cannot read the file: {output.describe_os_error(error, file)}"
+            yield file, Finding("NP801", what, "Files beside it were looked at all the same.", "check the path", where=Place(file))
 
 
 VERB = Scan
