@@ -261,7 +261,7 @@ def test_a_tab_completes_what_is_meant_and_no_file_where_none_is(folder: Path, s
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(screen)
-    assert f"GOT:{told}" in shown.decode(), shown.decode()
+    assert f"GOT:{told}\r\n" in shown.decode(), shown.decode()
 
 
 @pytest.mark.slow
