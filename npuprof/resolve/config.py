@@ -89,6 +89,9 @@ class Config(Mapping[str, Any]):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a config does not change: resolve with set={{...}} in place of setting {name}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a config does not change: resolve with unset=[...] in place of deleting {name}")
+
     def __getitem__(self, key: str) -> Any:
         return freeze_value(self.settings[key])
 
