@@ -37,6 +37,7 @@ class Release(Verb):
 
     usage_hint = "npuprof release bert-training proposes the number itself; npuprof release bert-training 2.0.0 gives it."
     group = "versions"
+    prose = True
 
     spec: str | None = argument("NAME", "A preset of the store; none with --changed, and with --all.", required=False)
     version: str | None = argument("VERSION", "The number; proposed from the changes if none is given.", required=False)

@@ -27,6 +27,7 @@ class Yank(Verb):
         "a yank is taken back by deleting its tag: git tag -d NAME/vX.Y.Z.yanked"
     )
     group = "versions"
+    prose = True
 
     spec: str = argument("NAME@VERSION", "A released version, @VERSION for one of the whole store.")
     why: str = required_option("--why", metavar="TEXT", text="The reason, which everybody is told who uses it.")
