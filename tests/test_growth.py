@@ -77,6 +77,22 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
     "a circle in a list": (["list"], lambda n: chain(n, {}) | {"p0": f'profile.extends = ["p{n - 1}"]\n'}),
     "a chain without its root": (["check"], lambda n: chain(n, {})),
     "a chain with a root that is no TOML": (["check"], lambda n: chain(n, {"p0": "[[["})),
+    "a chain with a fault in its root": (["check"], lambda n: chain(n, {"p0": f"{HEAD}[options]\nhccl_timeout = 'x'\n"})),
+    "a chain with a fault in its root, as json": (
+        ["check", "--format", "json"],
+        lambda n: chain(n, {"p0": f"{HEAD}[options]\nprecision_mode = 'force_fp16'\nprecision_mode_v2 = 'fp16'\n"}),
+    ),
+    "a chain with a faulty override in its root": (
+        ["check"],
+        lambda n: chain(n, {"p0": f"{HEAD}[[override]]\nmatch.product = 'atlas-a2'\noptions.hccl_timeout = 'x'\n"}),
+    ),
+    "a chain that breaks the lock of its root": (
+        ["check"],
+        lambda n: (
+            {f"p{i}": f'{HEAD}extends = ["p{i - 1}"]\n[options]\nhccl_timeout = {i}\n' for i in range(1, n)}
+            | {"p0": f"{HEAD}locked = ['hccl_timeout']\n[options]\nhccl_timeout = 0\n"}
+        ),
+    ),
     "accepted findings": (["check", "x"], lambda n: {"x": f"{HEAD}ignore = [{', '.join(IGNORE * n)}]\n[options]\n{list_unknown(n)}"}),
     "a parent that is named again": (["check", "x"], lambda n: {"b": HEAD, "x": f"profile.extends = {['b'] * n}\n"}),
     "a chain in a tree": (["list", "--tree"], lambda n: {"p0": HEAD} | {f"p{i}": f'profile.extends = ["p{i - 1}"]\n' for i in range(1, n)}),

@@ -163,7 +163,7 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
         example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
         more = f", {format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
         otherwise = f"write {wanted}{more}" + (f" like {keys.format_toml_value(example)}" if example is not None else "")
-    hint, fix = suggest_value(option.name, guess_option_value(option, value), otherwise)
+    hint, fix = suggest_value(option.name, guess_option_value(option, value), otherwise, value)
     why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
     return Fault("NP202", f"{option.name} takes {wanted}, not {describe_value_kind(value)}", why, hint, fix=fix)
 

@@ -9,6 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import products, releases, values
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record, severity_of_page
+from npuprof.resolve import members
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -145,8 +146,8 @@ class View:
         """Return what is accepted in the preset, None where nothing is."""
         if not self._has_looked:
             self._has_looked = True
-            homes = {id(member.home): member for member in self.config.lineage}  # one store says of all its presets whether it has a policy
-            if any("ignore" in member.table for member in self.config.lineage) or any(map(_may_have_policy, homes.values())):
+            homes = members.list_homes(self.config.lineage)  # one store says of all its presets whether it has a policy
+            if members.says_anywhere(self.config.lineage, "ignore") or any(map(_may_have_policy, homes)):
                 from npuprof.checks.accepted import Acceptance
 
                 self.acceptance = Acceptance(self.config) or None

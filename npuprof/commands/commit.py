@@ -171,7 +171,7 @@ def _find_path(workspace: spec.Workspace, head: Revision, layout: Layout, name: 
             raise NpuprofError([_build_unnamed_finding(layout, plain_name)])
         return layout.path_of(plain_name, home.is_outside(plain_name))
     if plain_name not in head.files:
-        home.profile(plain_name)  # says that there is none, and which are near
+        workspace.profile(plain_name)  # says that there is none, and which are near
     return head.source_path(plain_name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
 from npuprof.commands.parameters import COLOR, FROM, formats
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 class Import(Verb):
     """Turn existing scripts into presets, without running them."""
 
+    usage_hint = "npuprof import train.py -o profiles/mine.toml; --format text says what was found, and what was not."
     group = "scripts"
     prose = True
     undoable = True
@@ -64,7 +66,7 @@ class Import(Verb):
             return Answer(_format_text(read_files, made, nothing, problems, self.coloured), code=code)
         for problem in problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
-        text, remarks = _write_presets(made, nothing, self.base, self.output, self.force)
+        text, remarks = _write_presets(self.files, made, nothing, self.base, self.output, self.force)
         if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
@@ -140,17 +142,26 @@ def _explain_nothing(read_files: list[ImportedFile], made: list[Draft], paths: l
     return {file: reason for file, reason in reasons.items() if reason}
 
 
+def _build_nothing_finding(files: list[str], made: bool) -> Finding:
+    """Return that files hold nothing that a preset could say."""
+    shown = f"{', '.join(files[:3])}{' …' if len(files) > 3 else ''}"
+    what = f"there is nothing to make a preset of in {shown}"
+    if presets := [file for file in files if file.endswith(".toml")]:
+        hint = f"npuprof check {presets[0]} checks it, npuprof copy {presets[0]} NAME makes another of it"
+        return Finding("NP816", what, f"{presets[0]} is a preset already; import reads scripts.", hint)
+    why = "Every setting found depends on the run, or none was found." if made else "No setting of a session, a launcher or atc was found."
+    return Finding("NP816", what, why, f"npuprof import --format text {shlex.join(files[:3])} tells what was read, and what was left out")
+
+
 def _write_presets(
-    made: list[Draft], nothing: dict[str, str], base: str | None, path: str | None, force: bool
+    files: list[str], made: list[Draft], nothing: dict[str, str], base: str | None, path: str | None, force: bool
 ) -> tuple[str | None, list[str]]:
     """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
     from npuprof.scripts.preset import format_draft
 
     good = [draft for draft in made if draft.settings]
     if not good:
-        why = "Every setting found depends on the run, or none was found." if made else "No setting was found."
-        hint = "npuprof import --format text tells more"
-        raise NpuprofError([Finding("NP816", "there is nothing to make a preset of", why, hint)])
+        raise NpuprofError([_build_nothing_finding(files, bool(made))])
     remarks = [_tell_nothing(nothing)] if nothing else []
     if base == "auto":
         text, told = _write_family(good, path, force)
@@ -159,12 +170,12 @@ def _write_presets(
     if len(good) == 1 and (path is None or path.endswith(".toml") or path == "-"):
         text = format_draft(good[0])
     else:
-        files = {draft.name: format_draft(draft) for draft in good}
+        texts = {draft.name: format_draft(draft) for draft in good}
         if path is None or path.endswith(".toml") or path == "-":
-            names = ", ".join(list(files)[:8]) + (", ..." if len(files) > 8 else "")
-            why = f"The scripts hold {len(files)} presets: {names}."
+            names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")
+            why = f"The scripts hold {len(texts)} presets: {names}."
             raise NpuprofError([Finding("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")])
-        remarks.append(_write_folder(files, path, force))
+        remarks.append(_write_folder(texts, path, force))
     notes = sum(len(draft.notes) for draft in good)
     if notes:
         were = "was" if notes == 1 else "were"

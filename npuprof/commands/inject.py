@@ -13,6 +13,7 @@ from npuprof.report.answer import Answer
 class Inject(Verb):
     """Keep a marked block in a script equal to a preset."""
 
+    usage_hint = "npuprof inject train.py bert-training"
     group = "scripts"
     undoable = True
 
@@ -40,6 +41,9 @@ class Inject(Verb):
         if self.spec is not None and self.spec.endswith((".py", ".ipynb")) and not os.path.exists(self.file):
             hint = f"npuprof inject {self.spec} {self.file}"
             raise NpuprofError([Finding("NP902", "the file comes first, then the preset", "", hint)])
+        if self.file.endswith(".toml") and os.path.isfile(self.file):
+            what, why = f"{self.file} is a preset, and no script", "inject writes what a preset says into a script that uses it."
+            raise NpuprofError([Finding("NP902", what, why, f"name the script: npuprof inject train.py {self.spec or self.file}")])
         injector = Injector(self.store, trusting=self.check or self.trust)
         if self.replace:
             self._refuse_beside_replace()

@@ -37,7 +37,9 @@ class Release(Verb):
     before.
     """
 
+    usage_hint = "npuprof release bert-training proposes the number itself; npuprof release bert-training 2.0.0 gives it."
     group = "versions"
+    prose = True
 
     spec: str | None = argument("NAME", "A preset of the store; none with --changed, and with --all.", required=False)
     version: str | None = argument("VERSION", "The number; proposed from the changes if none is given.", required=False)
@@ -227,13 +229,17 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
 
 
 def _parse_number(version: str) -> VersionText:
-    from npuprof.store.versions import parse_version_text
+    from npuprof.store.versions import parse_version_request, parse_version_text
 
     found = parse_version_text(version)
     if found is None:
-        raise NpuprofError(
-            [Finding("NP026", f"{version!r} is not a version", "", "write three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0")]
-        )
+        asked = parse_version_request(version)
+        hint = "write three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0"
+        if asked is not None:
+            hint = f"write {'.'.join(map(str, (*asked.parts, 0, 0)[:3]))}; a version has three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0"
+        elif version in ("major", "minor", "patch", "auto", "next"):
+            hint = f"leave it out, and npuprof proposes the number by what has changed; or {hint}"
+        raise NpuprofError([Finding("NP026", f"{version!r} is not a version", "", hint)])
     return found
 
 

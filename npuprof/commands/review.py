@@ -26,6 +26,7 @@ class Review(Verb):
     one. Exit 1 if there are errors.
     """
 
+    usage_hint = "It is for jobs of GitHub and GitLab, whose variables say what to review; elsewhere: npuprof diff --rev main...HEAD"
     group = "git"
 
     base: str | None = option("--base", metavar="REV", text="The revision to compare with, if not the one that the service names.")

@@ -39,6 +39,9 @@ class Scan(JudgingVerb):
     Misspelt keys, wrong fields, bad values, conflicts, what a release does not know, stale blocks.
     """
 
+    usage_hint = (
+        "npuprof scan train.py; scripts are mended by hand, and npuprof inject train.py bert-training writes a block that stays right."
+    )
     group = "scripts"
     prose = True
 
@@ -86,6 +89,8 @@ class Scan(JudgingVerb):
         more = f" ({hidden} more with --severity info)" if hidden else ""
         found_now = f"{format_severity_counts(told) or 'nothing found'}{describe_accepted(accepted)}"
         remark = f"{format_count(scanned.files, 'file')} scanned: {found_now}{of_baseline}{more}"
+        if not scanned.files and not findings:
+            remark += f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, .sh); npuprof check looks at presets"
         return self.answer_findings(told, code, remark, accepted)
 
     def _begin_survey(self, context: Context) -> Survey | None:

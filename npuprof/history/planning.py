@@ -250,16 +250,23 @@ def format_tag_message(planned: PlannedRelease) -> str:
     return f"{planned.name} {planned.number}\n\n{body}\n{planned.record}"
 
 
+#: A longer name of a version would push all others aside.
+_WIDEST_LABEL = 40
+
+
 def format_plan(plan: ReleasePlan) -> str:
     """Return a plan as text: what changes by itself, who follows, the whole store."""
     labels: Iterable[str]
     own = [planned for planned in plan.releases if not planned.follows]
-    lines = [f"{planned.label}  {_describe_step(planned.was, planned.proposal)}" for planned in own]
+    labels_of_own = [planned.label for planned in own] + ([plan.store.tag] if plan.store else [])
+    width = max((len(label) for label in labels_of_own if len(label) <= _WIDEST_LABEL), default=0)
+    lines = [f"{planned.label:{width}}  {_describe_step(planned.was, planned.proposal)}" for planned in own]
     for labels, followers in plan.list_followers().items():
         lines.append(f"{_count_presets(len(followers))} {' and '.join(labels)}")
-        lines += [f"  {planned.label}  {_describe_step(planned.was, planned.proposal, why=False)}" for planned in followers]
+        widest = max((len(planned.label) for planned in followers if len(planned.label) <= _WIDEST_LABEL), default=0)
+        lines += [f"  {planned.label:{widest}}  {_describe_step(planned.was, planned.proposal, why=False)}" for planned in followers]
     if plan.store:
-        lines.append(f"{plan.store.tag}  the whole store, {_describe_step(plan.store.was, plan.store.proposal)}")
+        lines.append(f"{plan.store.tag:{width}}  the whole store, {_describe_step(plan.store.was, plan.store.proposal)}")
     return "".join(f"{line}\n" for line in lines)
 
 

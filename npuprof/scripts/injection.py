@@ -58,7 +58,10 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
         given |= _choose_shell(file, data, found[0].facts | given)
         changes = [injector.refresh_block(block, given, asked.spec) for block in found]
         return write_blocks({file: FileBlocks(data, data, changes)}, how, asked.spec)
-    place = _find_place(asked, data)
+    try:
+        place = _find_place(asked, data)
+    except NpuprofError as error:
+        raise NpuprofError([*injector.find_missing_preset(asked.spec), *error.findings]) from None
     if around := [block for block in marked if block.first < place.line <= block.last]:
         what, why = f"line {place.line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
         raise _build_place_error(file, what, why, "name a line outside, or leave out --line to refresh")

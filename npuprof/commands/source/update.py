@@ -35,6 +35,7 @@ class _Step(Record):
 class Update(Verb):
     """Lock the newest commits that npuprof.toml allows, after showing what that changes in this repository's presets."""
 
+    usage_hint = "npuprof source update team; how far it may go is what rev says in npuprof.toml"
     group = "sources"
 
     names: list[str] = arguments("NAME...", "Sources; all if none is named.")

@@ -425,6 +425,9 @@ class SourceStore(ReadOnceStore):
         return found is not None and found.oid == pinned.commit
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+        if not name and asked is None:
+            what = f"the name of a preset is missing behind {self.source}:"
+            return Finding("NP008", what, "", f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
         hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
         is_own = asked is not None and asked.profile.startswith(self.label)
         if is_own and asked is not None and self._was_outside(name):
