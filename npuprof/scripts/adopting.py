@@ -6,16 +6,16 @@ together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.scripts import blocks
-from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.family import Family
+from npuprof.scripts.family import Family, write_value
 from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.replacing.plan import plan_replacement
 from npuprof.store import spec
@@ -34,7 +34,6 @@ class Adopted(Record):
 
     path: str
     presets: tuple[str, ...]
-    files: dict[str, FileBlocks]
     data: bytes
     known: bytes
     remarks: tuple[str, ...] = ()
@@ -79,14 +78,45 @@ def build_opener(store: str | None, files: dict[str, tuple[str, str]]) -> Callab
     return open_with_presets
 
 
-def plan_adoption(scripts: dict[str, Script], family: Family, injector: Injector, folders: Sequence[str]) -> Adoption:
-    """Return what becomes of the scripts that a family was made of."""
-    wanted: dict[str, list[str]] = {}
-    for leaf in family.leaves:
+def list_wanted_blocks(family: Family | None, below: str, standing: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the presets that each script is to have blocks of: those of the family, and those that the store has."""
+    wanted = {file: list(names) for file, names in standing.items()}
+    for leaf in family.leaves if family else ():
         for source in leaf.sources:
             names = wanted.setdefault(source.file, [])
-            if leaf.name not in names:
-                names.append(leaf.name)
+            if f"{below}{leaf.name}" not in names:
+                names.append(f"{below}{leaf.name}")
+    return wanted
+
+
+def find_standing(drafts: Iterable[Draft], workspace: spec.Workspace) -> tuple[list[Draft], dict[str, list[str]]]:
+    """Return the drafts that no preset of the store equals, and for scripts the presets that do."""
+    known: dict[frozenset[tuple[str, str]], str] = {}
+    for name in workspace.store.names():
+        try:
+            profile = workspace.profile(name)
+            if not profile.abstract and not profile.overrides:
+                known.setdefault(_list_pairs(workspace.resolve_spec(name).settings), name)
+        except NpuprofError:
+            continue  # told by check; it can stand for nothing here
+    rest: list[Draft] = []
+    standing: dict[str, list[str]] = {}
+    for draft in drafts:
+        name = known.get(_list_pairs(draft.settings), "")
+        if not name:
+            rest.append(draft)
+        for source in draft.sources if name else ():
+            names = standing.setdefault(source.file, [])
+            names += [name] if name not in names else []
+    return rest, standing
+
+
+def _list_pairs(settings: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    return frozenset((key, write_value(key, value)) for key, value in settings.items())
+
+
+def plan_adoption(scripts: dict[str, Script], wanted: dict[str, list[str]], injector: Injector, folders: Sequence[str]) -> Adoption:
+    """Return what becomes of scripts that are to have blocks of some presets."""
     adopted: list[Adopted] = []
     kept: dict[str, list[Finding]] = {}
     for path, names in wanted.items():
@@ -101,20 +131,10 @@ def _adopt_script(script: Script, names: list[str], injector: Injector, folders:
     """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot stand for its lines."""
     data = script.data
     remarks: dict[str, None] = {}
-    last: FileBlocks | None = None
     for name in names:
         found = plan_replacement(script.path, data, name, injector, {}, folders)
         remarks |= dict.fromkeys(one for one in found.remarks if "another configuration" not in one)
         if found.file is not None:
-            last = found.file
-            data = blocks.replace_blocks(last.data, last.changes, {change.block.first: name for change in last.changes})
-    assert last is not None, "a script that presets are made of has lines for them"
-    return Adopted(script.path, tuple(names), {}, data, script.data, tuple(remarks))
-
-
-def group_reasons(kept: dict[str, list[Finding]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the reasons why scripts keep their lines, the most frequent first, each with its scripts."""
-    found: dict[str, list[str]] = {}
-    for path, findings in kept.items():
-        found.setdefault(findings[0].code, []).append(path)
-    yield from sorted(found.items(), key=lambda row: (-len(row[1]), row[0]))
+            changes = found.file.changes
+            data = blocks.replace_blocks(found.file.data, changes, {change.block.first: name for change in changes})
+    return Adopted(script.path, tuple(names), data, script.data, tuple(remarks))

@@ -135,10 +135,10 @@ def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
 
 def _list_pairs(draft: Draft) -> frozenset[Pair]:
     facts = {**draft.settings, **({_SCENARIO: draft.scenario} if draft.scenario else {})}
-    return frozenset((key, _write_value(key, value)) for key, value in facts.items())
+    return frozenset((key, write_value(key, value)) for key, value in facts.items())
 
 
-def _write_value(key: str, value: Any) -> str:
+def write_value(key: str, value: Any) -> str:
     """Return a value as text that is the same for the same value only; what is written as a string is that very string."""
     written = keys.format_toml_value(values.build_canonical_value(key, value))
     return f"{written} {value!r}" if isinstance(value, str) else written
