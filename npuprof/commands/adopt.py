@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from npuprof.commands.parameters import DRY_RUN, STORE, TRUST, formats
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from npuprof.scripts.adopting import Adoption, Script
     from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
+    from npuprof.scripts.sharing import Pair
     from npuprof.store import Folder
 
 _MOST_TOLD = 10
@@ -49,7 +51,7 @@ class Adopt(Verb):
         Raises NpuprofError, and writes nothing then.
         """
         from npuprof.report.locks import lock_folders
-        from npuprof.scripts.adopting import build_opener, find_standing, list_wanted_blocks, plan_adoption
+        from npuprof.scripts.adopting import build_opener, find_standing, index_presets, list_wanted_blocks, plan_adoption
         from npuprof.scripts.blocks import Injector
         from npuprof.store import spec
 
@@ -60,8 +62,9 @@ class Adopt(Verb):
         scripts = self._read_scripts(problems)
         folders = [path for path in self.paths if os.path.isdir(path)]
         drafts, beside = self._list_drafts(scripts, folders)
-        rest, standing = find_standing(drafts, workspace)
-        family = _build_family(rest, below) if rest else None
+        known = index_presets(workspace)
+        rest, standing = find_standing(drafts, known)
+        family = _build_family(rest, below, known) if rest else None
         new = _locate_presets(home, [f"{below}{name}" for name in family.files], self.under) if family else {}
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
         with lock_folders([home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]):
@@ -105,15 +108,15 @@ class Adopt(Verb):
         from npuprof.scripts.adopting import select_unmarked
         from npuprof.scripts.preset import build_drafts
 
-        drafts = [draft for script in scripts.values() for draft in build_drafts(script.imported, None, folders) if draft.settings]
+        drafts = [draft for script in scripts.values() for draft in build_drafts(script.imported, None, folders)]
         marked = {path: blocks.find_blocks(path, script.data) for path, script in scripts.items()}
         return select_unmarked(drafts, lambda path: marked.get(path, []))
 
 
-def _build_family(drafts: list[Draft], below: str) -> Family:
+def _build_family(drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str]) -> Family:
     from npuprof.scripts.family import build_family
 
-    family = build_family(drafts, below)
+    family = build_family(drafts, below, known)
     if not family.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")
     return family

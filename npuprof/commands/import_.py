@@ -36,6 +36,7 @@ class Import(Verb):
     cann: str | None = option("--cann", metavar="RELEASE", text="With --summary: what an upgrade to this release would touch.")
     since: str | None = FROM
     base: str | None = option("--base", metavar="auto", text="Propose a common base and mix-ins for all of them.", choices=("auto",))
+    take_defaults: bool = flag("--take-defaults", text="Take what flags of the command line are by default, and mark it as such.")
     name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
     output: str | None = option("--output", "-o", metavar="PATH", text="A file ending in .toml, or a folder for several presets.")
     force: bool = flag("--force", text="Write over files that are there.")
@@ -52,7 +53,7 @@ class Import(Verb):
         from npuprof.scripts.preset import judge_draft
 
         problems: list[Finding] = []
-        read_files, made, unread = _read_scripts(self.files, problems)
+        read_files, made, unread = _read_scripts(self.files, problems, self.take_defaults)
         _name_presets(read_files, made, self.name)
         nothing = _explain_nothing(read_files, made, self.files)
         problems += [problem for one in read_files for problem in one.problems]
@@ -93,7 +94,7 @@ class Import(Verb):
         return summarizing.answer_report(build_settings_report(survey), survey, self.coloured, 2 if scanned.unread else 1 if bad else 0)
 
 
-def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[ImportedFile], list[Draft], int]:
+def _read_scripts(paths: list[str], problems: list[Finding], take_defaults: bool) -> tuple[list[ImportedFile], list[Draft], int]:
     """Return what the files hold, the presets that they make, and how many of those that were named could not be read."""
     from npuprof.scripts.files import find_script_files
     from npuprof.scripts.preset import build_drafts
@@ -115,7 +116,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
         if file in named or may_hold_settings(file, data):
             one = import_script(file, data)
             unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
-            made += build_drafts(one, None, folders)
+            made += build_drafts(one, None, folders, take_defaults)
             found.append(one._replace(facts={}))
     return found, made, unread
 
@@ -232,7 +233,7 @@ def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str
 def _build_proven_family(made: list[Draft], path: str | None) -> Family:
     from npuprof.scripts.family import build_family
 
-    family = build_family([draft for draft in made if draft.settings], _find_folder_in_store(path))
+    family = build_family(made, _find_folder_in_store(path))
     if not family.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")
     return family

@@ -7,7 +7,6 @@ together or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from npuprof import document
 from npuprof.document.profile import Profile
@@ -15,9 +14,10 @@ from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.family import Family, write_value
+from npuprof.scripts.family import Family
 from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.replacing.plan import plan_replacement
+from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.store import spec
 
 
@@ -89,30 +89,30 @@ def list_wanted_blocks(family: Family | None, below: str, standing: dict[str, li
     return wanted
 
 
-def find_standing(drafts: Iterable[Draft], workspace: spec.Workspace) -> tuple[list[Draft], dict[str, list[str]]]:
-    """Return the drafts that no preset of the store equals, and for scripts the presets that do."""
-    known: dict[frozenset[tuple[str, str]], str] = {}
+def index_presets(workspace: spec.Workspace) -> dict[frozenset[Pair], str]:
+    """Return the presets of a store that hold in one way only, by what they set."""
+    known: dict[frozenset[Pair], str] = {}
     for name in workspace.store.names():
         try:
-            profile = workspace.profile(name)
-            if not profile.abstract and not profile.overrides:
-                known.setdefault(_list_pairs(workspace.resolve_spec(name).settings), name)
+            if not workspace.profile(name).overrides:
+                known.setdefault(list_pairs(workspace.resolve_spec(name).settings), name)
         except NpuprofError:
             continue  # told by check; it can stand for nothing here
+    return known
+
+
+def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str]) -> tuple[list[Draft], dict[str, list[str]]]:
+    """Return the drafts that no preset of the store equals, and for scripts the presets that do."""
     rest: list[Draft] = []
     standing: dict[str, list[str]] = {}
     for draft in drafts:
-        name = known.get(_list_pairs(draft.settings), "")
+        name = known.get(list_pairs(draft.settings), "") if draft.settings else ""
         if not name:
             rest.append(draft)
         for source in draft.sources if name else ():
             names = standing.setdefault(source.file, [])
             names += [name] if name not in names else []
     return rest, standing
-
-
-def _list_pairs(settings: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
-    return frozenset((key, write_value(key, value)) for key, value in settings.items())
 
 
 def plan_adoption(scripts: dict[str, Script], wanted: dict[str, list[str]], injector: Injector, folders: Sequence[str]) -> Adoption:

@@ -12,14 +12,19 @@ from npuprof.store import find_repository_top
 
 
 class Note:
-    """A setting that is not in the preset, why, and what to do about it."""
+    """A setting that is not in the preset, why, and what to do about it.
 
-    __slots__ = ("found", "hint", "why")
+    Where nothing but a ``condition`` keeps it out, ``value`` is what a preset would hold.
+    """
 
-    def __init__(self, found: FoundSetting, why: str, hint: str = "") -> None:
+    __slots__ = ("condition", "found", "hint", "value", "why")
+
+    def __init__(self, found: FoundSetting, why: str, hint: str = "", condition: str = "", value: Any = None) -> None:
         self.found = found
         self.why = why
         self.hint = hint
+        self.condition = condition
+        self.value = value
 
 
 class Source(Record):
@@ -34,7 +39,8 @@ class Source(Record):
 class Draft:
     """A preset in the making: ``settings`` by full key, ``origins`` where each comes from, ``notes`` what is left.
 
-    ``carried`` are all settings that are in the preset, those that a later one takes the place of too.
+    ``carried`` are all settings that are in the preset, those that a later one takes the place of too; ``assumed`` are notes on
+    those that have the default of a flag, which a run may change.
     ``sources`` are the configurations that have these settings, ``labels`` what tells the first from others of its file, if it
     is one of several.
     """
@@ -47,6 +53,7 @@ class Draft:
         self.origins: dict[str, FoundSetting] = {}
         self.notes: list[Note] = []
         self.carried: list[FoundSetting] = []
+        self.assumed: list[Note] = []
         self.sources: list[Source] = []
         self.labels: tuple[str, ...] = ()
         self.is_one_of_several = False

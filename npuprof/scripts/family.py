@@ -10,11 +10,11 @@ it is certain by which: then the range of those that read them all. What a repos
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.document import keys, parse_document
+from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Origin, Record
 from npuprof.resolve import Resolver
@@ -22,8 +22,9 @@ from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.draft import Draft, Source, cite_script
 from npuprof.scripts.leaf_names import BASES, name_leaves, name_mixins
 from npuprof.scripts.needed_releases import find_needed_releases
-from npuprof.scripts.preset_text import describe_notes, escape_file_name, format_preset
-from npuprof.scripts.sharing import Pair, choose_base, choose_mixins, measure_alone, measure_family
+from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
+from npuprof.scripts.sharing import Pair, choose_base, choose_mixins, list_pairs, measure_alone, measure_family
+from npuprof.scripts.switches import Switch, collect_switches, describe_switch, describe_switched
 from npuprof.scripts.topics import find_topic
 
 _SCENARIO = "profile.scenario"
@@ -82,6 +83,7 @@ class Family:
         self.files: dict[str, str] = {}
         self.leaves: list[Leaf] = []
         self.shared: dict[str, Shared] = {}
+        self.switches: dict[str, Switch] = {}
         self.proof: dict[str, tuple[Proof, Proof]] = {}
         self.length_alone = 0
         self.length = 0
@@ -92,10 +94,14 @@ class Family:
         return all(before == after for before, after in self.proof.values())
 
 
-def build_family(drafts: Iterable[Draft], folder: str = "") -> Family:
-    """Return a family that resolves to the drafts; ``folder`` is where in a store its files are to be (``zoo/``)."""
+def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[frozenset[Pair], str] | None = None) -> Family:
+    """Return a family that resolves to the drafts, those without a setting aside.
+
+    ``folder`` is where in a store its files are to be (``zoo/``), ``known`` what its presets set: such mix-ins are not made again.
+    """
     result = Family()
-    leaves = result.leaves = _find_distinct(drafts)
+    drafts = list(drafts)
+    leaves = result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
     table = {pair: leaf.facts[pair[0]] for leaf in leaves for pair in leaf.pairs}
     bases = _choose_bases(leaves)
     for kind, (pairs, heirs) in bases.items():
@@ -106,7 +112,12 @@ def build_family(drafts: Iterable[Draft], folder: str = "") -> Family:
     name_leaves(leaves)
     chosen = choose_mixins([leaf.own for leaf in leaves], lambda pair: find_topic(pair[0], table[pair]))
     parts = [{key: table[key, text] for key, text in sorted(pairs)} for pairs, _ in chosen]
-    for name, facts, (pairs, users) in zip(name_mixins(parts), parts, chosen, strict=True):
+    switches = collect_switches(drafts)
+    standing = {at: name for at, switch in enumerate(switches) if (name := (known or {}).get(list_pairs(switch.facts)))}
+    due = [switch for at, switch in enumerate(switches) if at not in standing]
+    names = name_mixins([*parts, *(switch.facts for switch in due)])
+    result.switches = dict(zip(names[len(parts) :], due, strict=True))
+    for name, facts, (pairs, users) in zip(names, parts, chosen, strict=False):
         result.shared[name] = Shared(facts, len(users), False)
         for at in users:
             leaves[at].own -= pairs
@@ -115,8 +126,13 @@ def build_family(drafts: Iterable[Draft], folder: str = "") -> Family:
     leaves.sort(key=lambda leaf: leaf.name)
     for name, shared in result.shared.items():
         result.files[name] = _format_shared(shared)
+    switched = {id(note): name for at, name in standing.items() for note in switches[at].notes}
+    for name, switch in result.switches.items():
+        description, comments = describe_switch(switch, cite)
+        result.files[name] = _format_facts({"description": escape_file_name(description)}, switch.facts, {"abstract": True}, comments)
+        switched |= {id(note): f"{folder}{name}" for note in switch.notes}
     for leaf in leaves:
-        result.files[leaf.name] = _format_leaf(leaf, folder, cite)
+        result.files[leaf.name] = _format_leaf(leaf, folder, cite, switched)
     result.length_alone = measure_alone(leaf.pairs for leaf in leaves)
     result.length = measure_family((shared.facts for shared in result.shared.values()), ((len(leaf.extends), leaf.own) for leaf in leaves))
     result.proof = _prove_leaves(leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder)
@@ -135,13 +151,7 @@ def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
 
 def _list_pairs(draft: Draft) -> frozenset[Pair]:
     facts = {**draft.settings, **({_SCENARIO: draft.scenario} if draft.scenario else {})}
-    return frozenset((key, write_value(key, value)) for key, value in facts.items())
-
-
-def write_value(key: str, value: Any) -> str:
-    """Return a value as text that is the same for the same value only; what is written as a string is that very string."""
-    written = keys.format_toml_value(values.build_canonical_value(key, value))
-    return f"{written} {value!r}" if isinstance(value, str) else written
+    return list_pairs(facts)
 
 
 def _choose_bases(leaves: list[Leaf]) -> dict[str, tuple[frozenset[Pair], list[Leaf]]]:
@@ -174,7 +184,7 @@ def _build_citation(leaves: list[Leaf]) -> Any:
     return cite
 
 
-def _format_leaf(leaf: Leaf, folder: str, cite: Any) -> str:
+def _format_leaf(leaf: Leaf, folder: str, cite: Any, switched: dict[int, str]) -> str:
     """Return a leaf as TOML: the scripts that are this configuration, and what they set that is not carried over."""
     told = list_scripts(leaf, cite)
     description = f"imported from {told[0]}{f' and {len(told) - 1} more' if len(told) > 1 else ''}"
@@ -182,6 +192,8 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Any) -> str:
     if len(told) > _MOST_LISTED:
         listed.append(f"and {len(told) - _MOST_LISTED} more, which npuprof import --base auto --format json lists")
     notes = [note for draft in leaf.drafts for note in draft.notes]
+    left = [note for note in notes if not note.condition]
+    assumed = [note for draft in leaf.drafts for note in draft.assumed]
     head = {
         "description": escape_file_name(description),
         **({"extends": [f"{folder}{name}" for name in leaf.extends]} if leaf.extends else {}),
@@ -190,7 +202,15 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Any) -> str:
     surfaces = sorted(set().union(*(draft.surfaces for draft in leaf.drafts)))
     cann = find_needed_releases(leaf.settings, surfaces)
     return _format_facts(
-        head, facts, {"cann": cann} if cann else {}, [*listed, *describe_notes(notes, _MOST_NOTES if len(told) > 1 else None, cite)]
+        head,
+        facts,
+        {"cann": cann} if cann else {},
+        [
+            *listed,
+            *describe_switched(notes, switched, cite),
+            *describe_assumed(assumed, cite),
+            *describe_notes(left, _MOST_NOTES if len(told) > 1 else None, cite),
+        ],
     )
 
 

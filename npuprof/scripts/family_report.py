@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from npuprof.report.text import format_count
@@ -16,6 +17,8 @@ def describe_family(made: Family) -> str:
     count = len(made.leaves)
     leaves = f"{count} {'leaf' if count == 1 else 'leaves'} for {format_count(scripts, 'script')}"
     parts = f"{format_count(bases, 'base') if bases else 'no base'}, {format_count(len(made.shared) - bases, 'mix-in')}"
+    if made.switches:
+        parts += f", {len(made.switches)} more of what conditions switch on"
     length = f"{made.length_alone} lines without them, {made.length} with them ({FILE_LINES} for each file)"
     return f"{leaves}, {parts}: {length}; every leaf resolves to the digest it had"
 
@@ -33,9 +36,16 @@ def build_family_fields(family: Family) -> dict[str, Any]:
         "length_alone": family.length_alone, "length": family.length,
         "presets": [
             {
-                "name": name, "kind": "leaf" if name in leaves else "base" if family.shared[name].is_base else "mix-in",
+                "name": name, "kind": _name_kind(family, name, leaves),
+                "conditions": [note.condition for note in family.switches[name].notes] if name in family.switches else [],
                 "sources": leaves.get(name, []), "text": text,
             }
             for name, text in family.files.items()
         ],
     }  # fmt: skip
+
+
+def _name_kind(family: Family, name: str, leaves: Container[str]) -> str:
+    if name in leaves:
+        return "leaf"
+    return "base" if name in family.shared and family.shared[name].is_base else "mix-in"

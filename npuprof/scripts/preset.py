@@ -11,23 +11,24 @@ from npuprof.scripts.configurations import Group, Layout
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.naming import name_drafts, preset_name
 from npuprof.scripts.obstacles import find_obstacle, find_steady_settings, format_condition, read_preset_value, suggest_override
-from npuprof.scripts.preset_text import describe_notes, escape_file_name, format_preset
+from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.reading.found import UNSET, ImportedFile
 
 #: So many presets are made of one file; every setting is compared with all of them.
 _MOST_DRAFTS = 200
 
 
-def build_drafts(imported: ImportedFile, name: str | None = None, folders: Sequence[str] = ()) -> list[Draft]:
+def build_drafts(imported: ImportedFile, name: str | None = None, folders: Sequence[str] = (), take_defaults: bool = False) -> list[Draft]:
     """Return the presets that one file makes: one for each configuration that differs from the others.
 
     What the file exports counts for each of them. Files that the script names are read where they lie beside it, or below the
-    folders. What is left out of a configuration that has nothing else is told with the first one that has.
+    folders. What is left out of a configuration that has nothing else is told with the first one that has. ``take_defaults`` takes
+    what flags of the command line are if nobody says otherwise for their values.
     """
     stem = name or preset_name(imported.file)
     layout = Layout(imported)
     given = layout.find_given_sessions()
-    drafts = {group.scope: _build_draft(stem, imported.file, group, folders) for group in layout.groups}
+    drafts = {group.scope: _build_draft(stem, imported.file, group, folders, take_defaults) for group in layout.groups}
     for group in layout.groups:
         drafts[group.scope].labels = layout.describe_object(group)
     taken: set[str] = set()
@@ -76,6 +77,7 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
         home = found.setdefault(mark, draft)
         if home is not draft:
             home.notes += draft.notes
+            home.assumed += draft.assumed
             home.surfaces |= draft.surfaces
             home.sources += draft.sources
     return list(found.values())
@@ -99,7 +101,7 @@ def judge_draft(draft: Draft) -> list[Finding]:
     ]
 
 
-def _build_draft(name: str, file: str, group: Group, folders: Sequence[str]) -> Draft:
+def _build_draft(name: str, file: str, group: Group, folders: Sequence[str], take_defaults: bool = False) -> Draft:
     draft = Draft(name, file, group.surface)
     base = len(group.site.branches) if group.site else 0
     condition = " and ".join(text for _, _, text in group.site.branches) if group.site else ""
@@ -108,6 +110,9 @@ def _build_draft(name: str, file: str, group: Group, folders: Sequence[str]) -> 
     for one in group.found:
         if one.reason == UNSET:
             continue
+        if take_defaults and one.reason and one.default is not None:
+            draft.assumed.append(Note(one, one.reason, value=one.default))
+            one = one._replace(reason="", value=one.default)
         why, hint = find_obstacle(one)
         if one.unused and not one.reason:
             why, hint = one.unused, ""
@@ -118,11 +123,12 @@ def _build_draft(name: str, file: str, group: Group, folders: Sequence[str]) -> 
             )
         if one.dead:
             why = f"never runs: {one.condition}" if one.condition else "never runs"
+        condition = ""
         if not why and one.branches[base:] and id(one) not in steady:
-            why = f"only if {format_condition(one, base)}"
-            hint = suggest_override(one, base)
+            condition = format_condition(one, base)
+            why, hint = f"only if {condition}", suggest_override(one, base)
         if why:
-            draft.notes.append(Note(one, why, hint))
+            draft.notes.append(Note(one, why, hint, condition, read_preset_value(one, folders) if condition else None))
             if one.key in draft.settings and not one.dead and (one.reason or one.branches[base:]):
                 continue
         else:
@@ -141,6 +147,7 @@ def _absorb_draft(home: Draft, draft: Draft) -> None:
         home.settings.setdefault(key, value)
         home.origins.setdefault(key, draft.origins[key])
     home.notes += draft.notes
+    home.assumed += draft.assumed
     home.surfaces |= draft.surfaces - {"env"}
 
 
@@ -153,10 +160,15 @@ def _absorb_session(home: Draft, session: Draft) -> None:
             winner = home.origins[key]
             home.notes.append(Note(one, f"the argument of NPURunConfig in line {winner.line} overrules it", "leave one of the two"))
     home.notes += session.notes
+    home.assumed += session.assumed
     home.surfaces |= session.surfaces
 
 
 def format_draft(draft: Draft) -> str:
     """Return a preset as TOML, with what was left out as comments."""
     head = {"description": f"imported from {escape_file_name(describe_sources(draft))}"}
-    return format_preset(head | ({"scenario": draft.scenario} if draft.scenario else {}), draft.settings, describe_notes(draft.notes))
+    return format_preset(
+        head | ({"scenario": draft.scenario} if draft.scenario else {}),
+        draft.settings,
+        [*describe_assumed(draft.assumed), *describe_notes(draft.notes)],
+    )

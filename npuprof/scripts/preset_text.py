@@ -63,6 +63,14 @@ def describe_notes(notes: Sequence[Note], most: int | None = None, cite: Callabl
     return lines
 
 
+def describe_assumed(notes: Sequence[Note], cite: Callable[[str], str] = cite_script) -> list[str]:
+    """Return which settings have the default of a flag, as lines of comments."""
+    lines = [
+        f"{cite(note.found.file)}:{note.found.line}: {note.found.key} = {format_short_value(note.value)}: {note.why}" for note in notes
+    ]
+    return ["", "Defaults of the command line, which a run may change:", *dict.fromkeys(lines)] if lines else []
+
+
 def escape_file_name(file: str) -> str:
     """Return the name of a file as text, which it need not be."""
     return file.encode(errors="backslashreplace").decode()

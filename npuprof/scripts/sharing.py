@@ -10,9 +10,13 @@ that would stand there anyway, but only by who sets the same key; so no ``unset`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
+from typing import Any
+
+from npuprof.catalog import values
+from npuprof.document import keys
 
 #: A key, and the text of its value.
 Pair = tuple[str, str]
@@ -25,6 +29,16 @@ _MOST_PAIRS = 200  #: the commonest ones, among which a base is looked for
 _MOST_SEEDS = 40  #: the commonest ones, which are tried two by two
 _MOST_BASE_SEEDS = 8
 _MOST_TOPICS = 2
+
+
+def list_pairs(facts: Mapping[str, Any]) -> frozenset[Pair]:
+    """Return settings as pairs of key and text, the same for the same value only; what is written as a string is that very string."""
+    return frozenset((key, _write_value(key, value)) for key, value in facts.items())
+
+
+def _write_value(key: str, value: Any) -> str:
+    written = keys.format_toml_value(values.build_canonical_value(key, value))
+    return f"{written} {value!r}" if isinstance(value, str) else written
 
 
 class Index:
