@@ -46,6 +46,7 @@ class Option(Record):
     What is in it: ``path_characters`` are what the manual lets a path be made of, the inside of a class of a pattern, empty where
     it says nothing. ``listed`` are the names that the documentation of a list has, ``names`` says of what they are (a
     list of ``names.toml``). ``value_products`` and ``doubtful_values`` hold for the members of a structured value as well.
+    Other tools have a setting of the same name where that is a ``common_name``: alone it says nothing of Ascend.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Option(Record):
     path_characters: str = ""
     listed: tuple[str, ...] = ()
     names: str = ""
+    common_name: bool = False
 
     def write_on(self, surface: str, value: Any) -> tuple[bool, Any]:
         """Return whether a surface can write a value, and the value as it is written there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof.commands.parameters import COLOR, formats
+from npuprof.commands.parameters import COLOR, READ_KINDS, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
@@ -27,7 +27,7 @@ class Import(Verb):
     group = "scripts"
     undoable = True
 
-    files: list[str] = arguments("FILE...", "Python scripts, shell scripts, or folders of them.", required=True)
+    files: list[str] = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, or folders of them.", required=True)
     format: str = formats("toml", "json", "text")
     base: str | None = option("--base", metavar="auto", text="Propose a common base and mix-ins for all of them.", choices=("auto",))
     name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
@@ -45,7 +45,7 @@ class Import(Verb):
 
         problems: list[Finding] = []
         read_files, unread = _read_scripts(self.files, problems)
-        several = sum(bool(one.found) for one in read_files) > 1
+        several = sum(any(found.surface != "config" for found in one.found) for one in read_files) > 1
         folders = [path for path in self.files if os.path.isdir(path)]
         drafts = [draft for one in read_files for draft in build_drafts(one, None if several else self.name, folders)]
         made = [draft for draft in drafts if draft.settings or draft.notes]
@@ -73,7 +73,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
     found: list[ImportedFile] = []
     unread = 0
     named = set(paths)
-    for file in find_script_files(paths, problems):
+    for file in find_script_files(paths, problems, with_blocks=False):
         try:
             data = output.read_plain_file(file)
         except OSError as error:
@@ -82,7 +82,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
             unread += file in named
             continue
         if file in named or may_hold_settings(file, data):
-            one = import_script(file, data)
+            one = import_script(file, data, file in named)
             unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
             found.append(one._replace(facts={}))
     return found, unread
@@ -183,6 +183,7 @@ def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
         "key": one.key or None, "name": one.name or None, "field": one.field,
         "value": None if one.reason else one.value, "reason": one.reason or None,
         "condition": one.condition or None, "runs": not one.dead, "default": one.default, "scope": one.scope or None,
+        **({"part": one.part} if one.part else {}),
     }  # fmt: skip
 
 
@@ -209,12 +210,12 @@ def _format_text(read_files: list[ImportedFile], made: list[Draft], problems: li
     for draft in made:
         lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
         for key, one in draft.origins.items():
-            lines.append(f"  {one.line}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
+            lines.append(f"  {_format_place(one)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
         for note in draft.notes:
             one = note.found
             value = f" = {keys.format_short_value(one.value)}" if not one.reason and one.value is not None else ""
             said = escape_controls(f"{one.key or 'a computed key'}{value}: {note.why}")
-            lines.append(f"  {one.line}: {paint_text('left out', '33', coloured)} {said}")
+            lines.append(f"  {_format_place(one)}: {paint_text('left out', '33', coloured)} {said}")
             if note.hint:
                 lines.append(f"      try: {escape_controls(note.hint)}")
     commented = sum(one.commented for imported in read_files for one in imported.found)
@@ -222,6 +223,10 @@ def _format_text(read_files: list[ImportedFile], made: list[Draft], problems: li
         lines.append(f"{format_count(commented, 'setting')} commented out")
     lines += [escape_controls(str(problem)) for problem in problems]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _format_place(one: FoundSetting) -> str:
+    return f"{one.line} ({one.part})" if one.part else str(one.line)
 
 
 VERB = Import

@@ -13,6 +13,7 @@ from npuprof.commands.parameters import (
     IGNORE,
     OUTPUT,
     PRODUCT,
+    READ_KINDS,
     SELECT,
     SEVERITY,
     STORE,
@@ -43,7 +44,7 @@ class Scan(JudgingVerb):
     group = "scripts"
     prose = True
 
-    paths: list[str] = arguments("PATH...", "Files and folders; here if none is named.")
+    paths: list[str] = arguments("PATH...", f"Files and folders, here if none is named; read are {READ_KINDS}.")
     cann: str | None = CANN
     product: str | None = PRODUCT
     format: str = formats(*FORMATS)
@@ -62,7 +63,7 @@ class Scan(JudgingVerb):
         from npuprof.scripts.blocks import build_block_checker
         from npuprof.scripts.ignoring import sift_script_findings
         from npuprof.scripts.lint import check_script
-        from npuprof.scripts.reading import import_script, may_hold_settings
+        from npuprof.scripts.reading import may_hold_settings, read_script
         from npuprof.scripts.reading.files import find_file_faults
         from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
@@ -83,14 +84,15 @@ class Scan(JudgingVerb):
                 findings.append(data)
                 unread += file in named
             elif may_hold_settings(file, data):
-                imported = import_script(file, data)
+                imported = read_script(file, data, file in named)
                 sidecars = find_sidecars(imported, folders)
                 imported = attach_contents(imported, sidecars)
                 found = [*check_script(imported, context, team), *check_blocks(file, data)]
                 beside = [one for one in check_sidecars(sidecars, context) if (one.where, one.message) not in judged]
                 judged |= {(one.where, one.message) for one in beside}
-                sifted = sift_script_findings(file, data, [*found, *beside])
-                findings += sifted.told
+                text = imported.places.text.encode(errors="replace") if imported.places is not None else data
+                sifted = sift_script_findings(file, text, [*found, *beside])
+                findings += imported.places.place_findings(sifted.told) if imported.places is not None else sifted.told
                 accepted += len(sifted.accepted)
                 unread += file in named and any(one.code == "NP801" and one.severity == "warning" for one in found)
             elif file in named:
@@ -137,7 +139,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[s
     from npuprof.report.terminal import track_items
     from npuprof.scripts.files import find_script_files
 
-    for file in track_items(list(find_script_files(paths, problems)), "files"):
+    for file in track_items(list(find_script_files(paths, problems, with_blocks=False)), "files"):
         try:
             yield file, output.read_plain_file(file)
         except OSError as error:

@@ -265,7 +265,8 @@ def _format_remarks(notes: list[Note]) -> list[str]:
     for note in notes:
         one = note.found
         value = f" = {format_short_value(one.value)}" if not one.reason and one.value is not None else ""
-        lines.append(_format_comment(f"{cite_script(one.file)}:{one.line}: {one.key or 'a computed key'}{value}: {note.why}"))
+        place = f"{cite_script(one.file)}:{one.line}" + (f" ({one.part})" if one.part else "")
+        lines.append(_format_comment(f"{place}: {one.key or 'a computed key'}{value}: {note.why}"))
         if note.hint:
             lines.append(_format_comment(f"    {note.hint}"))
     return lines

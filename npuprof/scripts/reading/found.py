@@ -6,6 +6,10 @@ from typing import Any
 
 from npuprof.model import Finding, Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.scripts.reading.places import PartPlaces
+
 #: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
 UNSET = "None leaves it unset"
 
@@ -23,7 +27,7 @@ class FoundSetting(Record):
     options in a way of their own. ``made`` is the class whose argument it is, if any. ``scope`` names the configuration
     the setting belongs to, ``default`` what the command line would give if nobody said otherwise. ``function`` is the function
     that sets it, where the configuration is that of the whole process. ``content`` is what the file holds that it names, where that
-    has been read.
+    has been read. ``part`` says where in the file that is, as people count: ``cell 3, line 5``.
     """
 
     file: str
@@ -46,6 +50,7 @@ class FoundSetting(Record):
     made: str = ""
     function: str = ""
     content: Any = None
+    part: str = ""
 
     @property
     def condition(self) -> str:
@@ -79,6 +84,7 @@ class ImportedFile(Record):
     """What one file holds: its settings in the order of the text, its configuration objects, its faults.
 
     ``facts`` are remarks for the linter: rewrites that are switched off, helpers that are called, ...
+    ``places`` are there where the text was put together of parts of the file.
     """
 
     file: str
@@ -86,3 +92,4 @@ class ImportedFile(Record):
     sites: tuple[Site, ...] = ()
     problems: tuple[Finding, ...] = ()
     facts: dict[str, Any] = {}
+    places: PartPlaces | None = None
