@@ -140,6 +140,11 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
         f"{CONTAINER}    - {{name: HCCL_BUFFSIZE, value: '1'}}\n{MAP}",
         {"env.HCCL_BUFFSIZE": "<another value takes its place in the container>", "env.HCCL_ALGO": "ring"},
     ),
+    "a ConfigMap that one container takes as it is, and another not": (
+        "containers:\n- {name: a, envFrom: [{configMapRef: {name: m}}]}\n"
+        f"- {{name: b, envFrom: [{{configMapRef: {{name: m}}}}], env: [{{name: HCCL_ALGO, value: x}}]}}\n{MAP}",
+        {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": '<containers differ: b says "x", the ConfigMap m says "ring">'},
+    ),
     "a ConfigMap that no container takes": (
         f"{CONTAINER}    - {{name: HCCL_RDMA_TC, value: '1'}}\n{MAP}".replace("configMapRef: {name: m}", "configMapRef: {name: n}"),
         {
@@ -155,7 +160,7 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
         {
             "env.HCCL_ALGO": "200",
             "env.POD_NAME": "<is filled in when the container starts, from fieldRef>",
-            "env.HCCL_BUFFSIZE": "<another value takes its place in the container>",
+            "env.HCCL_BUFFSIZE": "<a container takes it by itself, under the name that stands there>",
         },
     ),
     "names in values are filled in as Kubernetes does it": (

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key, format_short_value
-from npuprof.model import Finding, Place
+from npuprof.model import Finding
 from npuprof.scripts.reading import env
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 from npuprof.scripts.reading.kubernetes import find_container_settings
@@ -44,15 +44,10 @@ def import_json(path: str, data: bytes) -> ImportedFile:
 
 
 def import_yaml(path: str, data: bytes) -> ImportedFile:
-    """Return what a YAML file holds; without PyYAML that is not known."""
+    """Return what a YAML file holds. Raises ImportError without PyYAML."""
     problems: list[Finding] = []
     text = decode_text(path, data, problems, _NOBODY)
-    try:
-        documents = parse_yaml(path, text, problems) if text is not None else None
-    except ImportError:
-        what, why, hint = "the file is not read: YAML needs PyYAML", "It is not installed.", "pip install 'npuprof[yaml]'"
-        problems.append(Finding("NP801", what, why, hint, where=Place(path)))
-        documents = None
+    documents = parse_yaml(path, text, problems) if text is not None else None
     return (
         _import_documents(path, documents, text or "", problems) if documents is not None else ImportedFile(path, problems=tuple(problems))
     )

@@ -23,13 +23,22 @@ _FLAGS = re.compile(r"(?:[ \t]*--\S+)*[ \t]*")
 
 
 class _Stage:
-    """One ``FROM``: what its variables hold so far, None where that is not known, and its settings."""
+    """One ``FROM``: what its own lines set, None where that is not known, and its settings."""
 
     def __init__(self, name: str, base: _Stage | None) -> None:
         self.name = name
         self.base = base
-        self.known: dict[str, str | None] = dict(base.known) if base else {}
+        self.own: dict[str, str | None] = {}
         self.found: list[FoundSetting] = []
+
+    def look_up(self, name: str) -> str | None:
+        """Return what a variable holds here, None where that is not known."""
+        stage: _Stage | None = self
+        while stage is not None:
+            if name in stage.own:
+                return stage.own[name]
+            stage = stage.base
+        return None
 
 
 def import_dockerfile(path: str, data: bytes) -> ImportedFile:
@@ -39,6 +48,7 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
     if text is None:
         return ImportedFile(path, problems=tuple(problems))
     stages = [_Stage("", None)]
+    named: dict[str, _Stage] = {}
     others: list[FoundSetting] = []
     sites: list[Site] = []
     at, line, counted = 0, 1, 0
@@ -54,10 +64,10 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
         counted = at
         word, begin, at = (match[1] or "").upper(), match.start(2), match.end()
         if word == "FROM" and (given := _FROM.match(text, _skip_gap(text, begin))):
-            base = next((stage for stage in stages if stage.name == given[1].lower()), None)
-            stages.append(_Stage((given[2] or str(len(stages) - 1)).lower(), base))
+            stages.append(_Stage((given[2] or str(len(stages) - 1)).lower(), named.get(given[1].lower())))
+            named[stages[-1].name] = stages[-1]
         elif word == "ARG" and (name := _NAME.match(text, _skip_gap(text, begin))):
-            stages[-1].known.setdefault(name[1], None)
+            stages[-1].own.setdefault(name[1], None)
         elif word == "ENV":
             _read_env(path, text, (begin, at), (line, counted), stages[-1])
         elif word in ("RUN", "CMD", "ENTRYPOINT"):
@@ -72,11 +82,12 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
             sites += places
             at = end
     last: _Stage | None = stages[-1]
+    built = set()
     while last is not None:
-        stages.remove(last)
+        built.add(id(last))
         others += last.found
         last = last.base
-    others += [_place_elsewhere(one, stage) for stage in stages for one in stage.found]
+    others += [_place_elsewhere(one, stage) for stage in stages if id(stage) not in built for one in stage.found]
     return ImportedFile(path, tuple(sorted(others, key=lambda one: (one.line, one.column))), tuple(sites), tuple(problems), {"text": text})
 
 
@@ -92,30 +103,31 @@ def _skip_gap(text: str, at: int) -> int:
 
 def _read_env(path: str, text: str, span: tuple[int, int], start: tuple[int, int], stage: _Stage) -> None:
     line, counted = start
-    known = dict(stage.known)  # a line does not see what it sets itself
+    made: dict[str, str | None] = {}  # a line does not see what it sets itself
     at = _skip_gap(text, span[0])
     while at < span[1] and (name := _NAME.match(text, at)):
         if name[2]:
-            parts, end = _read_value(text, name.end(), span[1], known)
+            parts, end = _read_value(text, name.end(), span[1], stage)
         else:
-            parts, end = _read_old_value(text, _skip_gap(text, name.end()), span[1], known)
+            parts, end = _read_old_value(text, _skip_gap(text, name.end()), span[1], stage)
         line += text.count("\n", counted, at)
         counted = at
         left = any(not isinstance(part, str) for part in parts)
-        stage.known[name[1]] = None if left else "".join(part for part in parts if isinstance(part, str))
+        made[name[1]] = None if left else "".join(part for part in parts if isinstance(part, str))
         if one := build_variable_setting(path, (line, at - text.rfind("\n", 0, at)), name[1], parts):
             stage.found.append(one)
         at = _skip_gap(text, end)
         if at == end:
             break
+    stage.own |= made
 
 
-def _read_value(text: str, at: int, end: int, known: dict[str, str | None]) -> tuple[Parts, int]:
+def _read_value(text: str, at: int, end: int, stage: _Stage) -> tuple[Parts, int]:
     """Return a value with what the file itself has set before filled in; it may go on in the next line."""
     parts: list[str | tuple[str]] = []
     while at < end:
         more, stop = read_word(text, at, DOCKER)
-        parts += [_fill(part, known) for part in more]
+        parts += [_fill(part, stage) for part in more]
         at = min(stop, end)
         gap = _GAP.match(text, at)
         if gap is None or gap[0][0] != "\\":
@@ -126,12 +138,12 @@ def _read_value(text: str, at: int, end: int, known: dict[str, str | None]) -> t
     return tuple(parts), at
 
 
-def _read_old_value(text: str, at: int, end: int, known: dict[str, str | None]) -> tuple[Parts, int]:
+def _read_old_value(text: str, at: int, end: int, stage: _Stage) -> tuple[Parts, int]:
     """Return the value of ``ENV NAME value``, which goes to the end of the line."""
     parts: list[str | tuple[str]] = []
     while at < end:
         more, stop = read_word(text, at, DOCKER)
-        parts += [_fill(part, known) for part in more]
+        parts += [_fill(part, stage) for part in more]
         gap = _GAP.match(text, stop)
         if not more and gap is None:
             break
@@ -142,12 +154,13 @@ def _read_old_value(text: str, at: int, end: int, known: dict[str, str | None]) 
     return tuple(parts), end
 
 
-def _fill(part: str | tuple[str], known: dict[str, str | None]) -> str | tuple[str]:
+def _fill(part: str | tuple[str], stage: _Stage) -> str | tuple[str]:
     """Return a part with the variables filled in that the file itself has set; as it is where one of them is not known."""
     if isinstance(part, str):
         return part
     names = [match[1] or match[2] for match in _REFERENCE.finditer(part[0])]
-    if any(known.get(name) is None for name in names) or part[0].count("$") != len(names) or "\\" in part[0]:
+    known = {name: stage.look_up(name) for name in names}
+    if None in known.values() or part[0].count("$") != len(names) or "\\" in part[0]:
         return part
     inner = part[0][1:-1] if part[0].startswith('"') else part[0]
     return _REFERENCE.sub(lambda match: known[match[1] or match[2]] or "", inner)

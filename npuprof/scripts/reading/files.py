@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from collections.abc import Callable
 
-from npuprof.model import Finding, Record
+from npuprof.model import Finding, Place, Record
 from npuprof.scripts.reading import env
 from npuprof.scripts.reading.configs import import_json, import_yaml, mentions_config
 from npuprof.scripts.reading.docker import import_dockerfile
@@ -26,7 +27,8 @@ class Kind(Record):
 
     ``read`` returns what a file holds, ``mentions`` whether it can hold anything, without parsing it; ``shown`` is how help calls
     it. A preset's marked block can stand in one that ``holds_blocks``. Files that are ``data`` are there for many purposes: below a
-    folder, one that is too long or cannot be read is passed over, or only a note.
+    folder, one that is too long or cannot be read is passed over, or only a note. What ``needs`` a module of an extra is not read
+    without it.
     """
 
     shown: str
@@ -38,6 +40,7 @@ class Kind(Record):
     begins: bytes = b""
     holds_blocks: bool = False
     data: bool = False
+    needs: str = ""
 
 
 #: In this order: where a name has a known ending, that says the kind; else the first that the name, or the text, fits.
@@ -56,7 +59,7 @@ KINDS: dict[str, Kind] = {
     "docker": Kind(
         "Dockerfiles", import_dockerfile, mentions_setting, (".dockerfile",), r"(?:Docker|Container)file(?:\.[\w-]+)?",
     ),
-    "yaml": Kind("YAML", import_yaml, mentions_config, (".yaml", ".yml"), data=True),
+    "yaml": Kind("YAML", import_yaml, mentions_config, (".yaml", ".yml"), data=True, needs="yaml"),
     "json": Kind("JSON", import_json, mentions_config, (".json",), begins=rb"\s*\{", data=True),
     "unit": Kind("systemd units", import_unit, env.mentions_variable, (".service",), begins=rb"(?:\s*[#;].*\n|\s+)*\[(?:Unit|Service)\]"),
     "env": Kind(
@@ -118,8 +121,13 @@ def read_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
     what = detect_script_kind(path, data)
     if not what:
         what = next((name for name, kind in KINDS.items() if kind.begins and re.match(kind.begins, data[:2000])), "python")
-    imported = settle_exports(KINDS[what].read(path, data))
-    if named or not KINDS[what].data:
+    kind = KINDS[what]
+    if kind.needs and importlib.util.find_spec(kind.needs) is None:
+        what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
+        missing = Finding("NP801", what, "What it sets was not looked at.", hint, where=Place(path))
+        return ImportedFile(path, problems=(missing,) if named else ())
+    imported = settle_exports(kind.read(path, data))
+    if named or not kind.data:
         return imported
     return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))
 

@@ -12,7 +12,8 @@ from npuprof.scripts.reading.shell import MOST_BRANCHES, build_depth_finding
 from npuprof.scripts.reading.variables import Parts, build_variable_setting, decode_text
 
 _GAP = re.compile(r"(?:[ \t\r]|\\\n)++")
-_UNCLOSED = re.compile(r"[^\n]++")
+_REST = re.compile(r"[^\n]++")
+_QUOTES = ("'", '"', "`")
 _COMMENT = re.compile(r"#[^\n]*+")
 
 
@@ -116,7 +117,7 @@ def _iterate_commands(text: str, pieces: tuple[Piece, ...]) -> Iterator[tuple[tu
             at = comment.end()
         else:
             parts, end = read_word(text, at, pieces)
-            if (unclosed := _UNCLOSED.match(text, end)) and text[end] in "'\"`":  # the shell looks for the end in the lines below
+            if text[end : end + 1] in _QUOTES and (unclosed := _REST.match(text, end)):  # the shell looks for its end in the lines below
                 parts, end = (*parts, (unclosed[0],)), unclosed.end()
             if parts:
                 if not words:
@@ -154,7 +155,7 @@ _TOKEN = re.compile(
     r"|(?P<open>\{)|(?P<close>\})|(?P<escape>`.)",
     re.DOTALL | re.IGNORECASE,
 )
-_BLOCK = re.compile(r"[^\n;{}]*+")
+_BLOCK = re.compile(r"[^\n;{}]{0,200}")
 _PWSH_END = re.compile(r"[ \t\r]*(?:[;\n#}]|\Z)")
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from npuprof.model import Finding, Place
 
 _TOKEN = re.compile(r'\s*(?:([{\[])|([}\]])|([,:])|("(?:[^"\\]|\\.)*+")|([^\s,:{}\[\]"]++))')
+#: No settings stand deeper.
+_DEEPEST = 200
 _TOO_DEEP = "the file is nested too deeply to be read"
 
 
@@ -126,14 +128,10 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
     """Return the documents of a YAML text; None, and why, where it is none. Raises ImportError without PyYAML."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    convert = _YamlConverter()
-    documents: list[Node] = []
     try:
-        documents += [convert.convert_node(document) for document in yaml.compose_all(text, Loader=loader) if document is not None]
-    except (RecursionError, MemoryError):
+        return _YamlBuilder(yaml, text).build_documents()
+    except RecursionError:
         problems.append(Finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
-        return None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = Place(path, mark.line + 1, mark.column + 1) if mark else Place(path)
@@ -143,49 +141,76 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
             problems.append(Finding("NP801", what, why, "name what it becomes", where=place, severity="info"))
         else:
             problems.append(Finding("NP801", f"the file is not YAML: {said}", "Nothing in it was read.", "mend it", where=place))
-        return None
-    return documents
+    return None
 
 
-class _YamlConverter:
-    """Nodes of PyYAML to ours: an alias is the node it stands for, and nothing is written out."""
+class _YamlBuilder:
+    """Events of PyYAML to nodes: an alias is the node it stands for, nothing is written out, and nothing calls itself.
 
-    def __init__(self) -> None:
-        import yaml
+    What PyYAML makes of a text by itself goes as deep as the text does, in C past all bounds.
+    """
 
-        self._made: dict[int, Node] = {}
-        self._kept: list[Any] = []  # an id is one's own only as long as one lives
+    def __init__(self, yaml: Any, text: str) -> None:
+        self._yaml = yaml
+        self._loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         self._scalars = yaml.constructor.SafeConstructor()
+        self._anchors: dict[str, Node] = {}
+        self._around: list[Node] = []
+        self._keys: list[Node | None] = []
+        self._documents: list[Node] = []
 
-    def convert_node(self, root: Any) -> Node:
-        waiting = [root]
-        self._kept.append(root)
-        while waiting:
-            source = waiting.pop()
-            if id(source) in self._made and self._made[id(source)].end:
-                continue
-            node = self._get_node(source)
-            node.end = 1
-            if source.id == "mapping":
-                node.pairs = [(self._get_node(key), self._get_node(value)) for key, value in source.value]
-                waiting += [one for pair in source.value for one in pair]
-            elif source.id == "sequence":
-                node.items = [self._get_node(item) for item in source.value]
-                waiting += source.value
-        return self._made[id(root)]
+    def build_documents(self) -> list[Node]:
+        """Return the documents. Raises RecursionError where they are too deep, YAMLError where they are none."""
+        events = self._yaml.events
+        while self._loader.check_event():
+            event = self._loader.get_event()
+            if isinstance(event, events.DocumentStartEvent):
+                self._anchors = {}
+            elif isinstance(event, events.AliasEvent):
+                if event.anchor not in self._anchors:
+                    raise self._yaml.composer.ComposerError(None, None, f"found undefined alias {event.anchor!r}", event.start_mark)
+                self._place_node(self._anchors[event.anchor])
+            elif isinstance(event, events.NodeEvent):
+                self._place_node(node := self._build_node(event))
+                if not node.is_plain:
+                    self._around.append(node)
+                    self._keys.append(None)
+                    if len(self._around) > _DEEPEST:
+                        raise RecursionError
+            elif isinstance(event, events.CollectionEndEvent):
+                self._around.pop()
+                self._keys.pop()
+        return self._documents
 
-    def _get_node(self, source: Any) -> Node:
-        node = self._made.get(id(source))
-        if node is None:
-            node = Node(source.start_mark.line + 1, source.start_mark.column + 1)
-            if source.id == "scalar":
-                node.is_text = source.tag == "tag:yaml.org,2002:str"
-                node.value = source.value if node.is_text else self._read_scalar(source)
-            self._made[id(source)] = node
+    def _build_node(self, event: Any) -> Node:
+        node = Node(event.start_mark.line + 1, event.start_mark.column + 1)
+        if isinstance(event, self._yaml.events.MappingStartEvent):
+            node.pairs = []
+        elif isinstance(event, self._yaml.events.SequenceStartEvent):
+            node.items = []
+        else:
+            tag = event.tag or self._loader.resolve(self._yaml.ScalarNode, event.value, event.implicit)
+            node.is_text = tag == "tag:yaml.org,2002:str"
+            node.value = event.value if node.is_text else self._read_scalar(tag, event.value)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
         return node
 
-    def _read_scalar(self, source: Any) -> Any:
+    def _place_node(self, node: Node) -> None:
+        if not self._around:
+            self._documents.append(node)
+            return
+        home = self._around[-1]
+        if home.items is not None:
+            home.items.append(node)
+        elif home.pairs is not None:
+            key = self._keys[-1]
+            self._keys[-1] = node if key is None else None
+            if key is not None:
+                home.pairs.append((key, node))
+
+    def _read_scalar(self, tag: str, value: str) -> Any:
         try:
-            return self._scalars.construct_object(source)
+            return self._scalars.construct_object(self._yaml.ScalarNode(tag, value))
         except Exception:  # whatever a tag asks for that is not plain
-            return source.value
+            return value
