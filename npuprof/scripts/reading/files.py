@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import re
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 from npuprof.model import Finding, Place, Record
-from npuprof.scripts.reading import env
-from npuprof.scripts.reading.configs import import_json, import_yaml, mentions_config
-from npuprof.scripts.reading.docker import import_dockerfile
-from npuprof.scripts.reading.env_files import import_env_file
 from npuprof.scripts.reading.found import ImportedFile
-from npuprof.scripts.reading.notebook import import_notebook, mentions_notebook_setting
-from npuprof.scripts.reading.other_shells import import_csh_script, import_fish_script, import_pwsh_script
-from npuprof.scripts.reading.python import import_python, mentions_python_setting
-from npuprof.scripts.reading.shell import import_shell_script, mentions_setting
 from npuprof.scripts.reading.source import LARGEST_SCRIPT, Script
-from npuprof.scripts.reading.units import import_unit
 from npuprof.scripts.reading.variables import settle_exports
 
 
 class Kind(Record):
     """One kind of file: ``endings`` of its names, ``named`` other names, ``programs`` behind ``#!``, ``begins`` what its text looks like.
 
-    ``read`` returns what a file holds, ``mentions`` whether it can hold anything, without parsing it; ``shown`` is how help calls
-    it. A preset's marked block can stand in one that ``holds_blocks``. Files that are ``data`` are there for many purposes: below a
-    folder, one that is too long or cannot be read is passed over, or only a note. What ``needs`` a module of an extra is not read
-    without it.
+    ``read`` returns what a file holds, ``mentions`` whether it can hold anything, without parsing it: both are ``module:function`` of
+    this room, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block can stand in one that
+    ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or cannot be read is
+    passed over, or only a note. What ``needs`` a module of an extra is not read without it.
     """
 
     shown: str
-    read: Callable[[str, bytes], ImportedFile]
-    mentions: Callable[[bytes], bool]
+    read: str
+    mentions: str
     endings: tuple[str, ...] = ()
     named: str = ""
     programs: bytes = b""
@@ -46,29 +40,46 @@ class Kind(Record):
 #: In this order: where a name has a known ending, that says the kind; else the first that the name, or the text, fits.
 KINDS: dict[str, Kind] = {
     "python": Kind(
-        "Python", import_python, mentions_python_setting, (".py", ".pyw", ".pyi"), programs=rb"python", holds_blocks=True,
+        "Python", "python:import_python", "python:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python", holds_blocks=True,
     ),
     "shell": Kind(
-        "shell", import_shell_script, mentions_setting,
+        "shell", "shell:import_shell_script", "shell:mentions_setting",
         (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b", holds_blocks=True,
     ),
-    "fish": Kind("fish", import_fish_script, env.mentions_variable, (".fish",), programs=rb"\bfish\b"),
-    "csh": Kind("csh", import_csh_script, env.mentions_variable, (".csh", ".tcsh"), programs=rb"\bt?csh\b"),
-    "pwsh": Kind("PowerShell", import_pwsh_script, env.mentions_variable, (".ps1",), programs=rb"\bpwsh\b"),
-    "notebook": Kind("notebooks", import_notebook, mentions_notebook_setting, (".ipynb",), data=True),
+    "fish": Kind("fish", "other_shells:import_fish_script", "env:mentions_variable", (".fish",), programs=rb"\bfish\b"),
+    "csh": Kind("csh", "other_shells:import_csh_script", "env:mentions_variable", (".csh", ".tcsh"), programs=rb"\bt?csh\b"),
+    "pwsh": Kind("PowerShell", "other_shells:import_pwsh_script", "env:mentions_variable", (".ps1",), programs=rb"\bpwsh\b"),
+    "notebook": Kind("notebooks", "notebook:import_notebook", "notebook:mentions_notebook_setting", (".ipynb",), data=True),
     "docker": Kind(
-        "Dockerfiles", import_dockerfile, mentions_setting, (".dockerfile",), r"(?:Docker|Container)file(?:\.[\w-]+)?",
+        "Dockerfiles", "docker:import_dockerfile", "shell:mentions_setting", (".dockerfile",), r"(?:Docker|Container)file(?:\.[\w-]+)?",
     ),
-    "yaml": Kind("YAML", import_yaml, mentions_config, (".yaml", ".yml"), data=True, needs="yaml"),
-    "json": Kind("JSON", import_json, mentions_config, (".json",), begins=rb"\s*\{", data=True),
-    "unit": Kind("systemd units", import_unit, env.mentions_variable, (".service",), begins=rb"(?:\s*[#;].*\n|\s+)*\[(?:Unit|Service)\]"),
+    "yaml": Kind("YAML", "configs:import_yaml", "configs:mentions_config", (".yaml", ".yml"), data=True, needs="yaml"),
+    "json": Kind("JSON", "configs:import_json", "configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
+    "unit": Kind(
+        "systemd units", "units:import_unit", "env:mentions_variable", (".service",), begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]",
+    ),
     "env": Kind(
-        "files of variables", import_env_file, env.mentions_variable, (".env", ".dotenv"), r".*\.(?:dot)?env(?:\.[\w-]+)?",
-        begins=rb"(?:\s*#.*\n|\s+)*[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True,
+        "files of variables", "env_files:import_env_file", "env:mentions_variable", (".env", ".dotenv"), r".*\.(?:dot)?env(?:\.[\w-]+)?",
+        begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True,
     ),
 }  # fmt: skip
 _BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.endings}
 _BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind.named}
+
+
+@cache
+def _load_reader(reference: str) -> Callable[[str, bytes], ImportedFile]:
+    return _load_function(reference)  # type: ignore[no-any-return]
+
+
+@cache
+def _load_test(reference: str) -> Callable[[bytes], bool]:
+    return _load_function(reference)  # type: ignore[no-any-return]
+
+
+def _load_function(reference: str) -> Any:
+    module, _, function = reference.partition(":")
+    return getattr(importlib.import_module(f"npuprof.scripts.reading.{module}"), function)
 
 
 def detect_named_kind(path: str) -> str:
@@ -109,7 +120,7 @@ def may_hold_settings(path: str, data: bytes) -> bool:
         return kind is not None and not kind.data  # said by name, whatever it holds
     if b">>> npuprof " in data and (kind is None or kind.holds_blocks):
         return True
-    return kind is not None and kind.mentions(data)
+    return kind is not None and _load_test(kind.mentions)(data)
 
 
 def read_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
@@ -126,7 +137,7 @@ def read_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
         what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
         missing = Finding("NP801", what, "What it sets was not looked at.", hint, where=Place(path))
         return ImportedFile(path, problems=(missing,) if named else ())
-    imported = settle_exports(kind.read(path, data))
+    imported = settle_exports(_load_reader(kind.read)(path, data))
     if named or not kind.data:
         return imported
     return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))

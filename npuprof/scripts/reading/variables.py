@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from npuprof import catalog
 from npuprof.model import Finding, Place
-from npuprof.renderers.environment import format_twin_text
 from npuprof.scripts.reading.env import find_variable_key, read_variable_text
 from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile
 from npuprof.scripts.reading.source import LARGEST_SCRIPT
@@ -63,6 +62,8 @@ def settle_exports(imported: ImportedFile) -> ImportedFile:
 
 
 def _find_twins(found: Iterable[FoundSetting]) -> set[int]:
+    from npuprof.renderers.environment import format_twin_text
+
     carried = {(one.key, one.scope): one for one in found if one.surface == "env" and one.key and not one.key.startswith("env.")}
     by_twin = {f"env.{twin}": option for option, twins in catalog.load_env_twins().items() for twin in twins}
     result = set()
