@@ -30,8 +30,10 @@ class Library:
     """A store of presets, opened by ``open_store``.
 
     Iterating gives the names, sorted; ``name in store`` and ``len(store)`` work. Texts are read when they are asked for, and
-    once: open the store again to see what has changed on disk.
+    once: open the store again to see what has changed on disk. Two are equal that open one folder.
     """
+
+    __slots__ = ("_path", "store")
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else _require_path("path", path)
@@ -42,6 +44,12 @@ class Library:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open_store, (self._path if self._path == "builtin:" else os.path.abspath(self.store.root),)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Library) and os.path.realpath(self.store.root) == os.path.realpath(other.store.root)
+
+    def __hash__(self) -> int:
+        return hash(os.path.realpath(self.store.root))
 
     def names(self) -> list[str]:
         """Return the names of all presets, sorted: ``bert-training``, ``mixins/profiling``."""

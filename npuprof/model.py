@@ -52,7 +52,8 @@ def is_utf8(text: str) -> bool:
 class Record:
     """A value with named fields, given by position or by name; class attributes are the defaults.
 
-    Two records are equal when they are of one class and all their fields are.
+    Two records are equal when they are of one class and all their fields are, ``1`` and ``true`` being two values. A record can be
+    hashed whatever it holds: equal ones have one hash, in this process and in another they were pickled for.
     """
 
     _fields: tuple[str, ...] = ()
@@ -66,11 +67,22 @@ class Record:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._asdict() == other._asdict()
+        if self is other:
+            return True
+        if type(other) is not type(self):
+            return False
+        for name in self._fields:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is not theirs and not _is_same_value(mine, theirs):
+                return False
+        return True
 
     def __hash__(self) -> int:
-        return hash((type(self), *(str(value) for value in self._asdict().values())))
+        return hash((type(self), *[_hash_value(getattr(self, name)) for name in self._fields]))
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
@@ -83,6 +95,32 @@ class Record:
         new = object.__new__(type(self))
         new.__dict__.update({**self.__dict__, **changes})
         return new
+
+
+def _is_same_value(one: Any, other: Any) -> bool:
+    """Return whether two values of fields are the same: typed, at any depth, and no number is the same as no number."""
+    if isinstance(one, (bool, int, float)) and isinstance(other, (bool, int, float)):
+        return type(one) is type(other) and (one == other or (one != one and other != other))
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        alike = isinstance(one, list) is isinstance(other, list) and len(one) == len(other)
+        return alike and all(map(_is_same_value, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_same_value(value, other[name]) for name, value in one.items())
+    return bool(one == other)
+
+
+def _hash_value(value: Any) -> int:
+    """Return a hash that values have in common which are the same; what cannot be hashed has that of its kind."""
+    if isinstance(value, dict):
+        return hash(frozenset((name, _hash_value(item)) for name, item in value.items()))
+    if isinstance(value, (list, tuple)):
+        return hash(tuple(map(_hash_value, value)))
+    if value != value:
+        return 0
+    try:
+        return hash(value)
+    except TypeError:
+        return hash(type(value).__name__)
 
 
 class Origin(Record):
@@ -252,6 +290,15 @@ class Step:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Step, (self.op, self.key, self.value, self.path, self.tail)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Step) and _is_same_value(self.__reduce__()[1], other.__reduce__()[1]))
+
+    def __hash__(self) -> int:
+        return _hash_value(self.__reduce__()[1])
+
+    def __repr__(self) -> str:
+        return f"Step{self.__reduce__()[1]!r}"
 
 
 class Event(Record):

@@ -13,6 +13,7 @@ import pytest
 from building import REPOSITORY, Checkout, build_store
 from hypothesis import HealthCheck, settings
 from repositories import ENVIRONMENT, Repo
+from teams import BASE, HEIR, Team
 
 #: What a test says that compares with something accepted before.
 ACCEPT = "where that is meant to be: python -m pytest --update-golden"
@@ -149,4 +150,26 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
         monkeypatch.setenv(name, value)
     made = Repo(tmp_path / "repo")
     monkeypatch.chdir(made.folder)
+    return made
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    """Presets of a team, published as 1.0.0."""
+    made = Team(tmp_path)
+    made.publish({"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0")
+    return made
+
+
+@pytest.fixture
+def app(tmp_path: Path, team: Team, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository that uses the team's presets, at 1.0.0."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repo(tmp_path / "app")
+    made.write({"job": HEIR, "own": "options.deterministic = 0\n"})
+    monkeypatch.chdir(made.folder)
+    result = run("source", "add", "team", team.url)
+    assert result.code == 0, result.err
+    made.commit(message="one")
     return made

@@ -232,3 +232,16 @@ def serve(service: StandIn, certificate: Path | None = None) -> Iterator[StandIn
         yield service
         server.shutdown()
         thread.join()
+
+
+def describe_github_job(service: GitHub, folder: Path) -> dict[str, str]:
+    """Return what the environment of a job of GitHub says, for a pull request that is told in a folder."""
+    return {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_EVENT_PATH": str(folder / "event.json"),
+        "GITHUB_API_URL": service.url,
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_REPOSITORY": "team/presets",
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+    }

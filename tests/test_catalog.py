@@ -64,6 +64,7 @@ def test_what_a_release_did_to_an_option_is_told_by_the_release_alone() -> None:
 NAMED = {
     "catalog": {
         *(name for names in FACTS.values() for name in names), "POD_NAME", "job", "op_debug_config", "fp_point", "bp_point", "input_format",
+        "device_id",
     },
     "checks": {"dynamic_dims", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps", "enable_data_pre_proc"},
     "commands": {"modify_mixlist"},
@@ -74,7 +75,7 @@ NAMED = {
     },
     "scripts": {
         "graph_run_mode", "session_config", "dump_path", "dump_mode", "modify_mixlist", "DEVICE_ID", "ASCEND_DEVICE_ID",
-        "ASCEND_SLOG_PRINT_TO_STDOUT",
+        "ASCEND_SLOG_PRINT_TO_STDOUT", "atc.output", "atc.model",
     },
 }  # fmt: skip
 

@@ -222,6 +222,46 @@ def test_a_remark_in_a_script_accepts_what_stands_in_its_line_or_below(line: str
     assert sorted(code for code in found if code in ("NP201", "NP705", "NP706")) == codes_told
 
 
+REMARK = "# npuprof: ignore[NP812] ours"
+CALL = 'config = NPURunConfig(\n    hccl_timeot=600,{}\n    iterations_per_loop=1,{}\n    dump_pth="/x",{}\n){}'
+
+
+@pytest.mark.parametrize(
+    ("text", "codes_told"),
+    [
+        (CALL.format("", "", "", ""), ["NP812", "NP812"]),
+        (CALL.format("", "", "", f"  {REMARK}"), []),
+        (CALL.format("", f"  {REMARK}", "", ""), []),
+        (CALL.format(f"  {REMARK}", "", "", ""), ["NP812"]),
+        (CALL.format("", "", f"  {REMARK}", ""), ["NP812"]),
+        (f"{REMARK}\n{CALL.format('', '', '', '')}", []),
+        (CALL.format("", "", "", f"\n{REMARK}\nx = 1"), ["NP705", "NP812", "NP812"]),
+        (CALL.format("", "", "", f"\nx = 1  {REMARK}"), ["NP705", "NP812", "NP812"]),
+        (f"x = (\n    1)  {REMARK}\n{CALL.format('', '', '', '')}", ["NP705", "NP812", "NP812"]),
+    ],
+)
+def test_a_remark_is_for_its_line_else_for_the_whole_statement(text: str, codes_told: list[str], run: Run) -> None:
+    Path("train.py").write_text(f"from npu_bridge.npu_init import *\n{text}\ntf.estimator.Estimator(config=config)\n")
+    result = run("scan", "train.py", "--format", "json")
+    found = [one["code"] for one in json.loads(result.out)["findings"]]
+    assert sorted(code for code in found if code in ("NP812", "NP705", "NP706")) == codes_told, result.out
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        ("atc --model=x --framework=3 \\\n  --output=y --soc_versin=Ascend910B2 \\\n  --log=info  {}\n", 1),
+        ("{}\natc --model=x --framework=3 \\\n  --output=y --soc_versin=Ascend910B2 \\\n  --log=info\n", 1),
+        ("atc --model=x --framework=3 --output=y --soc_versin=Ascend910B2\necho done  {}\n", 0),
+    ],
+)
+def test_lines_that_a_backslash_joins_are_one_statement(text: str, accepted: int, run: Run) -> None:
+    Path("job.sh").write_text(text.format("# npuprof: ignore[NP209] ours"))
+    told = json.loads(run("scan", "job.sh", "--format", "json").out)
+    codes = [one["code"] for one in told["findings"]]
+    assert (told.get("accepted", 0), "NP705" in codes) == (accepted, not accepted), told
+
+
 def test_what_scan_accepts_is_counted(run: Run) -> None:
     Path("job.sh").write_text("# npuprof: ignore[NP207] ours\nexport HCCL_EXEC_TIMEOT=3\n")
     Path("train.py").write_text(f"{HEAD}{LINE}  # npuprof: ignore[NP201] a private option\n")

@@ -244,3 +244,45 @@ def test_what_is_found_is_what_is_wrong_in_some_single_context(seed: int) -> Non
         assert not missed or not {"products", "cann", "scenario"}.issubset(profile), text
         for finding in rules:
             assert any(finding.code == code and finding.message.startswith(said.split(" on ")[0]) for code, said in expected), text
+
+
+# -- the chip of a conversion decides for which product the rest is judged ---------------------------------------------
+
+CHIPS = """
+[profile]
+scenario = "offline-inference"
+{}
+[options]
+precision_mode = "allow_fp32_to_bf16"
+[atc]
+soc_version = "Ascend910B2"
+[[override]]
+match = {{ {} }}
+atc = {{ soc_version = "{}" }}
+"""
+CHIP = 'atc.soc_version = "{}" is'
+BF16 = 'precision_mode = "allow_fp32_to_bf16" is not supported on atlas-training'
+
+
+@pytest.mark.parametrize(
+    ("profile", "match", "chip", "expected"),
+    [
+        ("", 'cann = ">=9.2"', "Ascend910A", f"{BF16} in CANN 9.2.0"),
+        ("", 'target = "atc"', "Ascend910A", f"{BF16} for the target atc"),
+        ("", f'product = "{A3}"', "Ascend910_9392", None),
+        ("", 'product = "atlas-training"', "Ascend910A", f"{BF16}"),
+        ("", 'cann = ">=9.2"', "Ascend910_9392", None),
+        (f'products = ["{A2}", "{A3}"]', f'product = "{A3}"', "Ascend910_9392", None),
+        (f'products = ["{A2}", "{A3}"]', f'product = "{A3}"', "Ascend910B3", f"{CHIP} a chip of {A2}, not of {A3} on {A3}"),
+        (f'products = ["{A2}"]', 'cann = ">=9.2"', "Ascend910_9392", f"{CHIP} a chip of {A3}, not of {A2} in CANN 9.2.0"),
+    ],
+)  # fmt: skip
+def test_the_chip_that_an_override_names_narrows_the_products_where_it_takes_part(
+    profile: str, match: str, chip: str, expected: str | None
+) -> None:
+    text = CHIPS.format(profile, match, chip)
+    told = [finding.message for finding in findings(text) if finding.code in ("NP407", "NP409")]
+    assert told == [expected.format(chip)] if expected else not told
+    narrow = text.replace("Ascend910B2", chip).partition("[[override]]")[0]  # that chip everywhere
+    alone = [finding.message for finding in findings(narrow) if finding.code == "NP409"]
+    assert bool(alone) == (expected is not None and expected.startswith(BF16))

@@ -83,7 +83,7 @@ def test_repeating_collectives_is_written_as_the_releases_ask(cann: str, value: 
     ("product", "line", "code"),
     [
         ("atlas-a2", "framework = 0", "NP409"), ("atlas-inference", "framework = 0", None), ("atlas-a2", "mode = 30", "NP409"),
-        ("atlas-a2", "output_type = 'HIF8'", "NP409"), ("atlas-a2", "output_type = 'node:0:HIF8'", "NP409"),
+        ("atlas-a2", "output_type = 'HIF8'", "NP409"), ("atlas-a2", "output_type = 'node:0:HIF8'\nout_nodes = 'node:0'", "NP409"),
         ("ascend-950", "output_type = 'HIF8'", None),
         ("atlas-a2", "cluster_config = './c.json'", "NP409"), ("ipv350", "virtual_type = 1", "NP409"),
         ("atlas-a2", "virtual_type = 1", None),

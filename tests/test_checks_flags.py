@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -138,7 +139,7 @@ def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() ->
         other = catalog.find_flag(term.name)
         assert other is not None, (one.name, term.name)
         assert {*term.values} <= {str(choice) for choice in other.choices}, (one.name, term.name)
-        assert {*one.requires_unless} <= {str(choice) for choice in one.choices}
+        assert all(re.fullmatch(one.pattern or "|".join(map(str, one.choices)), text) for text in one.requires_unless)
 
 
 def test_a_flag_of_an_override_clashes_with_a_value() -> None:
@@ -165,3 +166,9 @@ def test_each_conflict_of_the_catalogue_is_looked_at_together() -> None:
     assert frozenset(("atc.dynamic_batch_size", "atc.dynamic_image_size")) in pairs
     assert frozenset(("external_weight", "atc.external_weight")) in pairs
     assert frozenset(("atc.deterministic_level", "deterministic", "atc.deterministic")) in pairs
+
+
+def test_a_wrong_shape_beside_a_flag_that_counts_it_is_told_once() -> None:
+    for shape in ("[1, 2]", "{ a = 1 }", "{ a = [[]] }", "3"):
+        text = f'[profile]\nscenario = "offline-inference"\n[options]\ninput_shape = {shape}\n[atc]\ndynamic_batch_size = "1,2"\n'
+        assert {finding.code for finding in findings(text)} & {"NP202", "NP204"}, shape

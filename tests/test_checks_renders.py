@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import random
 from functools import cache
+from itertools import chain
+from itertools import product as product_of
 from typing import Any
 
 import pytest
 from building import config, toml
 
 from npuprof import catalog, checks, renderers
-from npuprof.catalog import targets, values
+from npuprof.catalog import releases, targets, values
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import LONGEST_WORD, SCENARIOS, Context, NpuprofError
@@ -21,6 +23,7 @@ from npuprof.resolve.config import Config
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "4")))
 PRODUCTS = ("atlas-a2", "atlas-a3", "atlas-training")
 SPANS = (">=8.0", "9.0.0", ">=8.0,<9.0", ">=6.0.RC1,<7", "<8.0", "5.0.4")
+BEFORE_TF2 = ("20.1", "20.2", "5.0.1")  # of a release that has no such target nothing is said
 #: Values for any key: most are refused, what is taken must be written.
 ODD: list[Any] = [
     "x", "a,b", 0, 1, 2, 3, -1, 1.5, "1", "auto", "", [], {}, "/tmp/x", "a b;c'd\"$x", "\u00e9", "x\n", "x\0y", ["MatMul"], {"a": 1},
@@ -70,8 +73,8 @@ def write_document(dice: random.Random) -> dict[str, Any]:
     if dice.random() < 0.2:
         document["profile"] |= {"products": [dice.choice(PRODUCTS)], "cann": dice.choice(SPANS)}
     sections = ["options"] * 6 + ["env"] + (["atc"] * 4 if scenario == "offline-inference" else ["estimator"])
-    words = {"target": dice.choice(targets.NAMES), "product": dice.choice(PRODUCTS)}
-    block: dict[str, Any] = {"match": {word: words[word] for word in dice.sample([*words], dice.choice([1, 2]))}}
+    words = {"target": dice.choice(targets.NAMES), "product": dice.choice(PRODUCTS), "cann": dice.choice(SPANS)}
+    block: dict[str, Any] = {"match": {word: words[word] for word in dice.sample([*words], dice.choice([1, 2, 3]))}}
     for _ in range(dice.choice([1, 2, 3, 4, 6])):
         section = dice.choice(sections)
         name = dice.choice(catalog.record_names(section))
@@ -88,10 +91,18 @@ def refuse_parents(reference: str, *_: object) -> Profile:
     raise AssertionError(reference)
 
 
+def list_ends(span: str) -> list[str]:
+    """Return the first and the last release of a range."""
+    covered = releases.find_releases_in_range(span) or ()
+    return [covered[0], covered[-1]] if covered else []
+
+
 def has_place(there: Config, target: renderers.Target) -> bool:
     """Return whether the catalogue has a place in a target for each setting, whatever its value."""
     for key, value in there.settings.items():
         option = catalog.find_option(key) if "." not in key else None
+        if key.startswith("estimator.") and target.surface == "atc":
+            return False
         if option is not None and target.surface in ("atc", "global_options") and target.surface not in option.spelling:
             return False
         if option is not None and target.surface in option.not_carried and not option.is_always(target.surface, value):
@@ -109,17 +120,27 @@ def test_a_clean_preset_renders_to_every_target_that_has_a_place_for_its_options
         document = write_document(dice)
         if list_loud_codes(document):
             continue
-        text = toml(document)
+        text, blocks = toml(document), document.get("override", [])
         for name in renderers.MODULES:
             target = renderers.load_target(name)
             scenario = document["profile"].get("scenario")
             if scenario and (scenario == "offline-inference") != (target.surface == "atc") and name not in ("toml", "json"):
                 continue
-            for product in (None, *document["profile"].get("products", PRODUCTS)):
-                there = resolve_for(text, Context(product=product, target=name))
-                if not scenario and target.surface == "atc" and checks.check_config(there, notes=False):
-                    continue  # for ATC it is asked for here only, and said there
+            profile = document["profile"]
+            spans = [list_ends(span) for span in (profile.get("cann", SPANS[0]), *(block["match"].get("cann", "") for block in blocks))]
+            for product, cann in product_of((None, *profile.get("products", PRODUCTS)), (None, *chain(*spans))):
+                if cann and "cann" in profile and cann not in (releases.find_releases_in_range(profile["cann"]) or ()):
+                    continue
+                if cann in BEFORE_TF2 and target.surface == "global_options":
+                    continue
+                there = resolve_for(text, Context(cann, product, name))
                 if has_place(there, target):
+                    if (not product or "products" in profile) and (not cann or "cann" in profile):
+                        assert not [found for found in checks.check_before_export(there) if found.severity == "error"], (
+                            name,
+                            product,
+                            cann,
+                        )
                     assert target.render(there).text, name
                     rendered += 1
     assert rendered > 100
@@ -183,3 +204,55 @@ def test_a_hint_for_a_target_is_taken() -> None:
 )
 def test_what_no_program_can_be_started_with_is_found(text: str, key: str) -> None:
     assert [finding.key for finding in checks.check_config(config(text)) if finding.code == "NP203"] == [key]
+
+
+ACCENT = '[options]\nop_debug_config = "é"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (ACCENT, ["NP413"]),
+        (f'[profile]\nscenario = "training"\n{ACCENT}', []),
+        (f'[profile]\nscenario = "offline-inference"\n{ACCENT}', ["NP203"]),
+        (f"[profile]\nabstract = true\n{ACCENT}", []),  # what it is for, heirs say
+        (f"{ACCENT}hccl_timeout = 600\n", []),
+        (f"{ACCENT}[estimator]\nsave_summary_steps = 10\n", []),
+        (f'{ACCENT}[[override]]\nmatch = {{ target = "atc" }}\nunset = ["op_debug_config"]\n', []),
+        (f'{ACCENT}[[override]]\nmatch = {{ target = "atc" }}\noptions = {{ hccl_timeout = 600 }}\n', []),
+        (f'{ACCENT}hccl_timeout = 600\n[[override]]\nmatch = {{ target = "atc" }}\nunset = ["hccl_timeout"]\n', ["NP413"]),
+        (f'{ACCENT}[[override]]\nmatch = {{ target = "atc", cann = "<8.0" }}\nunset = ["op_debug_config"]\n', ["NP413"]),
+        (f'{ACCENT}[[override]]\nmatch = {{ scenario = "training" }}\noptions = {{ op_debug_config = "x.cfg" }}\n', ["NP413"]),
+        ('[options]\ntopo_sorting_mode = 2\n[atc]\nlog = "info"\n', ["NP413"]),  # for global-options only: ATC takes it
+        ('[options]\nop_debug_config = "x.cfg"\n[atc]\nlog = "loud"\n', ["NP203"]),  # wrong for anybody, told once
+        ('[options]\nprecision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"\n', ["NP301"]),
+        (f'{ACCENT.replace("é", "x")}[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ op_debug_config = "é" }}\n', ["NP413"]),
+    ],
+)  # fmt: skip
+def test_without_a_scenario_a_preset_of_flags_is_judged_as_atc_reads_it_as_well(text: str, expected: list[str]) -> None:
+    found = checks.check_config(config(text), notes=False)
+    assert [finding.code for finding in found] == expected
+
+
+LATE = '[profile]\ncann = "{}"\n[options]\natomic_clean_policy = 1\n[[override]]\nmatch = {{ target = "global-options", {} }}\n{}\n'
+TOLD = "atomic_clean_policy cannot be written for the target global-options in CANN 6.0.RC1"
+OTHER = "options = { hccl_timeout = 600 }"
+
+
+@pytest.mark.parametrize(
+    ("span", "match", "change", "expected"),
+    [
+        (">=6.0.RC1", 'cann = "<6.3.RC1"', 'unset = ["atomic_clean_policy"]', []),
+        (">=6.0.RC1,<8", 'cann = "<8"', 'unset = ["atomic_clean_policy"]', []),
+        (">=6.0.RC1", 'cann = ">=7"', 'unset = ["atomic_clean_policy"]', [TOLD]),
+        (">=6.0.RC1", 'product = "atlas-a2"', 'unset = ["atomic_clean_policy"]', [TOLD]),
+        (">=6.0.RC1", 'cann = "<6.3.RC1"', OTHER, []),  # there the target has no place for the preset
+        (">=6.0.RC1", 'cann = ">=7"', OTHER, [TOLD]),
+        (">=7", 'cann = ">=7"', OTHER, []),
+    ],
+)
+def test_what_a_target_cannot_write_is_told_for_the_releases_in_which_it_has_that(
+    span: str, match: str, change: str, expected: list[str]
+) -> None:
+    found = checks.check_config(config(LATE.format(span, match, change)), notes=False)
+    assert [finding.message for finding in found if finding.code == "NP413"] == expected

@@ -188,6 +188,16 @@ def test_the_help_cuts_nothing_short_and_names_every_value(run: Any, names: tupl
         assert "<str>" not in shown
 
 
+@pytest.mark.parametrize("names", [names for names, one in VERBS.items() if one.hidden], ids=" ".join)
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_verbs_that_git_calls_have_a_help_for_who_asks_and_for_nobody_else(run: Any, names: tuple[str, ...], word: str) -> None:
+    shown = run(*names, word)
+    assert shown.code == 0
+    assert shown.out.startswith(f"Usage: npuprof {' '.join(names)} ")
+    assert f"\n  {names[-1]} " not in run(*names[:-1], "--help").out
+    assert "Usage" not in run(*names, word, word).out, "that may be what git hands over"
+
+
 @pytest.mark.parametrize(("flag", "values"), [("--product", ("atlas-a2", "atlas-a3")), ("--cann", ("8.0.0", "9.0.0"))])
 def test_one_platform_is_checked_and_several_make_a_table(run: Any, flag: str, values: tuple[str, str]) -> None:
     one = run("check", "leaf", flag, values[0])

@@ -189,10 +189,12 @@ def test_a_shell_gets_it_by_its_own_function(folder: Path, shell: str, line: str
     assert (rest if shell == "bash" else expected) in complete_in(shell, folder, line)
 
 
-#: How a shell is started with nothing of the user's, and made to complete.
+#: How a shell is started with nothing of the user's, and made to complete; the command says what it was given.
+POSIX = '. ../script; npuprof() { echo "G"OT:"$*"; }; echo REA""DY'
 STARTS = {
-    "bash": (["bash", "--norc", "--noprofile", "-i"], ""),
-    "zsh": (["zsh", "-f", "-i"], "autoload -U compinit && compinit -u -D; "),
+    "bash": (["bash", "--norc", "--noprofile", "-i"], POSIX),
+    "zsh": (["zsh", "-f", "-i"], f"autoload -U compinit && compinit -u -D; {POSIX}"),
+    "fish": (["fish", "--no-config", "-i"], 'source ../script; function npuprof; echo "G"OT:"$argv"; end; echo REA""DY'),
 }
 
 
@@ -206,12 +208,20 @@ STARTS = {
         ("npuprof show ber\t--origin", "show bert --origin"),
         ("npuprof show 'ber\t", "show bert"),
         ("npuprof set bert hccl_timeout=\t", "set bert hccl_timeout=1836"),
+        ("npuprof set bert core_type=on\t", "set bert core_type=on"),
+        ("npuprof set bert profile.description=on\t", "set bert profile.description=on"),
+        ("npuprof explain bert on\t", "explain bert on"),
+        ("npuprof yank bert@1.0.0 --why on\t", "yank bert@1.0.0 --why on"),
+        ("npuprof undo on\t", "undo on"),
+        ("npuprof set bert dump_path=on\t", "set bert dump_path=only"),
+        ("npuprof scan on\t", "scan only"),
     ],
 )
-def test_a_key_takes_its_value_behind_a_tab(folder: Path, shell: str, typed: str, told: str) -> None:
+def test_a_tab_completes_what_is_meant_and_no_file_where_none_is(folder: Path, shell: str, typed: str, told: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     complete_in("bash", folder, "npuprof show be")  # which leaves the command there
+    (folder / "only").write_text("")  # the one file of its letters, which a shell would offer by itself
     command, prepare = STARTS[shell]
     environ = {
         **os.environ,
@@ -237,7 +247,7 @@ def test_a_key_takes_its_value_behind_a_tab(folder: Path, shell: str, typed: str
                 shown += os.read(screen, 65536)
 
     try:
-        os.write(screen, f'{prepare}. ../script; npuprof() {{ echo "G"OT:"$*"; }}; echo REA""DY\n'.encode())
+        os.write(screen, f"{prepare}\n".encode())
         read_until(lambda shown: b"READY" in shown)
         begin, _, rest = typed.partition("\t")
         os.write(screen, begin.encode())
@@ -251,7 +261,7 @@ def test_a_key_takes_its_value_behind_a_tab(folder: Path, shell: str, typed: str
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(screen)
-    assert f"GOT:{told}" in shown.decode(), shown.decode()
+    assert f"GOT:{told}\r\n" in shown.decode(), shown.decode()
 
 
 @pytest.mark.slow

@@ -67,6 +67,36 @@ def test_a_base_is_mended_where_only_its_heir_is_named(store: Callable[..., Path
     assert "3600" in (folder / "a.toml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("text", "least", "mended"),
+    [
+        ('options.hccl_timeout = "1h"\n', 1, 1),
+        ('options.Hccl-Timeout = "20 min"\n', 1, 2),
+        ('[options]\nHccl_Timeout = "1h"\nhccl_timeout = 2\n', 0, 0),
+        ('[options]\nHccl-Timeout = "1h"\nDeterministic = "on"\nprecision_mode_v2 = "FP16"\n', 3, 5),
+    ],
+)
+def test_what_check_says_that_it_can_mend_is_mended_at_least(
+    text: str, least: int, mended: int, store: Callable[..., Path], run: Callable[..., Any]
+) -> None:
+    folder = store({"a": HEAD + text})
+    told = run("check", "--store", folder).err
+    assert (f", --fix mends at least {least}" in told) == bool(least)
+    assert ("--fix" in told) == bool(least)
+    assert f"would mend {mended} finding" in run("check", "--diff", "--store", folder).err or not mended
+    assert f"mended {mended} finding" in run("check", "--fix", "--store", folder).err or not mended
+
+
+def test_the_files_that_were_written_are_named_those_of_parents_too(store: Callable[..., Path], run: Callable[..., Any]) -> None:
+    folder = store(
+        {"a": HEAD + 'options.hccl_timeout = "1h"\n', "b": HEAD + 'profile.extends = ["a"]\noptions.Deterministic = 1\n', "c": HEAD}
+    )
+    done = run("check", "b", "--fix", "--store", folder)
+    assert done.err.startswith("npuprof: mended 2 findings in 2 files; 1 preset checked: nothing found")
+    assert done.err.endswith("\nnpuprof: wrote profiles/a.toml, profiles/b.toml\n")
+    assert "wrote" not in run("check", "b", "--fix", "--store", folder).err
+
+
 def test_only_selected_codes_are_mended(store: Callable[..., Path], run: Callable[..., Any]) -> None:
     folder = store({"a": HEAD + '[options]\nhccl_timeout = "1h"\nDeterministic = 1\n'})
     run("check", "--fix", "--select", "NP201", "--store", folder)

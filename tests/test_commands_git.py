@@ -308,7 +308,7 @@ def test_a_hook_of_somebody_else_is_never_changed(repo: Repo, run: Callable[...,
     hook.write_text("#!/bin/sh\necho mine\n")
     hook.chmod(0o755)
     said = run("git", "install", "--hook")
-    assert said.code == 1
+    assert said.code == 2
     assert "post-merge exists already" in said.err
     assert "add this line to it: " in said.err
     assert hook.read_text() == "#!/bin/sh\necho mine\n"

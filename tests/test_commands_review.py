@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 from building import REPOSITORY
 from repositories import ENVIRONMENT, Repo
-from services import GitHub, GitLab, Token, serve
+from services import GitHub, GitLab, Token, describe_github_job, serve
 
 pytestmark = pytest.mark.slow
 
 yaml = pytest.importorskip("yaml")
 MARKER = "<!-- npuprof: presets -->"
 BASE = '[profile]\ndescription = "base"\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'
+RISKY = '[profile]\nscenario = "training"\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
 PIN = "git+https://git.example.org/tools/npuprof.git@" + "0123456789" * 4
 SECRET = "ghs_0123456789"
 ACTION = REPOSITORY / ".github/actions/presets/action.yml"
@@ -63,15 +64,7 @@ def github(tmp_path: Path, change: Repo, machine: dict[str, str]) -> Iterator[Gi
     service = GitHub()
     service.tokens = {SECRET: Token("github-actions[bot]", app=True)}
     with serve(service):
-        machine |= {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": "pull_request",
-            "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
-            "GITHUB_API_URL": service.url,
-            "GITHUB_SERVER_URL": "https://github.com",
-            "GITHUB_REPOSITORY": "team/presets",
-            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
-        }
+        machine |= describe_github_job(service, tmp_path)
         yield service
 
 
@@ -127,6 +120,40 @@ def test_the_action_fails_where_a_preset_has_errors_and_says_so_at_its_line(
     assert done.returncode == 1
     assert "::error file=profiles/base.toml,line=6" in done.stdout
     assert len(github.comments) == 1
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_only_what_the_pull_request_brings_stands_at_its_lines(
+    merged: bool, github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]
+) -> None:
+    change.git("checkout", "-q", "main")
+    change.commit({"warned": RISKY})
+    if merged:  # what came to the target branch meanwhile is none of the pull request's, and in the merge that is checked
+        change.git("checkout", "-q", "change")
+        change.git("merge", "-q", "--no-ff", "-m", "merge", "main")
+    else:
+        change.git("rebase", "-q", "main", "change")
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert done.returncode == 0, done.stderr
+    assert "::warning" not in done.stdout
+    assert "1 warning that this pull request did not bring is left out here (npuprof check)" in done.stderr
+    change.commit({"warned": "# a line more\n" + RISKY, "fresh": RISKY})
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert "::warning file=profiles/fresh.toml,line=4" in done.stdout
+    assert "file=profiles/warned.toml" not in done.stdout
+    words = [sys.executable, "-m", "npuprof", "review", "--strict"]
+    done = subprocess.run(words, cwd=change.folder, env=machine, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "file=profiles/warned.toml" in done.stdout, "what fails the job is told"
+
+
+def test_errors_of_before_are_told_as_they_fail_the_job(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+    change.git("checkout", "-q", "main")
+    change.commit({"bad": BASE.replace("hccl_timeout", "hccl_timout")})
+    change.git("rebase", "-q", "main", "change")
+    done = run_action(ACTION, tmp_path, change, machine)
+    assert done.returncode == 1
+    assert "::error file=profiles/bad.toml,line=6" in done.stdout
 
 
 def test_a_fork_has_the_summary_and_no_failure(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:

@@ -157,6 +157,80 @@ def test_what_has_no_room_is_counted_and_what_is_broken_or_gone_is_told(repo: Re
     assert re.search(r"Left out: \d+ changes in \d+ parts", text)
 
 
+LONG = "/" + "x" * 3000
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "row"),
+    [
+        (
+            f"{LONG}1",
+            f"{LONG}2",
+            f'`dump_path …{"x" * 40}1" (2,962 more characters before) → …{"x" * 40}2" (2,962 more characters before)`',
+        ),
+        ("/a", f"/b{LONG}", f'`dump_path "/a" → "/b/{"x" * 296}… (2,705 more characters)`'),
+        (None, LONG, f'`dump_path "/{"x" * 298}… (2,703 more characters)`'),
+        ("/a", f"/b{'x' * 296}", f'`dump_path "/a" → "/b{"x" * 296}"`'),
+    ],
+)
+def test_a_long_value_is_cut_in_its_row_and_whole_below(before: str | None, after: str, row: str, repo: Repo, run) -> None:
+    texts = [f'[options]\ndump_path = "{side}"\n' if side else "[options]\nhccl_timeout = 9\n" for side in (before, after)]
+    repo.commit({"base": texts[0]})
+    repo.commit({"base": texts[1]})
+    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert row in text
+    cut = "more characters" in row
+    assert text.count(f'+ dump_path = "{after}"\n') == cut, "nothing is lost"
+    assert text.count("<summary><code>dump_path</code> in full</summary>") == cut
+    assert max(len(line) for line in text.splitlines() if line.startswith("|")) < 900
+
+
+def test_long_values_that_many_share_are_whole_once_and_give_way_to_changes(repo: Repo, run) -> None:
+    many = {f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"x" * 2000}"\n' for number in range(30)}
+    repo.commit({**many})
+    repo.commit({name: text.replace("/x", "/y") for name, text in many.items()})
+    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert len(text) <= 60_000
+    assert all(f"<code>job/{number:03}</code>" in text for number in range(30)), "changes first"
+    told = text.count("in full</summary>")
+    assert 0 < told < 30
+    assert text.endswith(f"\nLeft out: {30 - told} values in full (`npuprof diff` shows them).\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["own", "shared", "broken", "new"])
+def test_a_crowded_page_names_as_many_presets_as_fit_and_counts_the_rest(kind: str, repo: Repo, run) -> None:
+    names = [f"team/{number % 7}/{'training-' * 6}{number:04}" for number in range(900)]
+    own = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\ndump_path = "/{}"\n'
+    base = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
+    repo.commit({"base": base.format(1), **({} if kind == "new" else {name: own.format(name) for name in names})})
+    after = {
+        "own": {name: own.format(f"{name}/b") for name in names},
+        "shared": {"base": base.format(2)},
+        "broken": {name: own.format(name) + f'precision_mode_v2 = "fp6{place}"\n' for place, name in enumerate(names)},
+        "new": {name: own.format(name) for name in names},
+    }
+    repo.commit(after[kind])
+    text = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert len(text) <= 60_000
+    named = {name for name in names if name in text}
+    assert 60 < len(named) < 900
+    counted = [int(number) for number in re.findall(r"and (\d+) more\b", text)]
+    assert any(len(named) + number in (900, 901) for number in counted), (len(named), counted)
+
+
+def test_the_head_says_once_what_is_compared(repo: Repo, run) -> None:
+    first = repo.commit({"base": BASE.format(1, "fp16")})
+    repo.git("checkout", "-q", "-b", "change")
+    tip = repo.commit({"base": BASE.format(2, "fp16")})
+    head = run("diff", "--rev", "main...change", "--format", "markdown").out.splitlines()[2]
+    assert head.startswith(f"`main ({first[:7]})` → `change ({tip[:7]})`; ")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"other": BASE.format(2, "fp16")})
+    head = run("diff", "--rev", "main...change", "--format", "markdown").out.splitlines()[2]
+    assert head.startswith(f"`merge base with main ({first[:7]})` → `change ({tip[:7]})`; ")
+
+
 @pytest.mark.parametrize(
     ("path", "owners"),
     [

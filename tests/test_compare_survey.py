@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from repositories import Repo
 
 from npuprof import store
-from npuprof.compare import survey
+from npuprof.compare import renames, survey
 from npuprof.document.keys import quote_basic_string
 from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
@@ -291,7 +291,7 @@ def test_a_file_is_called_renamed_by_the_lines_in_common(
 
 
 def test_more_files_than_can_be_compared_are_renamed_only_where_they_are_equal(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "_MOST_COMPARED", 3)
+    monkeypatch.setattr(renames, "_MOST_COMPARED", 3)
     first = repo.commit({"a": SIX, "b": SIX + ONE, "c": TWO})
     repo.commit({"a": None, "b": None, "c": None, "x": SIX, "y": SIX + ONE + "z = 1\n", "z": TWO + "z = 1\n"})
     assert {pair.name: pair.was for pair in compare(repo, first, repo.head).pairs if pair.was} == {"x": "a"}

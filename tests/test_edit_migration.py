@@ -115,6 +115,41 @@ def test_changed_defaults_are_told(tmp_path: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.count("NP512") >= 3
 
 
+@pytest.mark.parametrize(
+    ("head", "words", "told"),
+    [
+        ("", [], {}),
+        ("", ["--from", "5.0.4"], {"hcom_parallel", "jit_compile", "static_memory_policy", "op_compiler_cache_mode", "hccl_timeout"}),
+        ("", ["--from", "8.0.0"], {"hccl_timeout"}),
+        ("", ["--from", "9.0.0"], set()),
+        ('cann = ">=8.0.0"\n', ["--from", "5.0.4"], {"hccl_timeout"}),  # what the preset says counts
+    ],
+)
+def test_a_preset_that_names_no_release_comes_from_the_one_that_is_given(
+    head: str, words: list[str], told: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    migrated(tmp_path, "use_off_line = true\n", "--format", "json", *words, head=head)
+    found = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["code"] == "NP512"]
+    assert {one["key"] for one in found} >= set(told)
+    assert bool(found) == bool(told)
+    assert all(one["path"] == str(tmp_path / "profiles/p.toml") or one["path"].endswith("p.toml") for one in found)
+
+
+@pytest.mark.parametrize(("given", "code"), [("9.1.0", "NP902"), ("nine", "NP401")])
+def test_a_release_to_come_from_is_known_and_not_later(given: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert migrated(tmp_path, 'mstune_mode = "2"\n', "--from", given) == (2, 'mstune_mode = "2"\n')
+    assert code in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "loss"),
+    [("static_memory_policy = 1\n", "none"), ('mstune_mode = "2"\n', "none"), ('precision_mode = "force_fp32"\n', "text")],
+)
+def test_a_step_says_in_json_what_is_lost(options: str, loss: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    migrated(tmp_path, options, "--format", "json")
+    assert [one["loss"] for one in json.loads(capsys.readouterr().out)["steps"]] == [loss]
+
+
 def test_a_dry_run_writes_nothing_and_shows_the_difference_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = 'precision_mode = "allow_mix_precision"\nauto_tune_mode = "GA"\n'
     assert migrated(tmp_path, before, "--dry-run") == (1, before)

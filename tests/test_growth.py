@@ -12,6 +12,7 @@ import pytest
 from building import build_store
 from growth import count_calls, measure_growth
 from repositories import Repo
+from zoo import write_zoo
 
 from npuprof.commands.git import configuration
 from npuprof.document import parse_document
@@ -76,6 +77,22 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
     "a circle in a list": (["list"], lambda n: chain(n, {}) | {"p0": f'profile.extends = ["p{n - 1}"]\n'}),
     "a chain without its root": (["check"], lambda n: chain(n, {})),
     "a chain with a root that is no TOML": (["check"], lambda n: chain(n, {"p0": "[[["})),
+    "a chain with a fault in its root": (["check"], lambda n: chain(n, {"p0": f"{HEAD}[options]\nhccl_timeout = 'x'\n"})),
+    "a chain with a fault in its root, as json": (
+        ["check", "--format", "json"],
+        lambda n: chain(n, {"p0": f"{HEAD}[options]\nprecision_mode = 'force_fp16'\nprecision_mode_v2 = 'fp16'\n"}),
+    ),
+    "a chain with a faulty override in its root": (
+        ["check"],
+        lambda n: chain(n, {"p0": f"{HEAD}[[override]]\nmatch.product = 'atlas-a2'\noptions.hccl_timeout = 'x'\n"}),
+    ),
+    "a chain that breaks the lock of its root": (
+        ["check"],
+        lambda n: (
+            {f"p{i}": f'{HEAD}extends = ["p{i - 1}"]\n[options]\nhccl_timeout = {i}\n' for i in range(1, n)}
+            | {"p0": f"{HEAD}locked = ['hccl_timeout']\n[options]\nhccl_timeout = 0\n"}
+        ),
+    ),
     "accepted findings": (["check", "x"], lambda n: {"x": f"{HEAD}ignore = [{', '.join(IGNORE * n)}]\n[options]\n{list_unknown(n)}"}),
     "a parent that is named again": (["check", "x"], lambda n: {"b": HEAD, "x": f"profile.extends = {['b'] * n}\n"}),
     "a chain in a tree": (["list", "--tree"], lambda n: {"p0": HEAD} | {f"p{i}": f'profile.extends = ["p{i - 1}"]\n' for i in range(1, n)}),
@@ -122,6 +139,16 @@ def test_optimizer_blocks_cost_what_their_number_costs(verb: str, tmp_path: Path
         return lambda: run(verb, path)
 
     assert measure_growth(build_command, 40) < 1.3
+
+
+@pytest.mark.parametrize("distinct", [1, 3])
+def test_a_family_costs_what_its_scripts_cost(distinct: int, tmp_path: Path, run: Callable[..., Any]) -> None:
+    def build_command(size: int) -> Callable[[], object]:
+        folder = tmp_path / str(size)
+        write_zoo(folder / "zoo", size, size // distinct)
+        return lambda: run("import", folder / "zoo", "--base", "auto", "-o", folder / "out", "--force")
+
+    assert measure_growth(build_command, 60) < 1.6
 
 
 MAP = 'op.parameter_map["precision_mode"].s = '
@@ -186,7 +213,7 @@ def test_a_script_makes_a_bounded_number_of_presets(tmp_path: Path, run: Callabl
     (tmp_path / "a.sh").write_text("".join(f"atc --model=x{i} --framework=3\n" for i in range(203)))
     assert run("import", "a.sh", "-o", "out").code == 0
     assert len(list((tmp_path / "out").iterdir())) == 200
-    assert (tmp_path / "out/a.toml").read_text().count("the file makes more than 200 presets") == 6
+    assert (tmp_path / "out/a-x0.toml").read_text().count("the file makes more than 200 presets") == 6
 
 
 @pytest.mark.parametrize(

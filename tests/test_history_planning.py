@@ -123,7 +123,8 @@ def test_heirs_follow_what_changes_a_range_too(repo: Repo, run) -> None:
     done = run("release", "--all", "--dry-run")
     assert "3 presets follow base@1.1.0\n  a/one@1.1.0  minor after 1.0.0\n" in done.out
     assert done.out.endswith(
-        f"\nv1.1.0  the whole store, minor after 1.0.0: a/one: changed: hccl_timeout 1836 → 1904 s, and 3 more\n5 tags at {repo.head[:7]}\n"
+        "\nv1.1.0  the whole store, minor after 1.0.0: 4 presets: changed: hccl_timeout 1836 → 1904 s (in a/one, a/two, base, ranged)\n"
+        f"5 tags at {repo.head[:7]}\n"
     )
     assert run("release", "--all", "--yes").code == 0
     assert npuprof.open_store().resolve("ranged").options["hccl_timeout"] == 1904
@@ -285,12 +286,55 @@ def test_notes_tell_changes_once_and_who_follows(repo: Repo, run) -> None:
     )
     assert "\n\nRemoved: `alone`\n" in text
     assert (
-        "\n## `base` 1.1.0\n\nA minor step after 1.0.0:\n\n- `changed: hccl_timeout 1836 → 1904 s`\n\n| | change | risk | cause |\n" in text
+        "\n## Changes of several presets\n\n**`profiles/base.toml:5` → 4 presets**\n\n| | change | risk | cause |\n|---|---|---|---|\n"
+        "| `~` | `hccl_timeout 1836 → 1904 s` |" in text
     )
+    assert text.count("| `~` | `hccl_timeout 1836") == 1, "which all four share"
+    assert "\n## `base` 1.1.0\n\nA minor step after 1.0.0:\n\n- `changed: hccl_timeout 1836 → 1904 s`\n\n" in text
     assert text.endswith("\n## 2 presets follow `base@1.1.0`\n\n- `a/two` 1.0.0 → 1.1.0 (minor)\n- `ranged` 1.0.0 → 1.1.0 (minor)\n")
     assert run("release", "--all", "--yes", "--format", "markdown", "-o", "notes.md").code == 0
     assert Path("notes.md").read_text() == text
     assert run("release", "alone", "--dry-run", "--format", "markdown").code == 2
+
+
+def test_a_rename_is_told_as_one_and_a_removal_is_not(repo: Repo, run) -> None:
+    assert run("release", "--all", "--yes").code == 0
+    alone = '[profile]\nscenario = "training"\n[options]\nhcom_parallel = true\n'
+    repo.commit(
+        {"alone": None, "single": alone, "ranged": None, "fresh": '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 9\n'}
+    )
+    text = run("release", "--all", "--dry-run", "--format", "markdown").out
+    assert text.startswith(
+        "# v2.0.0\n\nA major step after 1.0.0:\n\n- `removed: ranged`\n- `renamed: alone → single`\n\nRemoved: `ranged`\n"
+    )
+    assert "\n\nRenamed: `alone` → `single`\n" in text
+    assert "- `only the name changed, from alone`" in text
+    store = json.loads(run("release", "--all", "--dry-run", "--format", "json").out)["store"]
+    assert (store["removed"], store["renamed"]) == (["ranged"], [{"was": "alone", "name": "single"}])
+    assert run("release", "--all", "--yes").code == 0
+    told = repo.git("tag", "-l", "--format=%(contents)", "v2.0.0")
+    assert "renamed: alone → single\n" in told
+    assert "removed: alone" not in told
+
+
+def test_equal_changes_are_told_once_though_their_base_has_no_release(repo: Repo, run) -> None:
+    for name in ("a/one", "a/two", "ranged"):
+        (repo.folder / "note.txt").write_text(name)  # each version is of a commit of its own
+        repo.commit()
+        assert run("release", "base" if name == "ranged" else name).code == 0
+    repo.git("tag", "-d", "base/v1.0.0")
+    repo.commit({"base": BASE.format(1904), "a/one": HEIR.format("base", 1) + "hcom_parallel = true\n"})
+    text = run("release", "--changed", "--dry-run", "--format", "markdown").out
+    assert text.count("hccl_timeout 1836 → 1904 s` | distributed") == 1
+    assert "**`profiles/base.toml:5` → 2 presets**" in text
+    assert "\n## `a/one` 1.1.0\n" in text
+    assert "| `+` | `hcom_parallel true` |" in text
+    repo.git("checkout", "-q", "HEAD~1")
+    repo.commit({"base": BASE.format(1904)})
+    text = run("release", "--changed", "--dry-run", "--format", "markdown").out
+    assert (
+        "\n## 2 presets\n\nA minor step:\n\n- `changed: hccl_timeout 1836 → 1904 s`\n\n- `a/one` 1.0.0 → 1.1.0 (minor)\n- `a/two` " in text
+    )
 
 
 def test_a_changelog_is_what_the_tags_say(repo: Repo, run) -> None:
@@ -332,18 +376,116 @@ def test_a_push_takes_the_new_tags_and_nothing_else(words: list[str], repo: Repo
     assert "base/v1.0.0.yanked" in remote.git("tag").split(), done.err
 
 
-def test_a_push_that_fails_is_told_and_the_tags_stay(repo: Repo, remote: Repo, run) -> None:
+def refuse_pushes(remote: Repo, condition: str) -> Path:
+    """Let a remote refuse the refs that meet a condition of the shell; return the hook that does."""
     hook = remote.folder / "hooks/update"
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text('#!/bin/sh\necho "no tags on Fridays" >&2\n[ "$1" != refs/tags/v1.0.0 ]\n')
+    hook.write_text(f'#!/bin/sh\n{condition} || exit 0\necho "no tags on Fridays" >&2\necho "nor before" >&2\nexit 1\n')
     hook.chmod(0o755)
+    return hook
+
+
+def test_a_push_that_fails_is_told_and_the_tags_stay(repo: Repo, remote: Repo, run) -> None:
+    refuse_pushes(remote, '[ "$1" = refs/tags/v1.0.0 ]')
     done = run("release", "--all", "--yes", "--push")
     assert done.code == 2
     assert "the tags are made, and team did not take them" in done.err
-    assert "no tags on Fridays" in done.err
+    assert "no tags on Fridays; nor before; v1.0.0: hook declined; 5 more with that, as all or none are taken\n" in done.err
     assert "git push --atomic team" in done.err
     assert len(repo.git("tag").split()) == 6
     assert remote.git("tag") == "", "all or none there, too"
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "pushed"),
+    [
+        (["--all", "--yes"], ["--changed", "--yes"], 6),
+        (["--all", "--yes"], ["--all", "--yes"], 6),
+        (["--all", "--yes"], ["base"], 1),
+        (["base"], ["base"], 1),
+        (["base"], ["base", "1.0.0"], 1),
+    ],
+)
+def test_what_a_push_left_behind_is_pushed_by_the_next(
+    first: list[str], again: list[str], pushed: int, repo: Repo, remote: Repo, run
+) -> None:
+    repo.git("tag", "-a", "other", "-m", "x")
+    hook = refuse_pushes(remote, "true")
+    assert run("release", *first, "--push").code == 2
+    assert run("release", *again, "--push").code == 2, "and it says so again"
+    hook.unlink()
+    made = repo.git("for-each-ref", "refs/tags")
+    done = run("release", *again, "--push")
+    assert done.code == 0, done.err
+    assert f"nothing new is to be released; team lacks {pushed} tag" in done.err
+    assert "base/v1.0.0\n" in done.out
+    assert len(remote.git("tag").split()) == pushed
+    assert "other" not in remote.git("tag").split()
+    assert repo.git("for-each-ref", "refs/tags") == made
+    done = run("release", *again, "--push")
+    assert done.code == 2
+    assert "nothing has changed" in done.err or "released already" in done.err
+
+
+def test_earlier_versions_are_not_pushed_without_a_yes_and_are_told_beside_new_ones(repo: Repo, remote: Repo, run) -> None:
+    hook = refuse_pushes(remote, "true")
+    assert run("release", "--all", "--yes", "--push").code == 2
+    hook.unlink()
+    done = run("release", "--changed", "--push")
+    assert (done.code, remote.git("tag")) == (1, "")
+    assert "share them with git push --atomic team a/one/v1.0.0 " in done.err
+    assert len(json.loads(run("release", "--changed", "--push", "--dry-run", "--format", "json").out)["unpushed"]) == 6
+    assert remote.git("tag") == ""
+    repo.commit({"alone": '[profile]\nscenario = "training"\n[options]\nhcom_parallel = false\n'})
+    done = run("release", "alone", "--push")
+    assert (done.code, remote.git("tag")) == (0, "alone/v1.1.0")
+    assert "team lacks 6 tags of before: git push --atomic team a/one/v1.0.0 " in done.err
+
+
+def test_a_version_that_somebody_else_pushed_first_is_told_with_what_to_do(repo: Repo, remote: Repo, run, tmp_path: Path) -> None:
+    assert run("release", "base").code == 0
+    other = Repo(tmp_path / "other")
+    other.commit({"base": BASE.format(7)})
+    other.release("base", "1.0.0")
+    other.git("push", "-q", str(remote.folder), "base/v1.0.0")
+    for words in (["base"], ["--changed", "--yes"]):
+        done = run("release", *words, "--push")
+        assert done.code == 2
+        assert "team has another: base/v1.0.0" in done.err
+        assert "git tag -d base/v1.0.0" in done.err
+    repo.git("tag", "-d", "base/v1.0.0")
+    done = run("release", "--all", "--yes", "--push")
+    assert done.code == 2
+    assert "base/v1.0.0: already exists; 5 more with that, as all or none are taken\n" in done.err
+    assert "take yours away (git tag -d base/v1.0.0)" in done.err
+
+
+def test_a_yank_whose_push_failed_is_pushed_when_it_is_said_again(repo: Repo, remote: Repo, run) -> None:
+    assert run("release", "base", "--push").code == 0
+    hook = refuse_pushes(remote, "true")
+    words = ["yank", "base@1.0.0", "--why", "slow", "--push"]
+    assert run(*words).code == 2
+    hook.unlink()
+    assert "yanked already: slow" in run("yank", "base@1.0.0", "--why", "other", "--push").err
+    assert run(*words).code == 0
+    assert "base/v1.0.0.yanked" in remote.git("tag").split()
+
+
+@pytest.mark.parametrize("words", [["--all", "--yes"], ["base"]])
+def test_who_loses_against_another_release_is_told_in_words_and_has_no_tag(words: list[str], repo: Repo, run, tmp_path: Path) -> None:
+    program = tmp_path / "signer"  # at work between the look at what is there and the tags
+    other = f"env -u GIT_DIR -u GIT_OBJECT_DIRECTORY git -C {repo.folder} update-ref refs/tags/base/v1.0.0 HEAD"
+    program.write_text(f"#!/bin/sh\ncat > /dev/null\n{other}\necho '[GNUPG:] SIG_CREATED ' >&2\necho '-----BEGIN PGP SIGNATURE-----'\n")
+    program.chmod(0o755)
+    for key, value in (("tag.gpgSign", "true"), ("gpg.program", str(program))):
+        repo.git("config", key, value)
+    done = run("release", *words)
+    assert done.code == 2
+    assert "the tag base/v1.0.0 exists already" in done.err
+    assert "Another release in this repository made it meanwhile; this one has made no tag." in done.err
+    assert "release again: the plan is made anew" in done.err
+    assert "lock" not in done.err
+    assert repo.git("tag") == "base/v1.0.0"
 
 
 @pytest.mark.parametrize(

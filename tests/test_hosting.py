@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from repositories import Repo
-from services import Fault, GitHub, GitLab, StandIn, Token, serve
+from services import Fault, GitHub, GitLab, StandIn, Token, describe_github_job, serve
 
 from npuprof.hosting import comments
 
@@ -43,17 +43,7 @@ def github(change: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     service = GitHub()
     service.tokens = {SECRET: Token(BOT, app=True)}
     with serve(service):
-        job = {
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": "pull_request",
-            "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
-            "GITHUB_API_URL": service.url,
-            "GITHUB_SERVER_URL": "https://github.com",
-            "GITHUB_REPOSITORY": "team/presets",
-            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
-            "GH_TOKEN": SECRET,
-        }
-        for name, value in job.items():
+        for name, value in {**describe_github_job(service, tmp_path), "GH_TOKEN": SECRET}.items():
             monkeypatch.setenv(name, value)
         tell_event(tmp_path, change)
         yield service

@@ -28,6 +28,8 @@ from building import REPOSITORY, build_store, toml
 
 import npuprof
 from npuprof import NpuprofError
+from npuprof.catalog import find_option
+from npuprof.model import Fix, Place
 
 BASE = """
 [profile]
@@ -510,3 +512,79 @@ def test_all_that_the_library_gives_can_be_pickled(protocol: int) -> None:
     assert (there.names(), again) == (store.names(), config)
     assert [str(one) for one in findings] == [str(one) for one in npuprof.check(store)]
     assert [str(one.key) for one in changes] == ["hccl_timeout"]
+
+
+#: What the library gives that is meant as a value, by its name, of a store and two presets of it.
+VALUES: dict[str, Callable[[npuprof.Library, npuprof.Config, npuprof.Config], Any]] = {
+    "a store": lambda store, leaf, other: store,
+    "a config": lambda store, leaf, other: leaf,
+    "a finding at a key": lambda store, leaf, other: next(one for one in npuprof.check(leaf) if one.origin),
+    "a finding with a fix": lambda store, leaf, other: next(one for one in npuprof.check(leaf) if one.fix),
+    "a change": lambda store, leaf, other: npuprof.diff(leaf, other)[0],
+    "an origin": lambda store, leaf, other: leaf.origins("hccl_timeout")[0],
+    "an origin on a command line": lambda store, leaf, other: other.origins("hccl_timeout")[0],
+    "a claim": lambda store, leaf, other: leaf.claims["scenario"],
+    "an option": lambda store, leaf, other: find_option("hccl_timeout"),
+    "a step": lambda store, leaf, other: leaf.history("modify_mixlist")[0].step,
+    "an event": lambda store, leaf, other: leaf.history("modify_mixlist")[0],
+    "a context": lambda store, leaf, other: other.context,
+    "a place": lambda store, leaf, other: Place("a.py", 3, 1),
+    "a fix with a table": lambda store, leaf, other: Fix({"a": [1, {"b": float("nan")}]}),
+    "a document": lambda store, leaf, other: leaf.lineage[0].document,
+}
+COPIES: dict[str, Callable[[Any], Any]] = {
+    **{f"pickle {one}": lambda value, one=one: pickle.loads(pickle.dumps(value, one)) for one in (0, 2, pickle.HIGHEST_PROTOCOL)},
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_what_is_meant_as_a_value_equals_its_copies_and_does_not_change(name: str) -> None:
+    build_store(Path("profiles"), {"base": BASE, "leaf": f"{LEAF}[env]\nHCCL_CONNECT_TIMEOUT = '1h'\n[estimator]\nnope = 1\n"})
+    store = npuprof.open_store()
+    leaf, other = store.resolve("leaf"), store.resolve("leaf", set={"hccl_timeout": 3}, cann="9.0.0")
+    value = VALUES[name](store, leaf, other)
+    shown = repr(value)
+    for way, make in COPIES.items():
+        again = make(value)
+        assert type(again) is type(value)
+        assert again == value, way
+        assert hash(again) == hash(value), way
+        assert {value: 1}[again] == 1
+        assert name == "a store" or repr(again) == shown  # which says how it was opened
+    assert value != "another kind"
+    if name not in ("a step", "a document"):  # which are made by thousands, and handed out inside of others
+        for field in (*getattr(value, "_fields", ("name",)), "nope"):
+            with pytest.raises(AttributeError):
+                setattr(value, field, 1)
+            with pytest.raises(AttributeError):
+                delattr(value, field)
+    assert repr(value) == shown
+    assert " at 0x" not in shown
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (Fix(1), Fix(True), False),
+        (Fix(1), Fix(1.0), False),
+        (Fix([1]), Fix([True]), False),
+        (Fix({"a": 1, "b": 2}), Fix({"b": 2, "a": 1}), True),
+        (Fix(float("nan")), Fix(float("nan")), True),
+        (Fix(0.5), Fix(0.5), True),
+        (Fix([1]), Fix((1,)), False),
+        (Fix("1"), Fix(1), False),
+        (Place("a", 1), Place("a", 1, 0), True),
+        (Place("a", 1), Fix("a"), False),
+    ],
+)
+def test_records_are_compared_by_type_and_value(one: Any, other: Any, same: bool) -> None:
+    assert (one == other) is same
+    assert not same or hash(one) == hash(other)
+
+
+def test_errors_keep_their_findings_in_a_copy() -> None:
+    with pytest.raises(NpuprofError) as caught:
+        npuprof.loads("[options]\na = [")
+    assert pickle.loads(pickle.dumps(caught.value)).findings == copy.deepcopy(caught.value).findings == caught.value.findings

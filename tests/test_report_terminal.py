@@ -84,6 +84,51 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_broken(folder: Path, 
     assert [line for line in shown.splitlines() if measure_width(line) > columns] == []
 
 
+@pytest.fixture
+def released(repo: Repo) -> Path:
+    """A repository with a released preset that has changed, a source, a preset with a fault that can be mended, and a script."""
+    team = Repo(repo.folder.parent / "team")
+    team.commit({"base": "[options]\nhccl_timeout = 1\n"})
+    text = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
+    repo.commit({"bert-large-cluster-training": text, "x": text, "y": '[profile]\nextends = ["x"]\n'})
+    repo.release("bert-large-cluster-training", "1.0.0")
+    repo.commit({"bert-large-cluster-training": text.replace("600", "700"), "x": text.replace("mixed_float16", "mixed_hif8")})
+    capture(["source", "add", "team", team.folder.as_uri()], 80, repo.folder)
+    repo.commit(message="add a source")
+    (repo.folder / "profiles/draft.toml").write_text(text.replace("600", '"1h"'))
+    return repo.folder
+
+
+WHY = "It diverges after ten hours on devices of the second generation, with more than eight of them: use 1.1.0 in its place"
+#: What a patch is made of, and what stands alone because it cannot be broken: no line of these is wrapped.
+UNWRAPPED = re.compile(r"[-+@ ]|diff --git|\S+$|rename |similarity ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["release", "--all", "--dry-run"], ["release", "bert-large-cluster-training", "--dry-run"],
+        ["yank", "bert-large-cluster-training@1.0.0", "--why", WHY, "--dry-run"], ["yank", "x@1.0.0", "--why", WHY], ["yank", "x"],
+        ["source", "list"], ["source", "update"], ["source", "vendor", "team"], ["source", "add", "other", "file:///gone"],
+        ["rename", "x", "nlp/of/a/long/name/without/end", "--dry-run"], ["undo"], ["migrate", "--all", "--cann", "8.0.0", "--dry-run"],
+        ["review"], ["check", "HEAD"], ["check", "--diff"], ["check", "--fix"], ["verify", "--tags"], ["trust", "nope"], ["git", "status"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_newer_verbs_fit_the_terminal_and_say_all_that_a_pipe_is_told(released: Path, typed: list[str], columns: int) -> None:
+    environ = {"NO_COLOR": "1", "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+    shown = capture(typed, columns, released, **environ)
+    assert shown.strip()
+    wide = [line for line in shown.splitlines() if measure_width(line) > columns and not UNWRAPPED.match(line)]
+    assert wide == []
+    cut = [line for line in shown.splitlines() if line.endswith(("...", "…"))]
+    assert cut == []
+    broken = [word for word in WHY.split() if "--dry-run" in typed and WHY in typed and word not in shown.split()]
+    assert broken == []
+
+
 @pytest.mark.slow
 def test_tables_have_headers_on_a_terminal_and_descriptions_below(folder: Path) -> None:
     lines = capture(["list"], 80, folder).splitlines()

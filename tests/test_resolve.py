@@ -266,6 +266,18 @@ def test_another_resolver_written_from_the_contract_agrees(tmp_path: Path, texts
         assert values.is_same_typed_value(config.settings, wanted), (config.settings, wanted)
         assert values.is_same_typed_value({key: plain(config.traced_value(key)) for key in config.settings}, wanted)
         check_origins(config)
+        check_last_origins(config)
+
+
+def check_last_origins(config: npuprof.Config) -> None:
+    """Assert that who touched a setting last, of the members from a place on, is who did so in its history."""
+    for key in config.settings:
+        history = config.history(key)
+        for first in range(len(config.lineage)):
+            later = [member.document for member in config.lineage[first:]]
+            expected = [event.origin for event in history if event.origin.document in later]
+            found = config.resolver.find_last_origin(config.lineage, first, config.scenario, key)
+            assert found == (expected[-1] if expected else None)
 
 
 def check_origins(config: npuprof.Config) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from building import config, toml
 from importing import findings
 
-from npuprof import catalog
+from npuprof import catalog, checks
 from npuprof.catalog import Flag
 
 CHIPS = {
@@ -55,7 +56,8 @@ def test_what_a_flag_takes_is_clean_and_a_word_that_it_does_not_take_is_told(fla
     chip, beside = works_on(flag), BESIDE.get(flag.name, "")
     for text in texts(flag) if chip else ():
         on = next((CHIPS[family] for family in flag.value_products.get(text, ()) if family in CHIPS), chip)
-        assert told(f"--{flag.name}={text} {beside}", on) == set(), text
+        alone = text in flag.value_conflicts or text in flag.requires_unless
+        assert told(f"--{flag.name}={text} {'' if alone else beside}", on) == set(), text
     if flag.choices or flag.kind in ("bool", "int") or flag.pattern:
         for text in ("xx", "TRUE", "7,", "''"):
             if not (flag.pattern and re.fullmatch(flag.pattern, text.strip("'"))):
@@ -83,5 +85,72 @@ def test_flags_that_exclude_each_other_are_told(one: Flag, other: str) -> None:
 @pytest.mark.parametrize("flag", [flag for flag in FLAGS if flag.requires], ids=lambda flag: flag.name)
 def test_a_flag_without_what_it_requires_is_told(flag: Flag) -> None:
     bad = {"insert_op_conf": "--input_format=ND", "mdl_bank_path": "--buffer_optimize=off_optimize"}.get(flag.name, "")
-    line = f"atc --model=a --framework=3 --soc_version=$CHIP --{flag.name}={texts(flag)[-1]} {bad}\n"
+    text = {"output_type": "a:0:FP16"}.get(flag.name, texts(flag)[-1])
+    line = f"atc --model=a --framework=3 --soc_version=$CHIP --{flag.name}={text} {bad}\n"
     assert "NP912" in {finding.code for finding in findings(line, "x.sh") if finding.severity != "info"}
+
+
+#: What stands together: one flag judged by what another one, or the chip, says.
+TOGETHER = [
+    ("Ascend910B1", {"output_type": "a:0:FP16", "out_nodes": "a:0"}, ""),
+    ("Ascend910B1", {"output_type": "a:0:FP16"}, "NP912"),
+    ("Ascend910B1", {"output_type": "FP16"}, ""),
+    ("Ascend910B1", {"deterministic_level": "0", "deterministic": "1"}, "NP912"),
+    ("Ascend910B1", {"deterministic_level": "0", "deterministic": "0"}, ""),
+    ("Ascend910B1", {"deterministic_level": "1", "deterministic": "1"}, ""),
+    ("Ascend910B1", {"input_shape": "a:1~10,3"}, ""),
+    ("Ascend310B1", {"input_shape": "a:1~10,3"}, "NP409"),
+    ("Ascend310B1", {"input_shape": "a:1,3"}, ""),
+    ("Ascend910B1", {"aicore_num": "8|16"}, ""),
+    ("Ascend910B1", {"aicore_num": "8|"}, "NP409"),
+    ("Ascend310P3", {"aicore_num": "8|"}, ""),
+    ("Ascend310P3", {"aicore_num": "8"}, ""),
+    ("Ascend310P3", {"aicore_num": "8|16"}, "NP409"),
+    ("Ascend910B1", {"is_input_adjust_hw_layout": "true,false", "input_fp16_nodes": "a;b"}, ""),
+    ("Ascend910B1", {"is_input_adjust_hw_layout": "true,false", "input_fp16_nodes": "a;b;"}, ""),
+    ("Ascend910B1", {"is_input_adjust_hw_layout": "true,false", "input_fp16_nodes": "a"}, "NP912"),
+    ("Ascend910B1", {"is_output_adjust_hw_layout": "true", "out_nodes": "a:0;b:0"}, "NP912"),
+    ("Ascend910B1", {"dynamic_batch_size": "1,2", "input_shape": "a:-1,3;b:4"}, ""),
+    ("Ascend910B1", {"dynamic_batch_size": "1,2", "input_shape": "a:1,3"}, "NP382"),
+    ("Ascend910B1", {"dynamic_batch_size": "1,2", "input_shape": "a:3,-1"}, "NP382"),
+    ("Ascend910B1", {"dynamic_image_size": "1,2;3,4", "input_shape": "a:1,3,-1,-1", "input_format": "NCHW"}, ""),
+    ("Ascend910B1", {"dynamic_image_size": "1,2;3,4", "input_shape": "a:1,3,2,2", "input_format": "NCHW"}, "NP382"),
+    ("Ascend910B1", {"framework": 5, "input_format": "NCDHW"}, ""),
+    ("Ascend910B1", {"framework": 5, "input_format": "NHWC"}, "NP912"),
+    ("Ascend310P3", {"framework": 0, "input_format": "NHWC"}, "NP912"),
+    ("Ascend910B1", {"framework": 1, "out_nodes": "a:0"}, "NP912"),
+    ("Ascend910B1", {"framework": 5, "out_nodes": "a:0"}, ""),
+    ("Ascend910B1", {"optimization_switch": "A:on;B:off"}, ""),
+    ("Ascend910B1", {"optimization_switch": "A=on"}, "NP205"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("chip", "given", "code"), TOGETHER)
+def test_flags_are_judged_by_those_beside_them_in_a_line_and_in_a_preset(chip: str, given: dict[str, str | int], code: str) -> None:
+    flags = {"framework": 3, "soc_version": chip, **given}
+    line = " ".join(f"--{name}='{value}'" for name, value in flags.items())
+    scanned = {finding.code for finding in findings(f"atc --model=a --output=o {line}\n", "x.sh") if finding.severity != "info"}
+    assert scanned == ({code} if code else set())
+    own = {name: value for name, value in flags.items() if catalog.find_option(name) is None}
+    options = {name: int(value) if name == "deterministic" else value for name, value in flags.items() if name not in own}
+    document = toml({"profile": {"scenario": "offline-inference"}, "options": options, "atc": own})
+    assert {finding.code for finding in checks.check_config(config(document), notes=False)} == scanned
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--mode=1 --om=a.om --json=a.json", "--mode=6 --om=a.om", "--mode=5 --om=ge.txt --json=a.json", "--help",
+        "--singleop=./ops.json --output=op_models --soc_version=Ascend310P3",
+        "--model=a.onnx --framework=5 --output=a --soc_version=Ascend310P3 --input_hint_shape='0:[1,3,224,224]'",
+        "--model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --enable_compress_weight=true",
+        "--model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --compress_weight_conf=./weight.conf",
+    ],
+)  # fmt: skip
+def test_a_flag_that_is_no_matter_of_a_conversion_is_known_as_well(words: str) -> None:
+    assert [finding.code for finding in findings(f"atc {words}\n", "x.sh") if finding.severity != "info"] == []
+
+
+@pytest.mark.parametrize("words", ["--mode=1 --om=a.om --jsn=a.json", "--singleops=./ops.json", "--enable_compress_weight=1"])
+def test_such_a_flag_is_judged_like_any_other(words: str) -> None:
+    assert {finding.code for finding in findings(f"atc {words}\n", "x.sh")} & {"NP203", "NP209"}

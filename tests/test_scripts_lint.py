@@ -202,7 +202,7 @@ def test_the_flags_of_a_command_line_are_judged_together(flags: str, codes: list
     ("flag", "said"),
     [
         ("--external_weight=2", ""), ("--external_weight=1", ""), ("--input_shape='a:1~10,3'", ""), ("--input_shape='scalar:'", ""),
-        ("--input_shape='a:1,-1;b:'", ""), ("--jit_compile=2", ""), ("--oo_constant_folding=true", ""), ("--aicore_num='8|'", ""),
+        ("--input_shape='a:1,-1;b:'", ""), ("--jit_compile=2", ""), ("--oo_constant_folding=true", ""), ("--aicore_num='8|16'", ""),
         ("--external_weight=true", "--external_weight=true is none of 0, 1, 2|write --external_weight=1"),
         ("--external_weight=3", "--external_weight=3 is none of 0, 1, 2|write one of 0, 1, 2"),
         ("--jit_compile=true", "--jit_compile=true is none of 0, 1, 2|write --jit_compile=1"),

@@ -10,8 +10,6 @@ from importing import HEAD, imported, one, settings, write
 
 from npuprof import __main__, document
 from npuprof.document.profile import Profile
-from npuprof.scripts import family
-from npuprof.scripts.family import build_family
 from npuprof.scripts.preset import build_drafts, format_draft
 from npuprof.scripts.reading import source
 from npuprof.scripts.reading.files import find_file_faults
@@ -25,8 +23,8 @@ CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".s
 def test_a_script_of_the_corpus_gives_its_preset(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(SCRIPTS)
     made = build_drafts(imported(path.read_bytes(), path.name))
-    expected = sorted(SCRIPTS.glob(f"{path.stem}.toml")) + sorted(SCRIPTS.glob(f"{path.stem}-*.toml"))
-    assert [format_draft(draft) for draft in made] == [file.read_text() for file in expected]
+    expected = [*SCRIPTS.glob(f"{path.stem}.toml"), *SCRIPTS.glob(f"{path.stem}-*.toml")]
+    assert {draft.name: format_draft(draft) for draft in made} == {file.stem: file.read_text() for file in expected}
     for draft in made:
         assert not Profile(document.parse_document("x", "x.toml", format_draft(draft))).problems
 
@@ -225,7 +223,7 @@ def test_several_presets_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFix
     assert __main__.main(["import", *files]) == 2
     assert "NP816" in capsys.readouterr().err
     assert __main__.main(["import", *files, "-o", str(tmp_path / "out")]) == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["two_sessions-2.toml", "two_sessions.toml"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["two_sessions-predict.toml", "two_sessions-train.toml"]
     assert __main__.main(["import", *files, "-o", str(tmp_path / "out")]) == 2  # never over what is there
 
 
@@ -235,30 +233,6 @@ def test_a_missing_file_is_named_and_the_others_are_read(tmp_path: Path, capsys:
     captured = capsys.readouterr()
     assert "hccl_timeout = 600" in captured.out
     assert "no.py" in captured.err
-
-
-def test_a_family_resolves_as_its_members_did() -> None:
-    made = []
-    for number in range(12):
-        lines = ['custom_op.parameter_map["precision_mode"].s = b"allow_mix_precision"', 'custom_op.parameter_map["use_off_line"].b = True']
-        if number % 3 == 0:
-            lines += ['custom_op.parameter_map["enable_dump"].b = True', 'custom_op.parameter_map["dump_path"].s = b"/d"']
-            lines += ['custom_op.parameter_map["dump_mode"].s = b"all"', 'custom_op.parameter_map["dump_step"].s = b"0"']
-        if number == 5:
-            lines[1] = 'custom_op.parameter_map["use_off_line"].b = False'
-        if number == 7:
-            del lines[0]
-        made += build_drafts(
-            imported(HEAD + "\n".join(lines) + f'\ncustom_op.parameter_map["hccl_timeout"].i = {600 + number}\n', f"m{number}.py")
-        )
-    grown = build_family(made)
-    assert grown.is_proven
-    assert len(grown.proof) == 12
-    assert {"base", "mixins/accuracy-comparison"} <= set(grown.files)
-    assert grown.lines_after < grown.lines_before
-    assert 'unset = ["precision_mode"]' in grown.files["m7"]
-    assert "use_off_line = false" in grown.files["m5"]
-    assert grown.files["m3"].count("dump") == 0
 
 
 def test_sidecar_files_beside_the_script_are_written_out(tmp_path: Path) -> None:
@@ -356,41 +330,6 @@ def test_names_that_are_given_side_by_side_have_their_own_values() -> None:
 def test_an_open_end_of_another_name_depends_on_the_run(parameters: str) -> None:
     text = f'"""Made with npuprof."""\n\n\ndef run_config({parameters}):\n    return NPURunConfig(**more)\n'
     assert settings(text) == {"?": "<depends on **more>"}
-
-
-def pairs(names: str) -> set[tuple[str, str]]:
-    return {(name, "1") for name in names}
-
-
-@pytest.mark.parametrize(
-    ("leaves", "shared"),
-    [
-        (["abcde", "abcde"], [5]),  # a mix-in of five lines with two heirs is one line shorter than to say them twice
-        (["abcd", "abcd"], []),
-        (["abcdx", "abcdy", "abcdz"], [4]),
-        (["ab", "ab", "abx", "aby", "abz"], [2]),
-        (["ab", "ab", "abx", "aby"], []),
-        (["abcdef", "abcdef", "ab", "abx"], [6]),
-    ],
-)
-def test_a_mixin_is_made_where_it_saves_lines(leaves: list[str], shared: list[int]) -> None:
-    found = family._choose_mixins({str(number): pairs(names) for number, names in enumerate(leaves)})
-    assert [len(mixin) for mixin in found.values()] == shared
-
-
-@pytest.mark.parametrize(
-    ("leaves", "base"),
-    [
-        (["ab", "ac", "ad"], "a"),
-        (["ab", "ac"], "a"),
-        (["ab", "ac", "d", "e"], ""),  # only half of them have it
-        (["ab", "ac", "ad", "x", "y"], ""),  # taking it back twice costs what it saves
-        (["ab", "ac", "ad", "ae", "x"], "a"),
-        (["ab"], ""),
-    ],
-)
-def test_a_base_holds_what_is_shorter_to_say_once(leaves: list[str], base: str) -> None:
-    assert family._choose_base({str(number): pairs(names) for number, names in enumerate(leaves)}) == pairs(base)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from repositories import ENVIRONMENT, Repo
+from repositories import Repo
+from teams import BASE, Team, offline
 
 from npuprof.document.secrets import hide_secrets
 from npuprof.edit.mergetext import split_conflicts
@@ -28,55 +29,6 @@ from npuprof.store.versions import parse_version_text
 pytestmark = pytest.mark.slow
 
 Run = Callable[..., Any]
-BASE = '[profile]\ndescription = "base"\nscenario = "training"\n[options]\nhccl_timeout = {}\n'
-HEIR = '[profile]\nextends = ["team:base"]\n[options]\ndeterministic = 1\n'
-
-
-class Team:
-    """A repository with presets, and the bare one that it is pushed to."""
-
-    def __init__(self, folder: Path) -> None:
-        self.repo = Repo(folder / "team")
-        self.bare = folder / "team.git"
-        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", self.bare], check=True, env={**os.environ, **ENVIRONMENT})
-        self.url = f"file://{self.bare}"
-
-    def publish(self, presets: dict[str, str | bytes | None], version: str = "", *presets_released: str) -> str:
-        commit = self.repo.commit(presets)
-        if version:
-            self.repo.git("tag", "-a", f"v{version}", "-m", version)
-        for name in presets_released:
-            self.repo.git("tag", "-a", name, "-m", name)
-        self.push()
-        return commit
-
-    def push(self, *words: str) -> None:
-        self.repo.git("push", "-q", *words, str(self.bare), "main", "--tags")
-
-
-@pytest.fixture
-def team(tmp_path: Path) -> Team:
-    made = Team(tmp_path)
-    made.publish({"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0")
-    return made
-
-
-@pytest.fixture
-def app(tmp_path: Path, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """A repository that uses the team's presets, at 1.0.0."""
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "app")
-    made.write({"job": HEIR, "own": "options.deterministic = 0\n"})
-    monkeypatch.chdir(made.folder)
-    result = run("source", "add", "team", team.url)
-    assert result.code == 0, result.err
-    made.commit(message="one")
-    return made
-
-
-def offline(team: Team) -> None:
-    shutil.move(team.bare, team.bare.with_suffix(".gone"))
 
 
 # -- ranges --------------------------------------------------------------------------------------------------------

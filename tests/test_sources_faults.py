@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from building import REPOSITORY
-from repositories import ENVIRONMENT, Repo
-from test_sources import BASE, HEIR, Team, offline
+from repositories import Repo
+from teams import BASE, HEIR, Team, offline
 from test_sources_fetching import KILLING
 
 from npuprof.store.sources.fetching import fetch_commit, fetch_source
@@ -31,20 +31,6 @@ def team(tmp_path: Path) -> Team:
     made = Team(tmp_path)
     made.publish({"base": BASE.format(300)}, "", "base/v0.9.0")
     made.publish({"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0")
-    return made
-
-
-@pytest.fixture
-def app(tmp_path: Path, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """A repository that uses the team's presets, at 1.0.0."""
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "app")
-    made.write({"job": HEIR, "own": "options.deterministic = 0\n"})
-    monkeypatch.chdir(made.folder)
-    result = run("source", "add", "team", team.url)
-    assert result.code == 0, result.err
-    made.commit(message="one")
     return made
 
 
@@ -452,6 +438,43 @@ def test_what_older_locks_name_is_fetched_with_the_history(app: Repo, team: Team
     assert (done.code, "--rev" in done.err, "no longer" in done.out, "valid again" in done.out) == (2, True, False, False), done
     assert run("source", "sync", "--history").code == 0
     assert (run("log", "job").out, run("diff", "--rev", "HEAD~1").out) == (whole, span)
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_a_commit_that_was_rewritten_away_is_told_by_who_locks_it_and_with_how_it_comes_back(
+    now: bool, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = team.repo.head
+    locking = app.head[:7]
+    team.repo.git("checkout", "-q", "--orphan", "fresh")
+    team.repo.commit({"base": BASE.format(900)})
+    team.repo.git("tag", "-a", "v1.1.0", "-m", "1.1.0")
+    team.repo.git("push", "-q", str(team.bare), "--tags")
+    team.repo.git(
+        "push", "-q", "-f", str(team.bare), "fresh:main", *(f":refs/tags/{tag}" for tag in ("v1.0.0", "base/v1.0.0", "base/v0.9.0"))
+    )
+    team.repo.git(f"--git-dir={team.bare}", "gc", "-q", "--prune=now")
+    assert run("source", "update", "--yes", "--moved").code == 0
+    app.commit(message="two")
+    if now:
+        app.git("revert", "--no-edit", "HEAD")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    done = run("source", "sync", "--history")
+    assert (done.code, done.err.count("no longer has the commit")) == (2, 1), done.err
+    if now:
+        assert "npuprof source update team; who still has the commit can vendor it" in done.err
+        return
+    assert f"It is locked at {locking}: log, diff and verify" in done.err
+    assert f"{gone}:refs/tags/kept/{gone[:7]}" in done.err
+    assert run("source", "sync").code == 0, "what is locked now is here"
+    assert run("check").code == 0
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home/cache"))
+    words = done.err.partition("give it back: ")[2].partition(";")[0].split()
+    words[1] = f"--git-dir={find_mirror_folder(team.url)}"
+    subprocess.run(words, check=True, capture_output=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    assert run("source", "sync", "--history").code == 0
+    assert "600" in run("log", "job").out
 
 
 # Repositories without a work tree

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from repositories import ENVIRONMENT, Repo
-from test_sources import BASE, HEIR, Team
+from teams import BASE, HEIR, Team
 
 from npuprof.store.sources.mirror import find_cache_folder, find_mirror_folder
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -305,9 +306,32 @@ def test_the_hook_of_a_server_is_written_once_and_taken_away(
     assert "removed" in run("git", "uninstall", "--server").err
     assert hook.read_text() == "#!/bin/sh\necho more\n"
     done = run("git", "install", "--server")
-    assert done.code == 1
+    assert done.code == 2
     assert "git receive || exit 1" in done.err, "what to add to a hook of somebody else"
     assert "nothing was set up" in run("git", "uninstall", "--server").err
+
+
+def test_a_hook_of_somebody_else_that_reads_its_input_goes_on_doing_so(
+    server: Path, repo: Repo, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook, seen = server / "hooks/pre-receive", server.parent / "seen"
+    own = f"while read old new ref; do echo $ref >> {seen}; done"
+    hook.write_text(f"#!/bin/sh\n{own}\n")
+    with monkeypatch.context() as patch:
+        patch.chdir(server)
+        told = run("git", "install", "--server").err
+        lines = re.fullmatch(
+            r"(?s).*add this line to it: (.*); where it reads its input itself, with (.*) on a line before, and (.*) on one after\n", told
+        )
+        assert lines, told
+        call, before, after = lines.groups()
+        hook.write_text(f"#!/bin/sh\n{before}\n{call}\n{after}\n{own}\n")
+        assert "already set up" in run("git", "install", "--server").err
+    assert push(repo, server, "main").returncode == 0
+    assert seen.read_text() == "refs/heads/main\n"
+    repo.commit({"base": WRONG})
+    assert push(repo, server, "main").returncode != 0
+    assert seen.read_text() == "refs/heads/main\n", "what is refused is refused before"
 
 
 def test_only_a_server_gets_the_hook_of_one(repo: Repo, run: Callable[..., Any], server: Path, monkeypatch: pytest.MonkeyPatch) -> None:

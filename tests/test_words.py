@@ -140,13 +140,91 @@ TYPED = [
     ("release bert 1.0", 2, "'1.0' is not a version", "1.2.0"),
     ("run bert -- gone-command", 127, "there is no such command", "PATH"),
     ("unset bert hccl_timeout --dry-run", 0, "would remove hccl_timeout"),
+    # a value with something around it
+    ("set bert hccl_timeout=05", 2, "write hccl_timeout = 5"),
+    ("set bert hccl_timeout=600,", 2, "write hccl_timeout = 600"),
+    ("set bert 'hccl_timeout=5 // note'", 2, "write hccl_timeout = 5, and the remark behind #"),
+    ("set bert hccl_timeout==600", 2, "write hccl_timeout = 600"),
+    ("set bert precision_mode_v2=fp16,", 2, 'write precision_mode_v2 = "fp16"'),
+    ("set bert \"precision_mode_v2='fp17',\"", 2, 'did you mean "fp16"?'),
+    ("set bert 'hcom_parallel=true;'", 2, "write hcom_parallel = true"),
+    ("set bert env.HCCL_CONNECT_TIMEOUT=600,", 2, "write HCCL_CONNECT_TIMEOUT = 600"),
+    ("set bert atc.framework=3,", 2, "write framework = 3"),
+    ("set bert 'estimator.save_checkpoints_steps=100 // x'", 2, "write save_checkpoints_steps = 100, and the remark"),
+    # a revision, a source or a path where a preset stands
+    ("check HEAD", 2, "'HEAD' is a revision, and no preset", "npuprof check --rev HEAD", "NAME@HEAD"),
+    ("show main", 2, "'main' is a revision, and no preset", "NAME@main"),
+    ("render HEAD..HEAD", 2, "is a revision, and no preset", "npuprof diff --rev HEAD..HEAD"),
+    ("commit HEAD", 2, "'HEAD' is a revision, and no preset"),
+    ("log main", 2, "'main' is a revision, and no preset"),
+    ("env bert+./other/d.toml@HEAD", 2, "a path takes no revision", "git show HEAD:./other/d.toml > old.toml"),
+    ("diff other/d.toml@HEAD~1", 2, "a path takes no revision", "git show HEAD~1:./other/d.toml"),
+    ("show profiles/bert.toml@HEAD", 0, "hccl_timeout = 600"),
+    ("show profiles/bert", 2, "did you mean 'bert'?"),
+    # versions
+    ("yank bert@1.0.0", 2, "Missing option '--why'", "npuprof yank bert-training@1.2.0 --why"),
+    ("yank bert-training@1.0.0 --why x", 2, "bert-training has no released version 1.0.0", "released are held@1.0.0"),
+    ("yank bert@1.0.0 --why x", 2, "only what is can be yanked", "npuprof release bert makes the first version"),
+    ("yank hel@1.0.0 --why x", 2, "did you mean 'held'?"),
+    ("yank held 1.0.0 --why x", 2, "What is meant may be: npuprof yank held@1.0.0"),
+    ("yank held@1.0.0 --reason x", 2, "--why"),
+    ("yank held@1.0.0 --why x --undo", 2, "git tag -d NAME/vX.Y.Z.yanked"),
+    ("withdraw held@1.0.0", 2, "npuprof yank NAME@VERSION --why TEXT"),
+    ("release bert major", 2, "leave it out, and npuprof proposes the number"),
+    ("release bert v2", 2, "write 2.0.0"),
+    ("release bert --message x", 2, "npuprof release bert-training 2.0.0 gives it"),
+    # the family of sources, and that of git
+    ("source rm team", 2, "npuprof source remove NAME"),
+    ("source pull", 2, "npuprof source update"),
+    ("source frob team", 2, "npuprof source has add, list, remove, sync, update, vendor."),
+    ("source list team", 2, "npuprof source list takes no words, and --format"),
+    ("source add https://x.example.org/a.git", 2, "Missing argument 'GIT-URL'", "npuprof source add team https://"),
+    ("source add it file:///gone --version 2", 2, "--rev"),
+    ("source update team --to 2.0", 2, "what rev says in npuprof.toml"),
+    ("source vendor team vendor/team", 2, "npuprof source vendor takes NAME, and --into"),
+    ("git init", 2, "npuprof git install"),
+    ("git log bert", 2, "npuprof log NAME"),
+    ("git status bert", 2, "npuprof git status takes no words"),
+    # names of what is new
+    ("copy bert profiles/new", 2, "would be profiles/profiles/new.toml", "write new"),
+    ("new profiles/new", 2, "write new"),
+    ("rename bert profiles/new", 2, "write new"),
+    ("rename profiles/bert.toml nlp/bert", 2, "write bert"),
+    # scripts
+    ("import train.py", 2, "there is nothing to make a preset of in train.py", "npuprof import --format text train.py"),
+    ("import profiles/bert.toml", 2, "is a preset already", "npuprof check profiles/bert.toml"),
+    ("scan empty", 0, "there is no script in empty", "npuprof check"),
+    ("scan gone", 2, "gone", "check the path"),
+    ("inject train.py gone", 2, "there is no profile 'gone'", "name the line with --line"),
+    ("inject profiles/bert.toml bert", 2, "is a preset, and no script", "npuprof inject train.py bert"),
+    ("inject", 2, "npuprof inject train.py bert-training"),
+    # what takes no words, and what other tools call otherwise
+    ("undo bert", 2, "the last edit", "npuprof restore bert-training@HEAD"),
+    ("undo --list", 2, "No such option: --list", "the last edit"),
+    ("review main..HEAD", 2, "npuprof diff --rev main...HEAD"),
+    ("completion bash", 2, "npuprof --install-completion"),
+    ("--install-completion csh", 2, "takes no word", "npuprof --install-completion"),
+    ("check --rev", 2, "--rev REV", "The store as it is at a revision"),
 ]  # fmt: skip
+
+
+#: The same beside a source, ``team``, that has a preset ``bert``.
+TYPED_BESIDE_A_SOURCE = [
+    ("show team/bert", 2, "did you mean 'team:bert'?"),
+    ("show team:", 2, "the name of a preset is missing behind team:", "npuprof list --store team:"),
+    ("trust nope", 2, "the store 'nope' is not a folder", "STORE is the folder of a store, or a source", "team:"),
+    ("trust team", 2, "write team: for the store of that source"),
+    ("list --store team", 2, "It was named by --store", "write team: for the store"),
+]
 
 
 @pytest.fixture
 def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
     repo.commit({"bert": BERT, "x": BERT, "held": "[env]\nMY_VAR = 1\n"})
+    repo.release("held", "1.0.0")
     (repo.folder / "profiles/draft.toml").write_text(BERT)
+    (repo.folder / "other").mkdir()
+    (repo.folder / "other/d.toml").write_text(BERT)
     (repo.folder / "empty").mkdir()
     (repo.folder / "train.py").write_text("import tensorflow as tf\n")
     monkeypatch.chdir(repo.folder)
@@ -160,6 +238,14 @@ def test_a_mistake_on_the_command_line_is_answered_in_words(folder: Path, run: A
     told = result.out + result.err
     assert not [words for words in said if words not in told], told
     assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED_BESIDE_A_SOURCE])
+def test_a_mistake_beside_a_source_names_it(folder: Path, tmp_path: Path, run: Any, typed: str, code: int, said: list[str]) -> None:
+    team = Repo(tmp_path / "team")
+    team.commit({"bert": BERT})
+    assert run("source", "add", "team", team.folder.as_uri()).code == 0
+    test_a_mistake_on_the_command_line_is_answered_in_words(folder, run, typed, code, said)
 
 
 #: A text, the line and column of what is wrong, and what has to be said.

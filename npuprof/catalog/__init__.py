@@ -47,6 +47,9 @@ class Option(Record):
     it says nothing. ``listed`` are the names that the documentation of a list has, ``names`` says of what they are (a
     list of ``names.toml``). ``value_products`` and ``doubtful_values`` hold for the members of a structured value as well.
     Other tools have a setting of the same name where that is a ``common_name``: alone it says nothing of Ascend.
+
+    ``topic`` is what it is for in a word or two, where its page does not say that, ``value_topics`` what a value is for: presets that
+    are made of scripts are named by it.
     """
 
     name: str
@@ -106,6 +109,8 @@ class Option(Record):
     listed: tuple[str, ...] = ()
     names: str = ""
     common_name: bool = False
+    topic: str = ""
+    value_topics: dict[str, str] = {}
 
     def write_on(self, surface: str, value: Any) -> tuple[bool, Any]:
         """Return whether a surface can write a value, and the value as it is written there."""
@@ -128,6 +133,7 @@ class Variable(Record):
     of the ``choices`` may be joined by it. ``tolerated`` are values that old scripts may set, ``replacement_since`` the
     release that brought what replaces it. ``product_range`` and ``product_pattern`` are narrower on a family,
     ``pattern_before`` is what releases before one ask for as well. ``structure`` is the form of a text that holds more.
+    ``topic`` is what it is for, where its ``scope`` does not say that.
     """
 
     name: str
@@ -158,6 +164,7 @@ class Variable(Record):
     pattern_before: dict[str, str] = {}
     path_characters: str = ""
     structure: str = ""
+    topic: str = ""
 
     @property
     def any_case(self) -> bool:
@@ -171,8 +178,10 @@ class Flag(Record):
     ``twin`` is the session option that does the same. ``required`` flags belong to one conversion. Two flags that both are
     ``stops`` and exclude each other end it; of others one overrules. What a flag ``requires`` is another one (``--name``), one with
     some of its values (``--name=a|b``) or none of them (``--name!=a|b``), or either of two (``--a or --b``); not with the values
-    ``requires_unless``. Without it a conversion ends where the flag ``stops_without``. Of values joined by a ``separator`` there
-    are as many as ``default_count`` allows, on a family ``product_count``. ``structure`` is the form of the file that it names.
+    ``requires_unless``. Without it a conversion ends where the flag ``stops_without``. ``value_conflicts`` are those of one value.
+    Of values joined by a ``separator`` there are as many as ``default_count`` allows, on a family ``product_count``, or ``one_per``
+    part of another flag. In shapes it is the sizes of so many dimensions as are ``filled``, one of them the first; by the flag that
+    holds them. ``product_pattern`` is narrower on a family. ``structure`` is the form of the file that it names.
     """
 
     name: str
@@ -190,6 +199,7 @@ class Flag(Record):
     requires_unless: tuple[str, ...] = ()
     stops_without: bool = False
     conflicts: tuple[str, ...] = ()
+    value_conflicts: dict[str, tuple[str, ...]] = {}
     stops: bool = False
     twin: str = ""
     deprecated: bool = False
@@ -198,6 +208,9 @@ class Flag(Record):
     separator: str = ""
     default_count: tuple[int, int] | tuple[()] = ()
     product_count: dict[str, tuple[int, int]] = {}
+    product_pattern: dict[str, str] = {}
+    one_per: str = ""
+    filled: dict[str, int] = {}
     structure: str = ""
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from npuprof.checks import judgement, scope, sharing
 from npuprof.checks.view import View
 from npuprof.model import Finding, renew_hints
+from npuprof.resolve import members
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -45,15 +46,18 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     """Return every finding of one config, as ``check_config`` does, and those that somebody has accepted."""
     renew_hints()
     view = View(config)
-    if any(profile.overrides for profile in config.lineage):
+    if members.has_overrides(config.lineage):
         from npuprof.checks import contexts
 
         found = contexts.check_contexts(view, notes, everywhere)
     else:
-        found = [judgement.say_where(finding, [words]) for finding, words in judgement.judge_view(view, notes)]
+        told = judgement.judge_view(view, notes)
+        if not view.asked.target:
+            told += judgement.judge_unasked(view)
+        found = [judgement.say_where(finding, [words]) for finding, words in told]
     others: list[Told] = [(finding, ()) for check in _PROFILE_CHECKS for finding in check(view)]
     found += [finding for finding, _ in view.sift_findings(others)]
-    if any("ignore" in member.table for member in config.lineage):
+    if members.says_anywhere(config.lineage, "ignore"):
         from npuprof.checks.ignoring import check_ignores
 
         found += check_ignores(view)

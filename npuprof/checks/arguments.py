@@ -97,7 +97,7 @@ def _find_plain_value_faults(
         if guess is not UNKNOWN and _find_plain_value_faults(key, kind, choices, low, high, guess, pattern):
             guess = UNKNOWN
         otherwise = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
-        hint, fix = suggest_value(key.partition(".")[2], guess, otherwise)
+        hint, fix = suggest_value(key.partition(".")[2], guess, otherwise, value)
         return [Fault("NP202", f"{key} takes {expected}, not {describe_value_kind(value)}", "", hint, fix=fix)]
     if choices and value not in choices:
         listed = ", ".join(map(format_short_value, choices))

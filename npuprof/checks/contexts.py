@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from npuprof.catalog import targets
 from npuprof.checks import rules, sharing
 from npuprof.checks.flags import list_flag_reads
-from npuprof.checks.judgement import judge_value_alone, judge_view, list_value_reads, say_where
-from npuprof.checks.view import View
+from npuprof.checks.judgement import judge_unasked, judge_value_alone, judge_view, list_value_reads, say_where
+from npuprof.checks.surfaces import list_narrow_targets, may_bar
+from npuprof.checks.view import View, list_chip_settings
 from npuprof.model import Finding
 from npuprof.resolve.points import ContextMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.checks.rules import About
     from npuprof.checks.view import Told
+    from npuprof.resolve.points import Region
 
 
 def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
@@ -25,21 +29,51 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     """
     here = ContextMap(view.config)
     touched = here.touched
-    told = judge_view(view, notes, touched.isdisjoint)
-    alike: dict[tuple[int, ...], set[frozenset[str]]] = {}  # what is looked at together, by the kinds of contexts it sees
+    chips = touched.intersection(list_chip_settings())  # the chip of a conversion decides for which product all else is judged
+    told = judge_view(view, notes, touched.isdisjoint if not chips else lambda reads: False)
     asked = *((key,) for key in sharing.list_locked_keys(view.config)), *_list_team_reads(view)
-    for part in _list_parts(touched, asked):
-        alike.setdefault(here.find_kinds(part), set()).add(part)
-    for parts in alike.values():
-
-        def is_about(reads: Iterable[str], parts: set[frozenset[str]] = parts) -> bool:
-            return touched.intersection(reads) in parts
-
-        for region in here.find_regions(next(iter(parts))):
-            if everywhere or region.plain:
-                told += judge_view(view.view_region(region), notes, is_about)
+    parts = (*_list_parts(touched, asked), *([frozenset[str]()] if chips else []))
+    for region, about in _visit_parts(here, parts, chips):
+        if everywhere or region.plain:
+            told += judge_view(view.view_region(region), notes, about)
+    if not view.asked.target:
+        told += _judge_unasked_targets(view, here, (*parts, frozenset()), chips, everywhere)
     found = [*_merge_places(told), *here.problems]
     return [*found, *_check_idle_overrides(view, here.find_idle_overrides(), notes)] if everywhere else found
+
+
+def _visit_parts(
+    here: ContextMap, parts: Iterable[frozenset[str]], beside: frozenset[str], target: str = ""
+) -> Iterator[tuple[Region, About]]:
+    """Yield where to look at parts of the settings, and at which; what stands ``beside`` them decides as well, or one ``target``."""
+    alike: dict[tuple[int, ...], set[frozenset[str]]] = {}  # what is looked at together, by the kinds of contexts it sees
+    for part in parts:
+        alike.setdefault(here.find_kinds(part | beside), set()).add(part)
+    for together in alike.values():
+
+        def is_about(reads: Iterable[str], together: set[frozenset[str]] = together) -> bool:
+            return here.touched.intersection(reads) in together
+
+        settings = next(iter(together)) | beside
+        for region in here.find_target_regions(settings, target) if target else here.find_regions(settings):
+            yield region, is_about
+
+
+def _judge_unasked_targets(
+    view: View, here: ContextMap, parts: tuple[frozenset[str], ...], chips: frozenset[str], everywhere: bool
+) -> Iterator[Told]:
+    """Yield what targets cannot write where nobody asks for one, each with the values that it has."""
+    held = here.touched.union(view.settings)
+    narrow = {name for key in held for name in list_narrow_targets().get(key, ())}
+    alike: dict[tuple[frozenset[str], str], list[str]] = {}  # targets for which the same decides
+    for name in targets.SURFACES:
+        if name in narrow or (name == "atc" and not view.config.scenario):
+            barring = frozenset(key for key in here.touched if may_bar(targets.SURFACES[name], key))
+            alike.setdefault((barring, name if name in here.named_targets else ""), []).append(name)
+    for (barring, _), names in alike.items():
+        for region, about in _visit_parts(here, parts, chips | barring, names[0]):
+            if everywhere or region.plain:
+                yield from judge_unasked(view.view_region(region), names, about)
 
 
 @lru_cache(256)  # presets of one kind override the same keys

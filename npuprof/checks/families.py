@@ -19,6 +19,7 @@ def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: st
         if works and barred:
             what = f"{key} = {format_short_value(part)} is not supported on {', '.join(barred)}"
             yield Fault("NP409", what, "", f"the value works on {', '.join(works)}")
+    yield from find_form_faults(scope, key, record, text)
     if isinstance(record, Variable):
         yield from _find_variable_faults(scope, key, record, text)
     elif record.default_count:
@@ -30,6 +31,16 @@ def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: st
                 break
 
 
+def find_form_faults(scope: Scope, key: str, record: Variable | Flag, text: str) -> Iterator[Fault]:
+    """Yield the product families that take a narrower form of a value."""
+    for family in scope.families if record.product_pattern else ():
+        pattern = record.product_pattern.get(family)
+        if pattern and not re.fullmatch(pattern, text):
+            what = f"{key} = {format_short_value(text)} is not supported on {family}"
+            fault = Fault("NP409", what, "", "see the notes of npuprof option, or set it in an [[override]] for other products")
+            yield fault if isinstance(record, Variable) else fault._replace(severity="warning")  # ATC may take more than its manual says
+
+
 def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str) -> Iterator[Fault]:
     for family in scope.families:
         low, high = variable.product_range.get(family, (None, None))
@@ -37,10 +48,6 @@ def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str)
         if bounded and (len(text) > 19 or not (low or 0) <= int(text) <= (high or 0)):
             what = f"{key} = {format_short_value(text)[1:-1]} is out of range on {family}"
             yield Fault("NP410", what, "", f"there write {low} to {high} {variable.unit}".rstrip())
-        pattern = variable.product_pattern.get(family)
-        if pattern and not re.fullmatch(pattern, text):
-            what = f"{key} = {format_short_value(text)} is not supported on {family}"
-            yield Fault("NP409", what, "", "see the notes of npuprof option, or set it in an [[override]] for other products")
     for release, pattern in variable.pattern_before.items():
         early = [name for name in scope.releases if releases.release_index(name) < releases.release_index(release)]
         if (early or not scope.releases) and not re.fullmatch(pattern, text):

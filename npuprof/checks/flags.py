@@ -7,7 +7,9 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Flag, values
+from npuprof.catalog import Flag
+from npuprof.checks.sizes import find_size_fault, list_sized_pairs
+from npuprof.checks.surfaces import encode_flag_value
 from npuprof.checks.view import Fault, View, find_chip
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -29,13 +31,27 @@ def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
         if len(setters) == 2 and (about is None or about(setters)):
             yield from _check_twice_given(view, flag, *sorted(setters))
         record = catalog.find_flag(flag)
-        for other in record.conflicts if record else ():
+        for own, other in _list_conflicts(record):
             name = other.removeprefix("--").partition("=")[0]
             pair = [setters[0], given[name][0]] if name in given else []
             if record is not None and pair and (about is None or about(pair)):
-                yield from _check_conflict(view, record, other, *pair)
+                yield from _check_conflict(view, record, own, other, *pair)
         if record is not None and not view.config.abstract:
             yield from _check_requirements(view, record, setters[0], given, about)
+    for flag, other in list_sized_pairs():
+        pair = [given[flag][0], given[other][0]] if flag in given and other in given else []
+        counter, counted = catalog.find_flag(flag), catalog.find_flag(other)
+        if counter and counted and pair and all(map(view.is_decided, pair)) and (about is None or about(pair)):
+            text, named = (str(_format_value(view.settings[key], key)) for key in pair)
+            if fault := find_size_fault(counter, text, counted, named):
+                yield view.build_finding(fault, pair[0])
+
+
+def _list_conflicts(flag: Flag | None) -> list[tuple[str, str]]:
+    """Return the flags that exclude a flag, each with the only value of it that it excludes, empty for any."""
+    if flag is None:
+        return []
+    return [*(("", other) for other in flag.conflicts), *((own, other) for own, listed in flag.value_conflicts.items() for other in listed)]
 
 
 @cache
@@ -43,9 +59,10 @@ def list_flag_reads() -> tuple[frozenset[str], ...]:
     """Return the settings that are looked at together, for each flag that may be given twice, each conflict and each requirement."""
     setters = _list_setters()
     found = {frozenset(both) for both in setters.values() if len(both) == 2}
+    found |= {frozenset((one, another)) for flag, other in list_sized_pairs() for one in setters[flag] for another in setters[other]}
     for flag, ours in setters.items():
         record = catalog.find_flag(flag)
-        for other in record.conflicts if record else ():
+        for _, other in _list_conflicts(record):
             theirs = setters.get(other.removeprefix("--").partition("=")[0], ())
             found |= {frozenset((one, another)) for one in ours for another in theirs}
         for requirement in record.requires if record else ():
@@ -125,16 +142,18 @@ def find_flag_name(key: str) -> str:
     return option.spelling.get("atc", "").removeprefix("--") if option else ""
 
 
-def _check_conflict(view: View, record: Flag, other: str, key: str, beside: str) -> Iterator[Finding]:
-    """Yield that two flags exclude each other; once, where each of them says so."""
+def _check_conflict(view: View, record: Flag, own: str, other: str, key: str, beside: str) -> Iterator[Finding]:
+    """Yield that two flags exclude each other, one maybe with its ``own`` value only; once, where each of them says so."""
     name, equals, value = other.removeprefix("--").partition("=")
+    if own and not (view.is_decided(key) and _format_value(view.settings[key], key) == own):
+        return
     if equals and not (view.is_decided(beside) and _format_value(view.settings[beside], beside) == value):
         return
     back = catalog.find_flag(name)
     if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
         return
     stops = record.stops and back is not None and back.stops
-    what = f"--{record.name} and {other} exclude each other"
+    what = f"--{record.name}{f'={own}' if own else ''} and {other} exclude each other"
     fault = Fault("NP912", what, "ATC stops." if stops else "One overrules the other.", f"unset {key} or {beside}")
     yield view.build_finding(fault._replace(severity="error") if stops else fault, key)
 
@@ -165,11 +184,7 @@ def _check_twice_given(view: View, flag: str, own: str, option: str) -> Iterator
 def _format_value(value: Any, key: str) -> str:
     """Return a value as ATC reads it."""
     option = catalog.find_option(key)
-    if option is not None:
-        if isinstance(value, (dict, list)) and (structure := values.find_structure(key)) and not structure.file:
-            value = structure.format(value)
-        value = option.write_on("atc", value)[1]
-    return _write(value)
+    return _write(value if option is None else encode_flag_value(option, value))
 
 
 def _write(value: Any) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import condition
+from npuprof.catalog import condition, targets
 from npuprof.checks import rules, scope, settings, sharing, surfaces
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.model import Finding
@@ -32,24 +32,48 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
 
     Only what looks at settings that are asked for, where it is told ``about`` which.
     """
-    alone, scoped, frozen, unwritable = collect_faults(view, notes, about)
+    alone, scoped, frozen, _ = collect_faults(view, notes, about)
     refused = [(fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")]  # by the target asked for
     found = [
         *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
         *rules.check_rules(view, about),
         *_check_team_rules(view, about),
         *(
-            (view.build_finding(fault, key), ())
+            (view.build_finding(fault, key), rules.describe_setting_place(view, key))
             for fault, key in scoped
             if (fault, key) not in refused and not scope.is_fault_excused(view.settings, key, fault)
         ),
-        *((finding, rules.describe_place(view)) for finding in surfaces.check_unasked_surfaces(view, unwritable)),
         *((finding, rules.describe_place(view)) for finding in _check_flags(view, about)),
         *((finding, ()) for finding in (scope.check_late_options(view) if notes and view.region is None else ())),
         *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
         *((finding, rules.describe_place(view)) for finding in sharing.check_locked_keys(view, about)),
     ]
     return [*view.sift_findings(found), *((view.build_finding(fault, key), ()) for fault, key in refused)]
+
+
+def judge_unasked(view: View, names: Collection[str] = targets.NAMES, about: About | None = None) -> list[Told]:
+    """Return what targets cannot write although they have a place for each option, where nobody asked for one."""
+    words = rules.describe_place(view)
+    unwritable = collect_faults(view, False, about)[3]
+    found = list(surfaces.check_unasked_surfaces(view, [fault for fault in unwritable if fault[0][0] in names]))
+    if view.scenario is None and "atc" in names and not view.config.abstract and surfaces.has_place(view, "atc"):
+        found += _check_unasked_conversion(view, about)
+    return view.sift_findings([(finding, words) for finding in found])
+
+
+def _check_unasked_conversion(view: View, about: About | None) -> Iterator[Finding]:
+    """Yield why ATC refuses a preset that may be for it: one that names no scenario, each of whose options is a flag.
+
+    ATC has rules of its own for values and for flags that stand together, so all is judged as it reads them.
+    """
+    refused = [finding for finding, _ in judge_view(view.view_surface("atc"), False, about) if finding.severity == "error"]
+    if not refused:
+        return
+    own = [finding for finding, _ in judge_view(view, False, about)]  # what is told anyway
+    keys, clash = {finding.key for finding in own}, any(finding.code.startswith("NP3") for finding in own)
+    for finding in refused:
+        if finding.key not in keys and not (clash and finding.code == "NP912"):
+            yield surfaces.build_conversion_finding(finding)
 
 
 def _check_team_rules(view: View, about: About | None) -> Iterable[Told]:

@@ -21,6 +21,10 @@ _NO = frozenset(
 )  # fmt: skip
 _NEGATION = re.compile(r"(?:no|not|non|dis|un|without)(?:[-_]|(?<=dis)|(?<=un))")
 _NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)", re.IGNORECASE | re.ASCII)
+#: A longer text is no number or word with something around it.
+_LONGEST_NOISY = 500
+#: A remark behind a value, which the text of the value took in: " // note", " # note", " /* note */", " -- note".
+_REMARK = re.compile(r"\s+(?://|#|/\*|--|;).*", re.DOTALL)
 _SUM = re.compile(r"\d+[a-zµ]+", re.IGNORECASE | re.ASCII)
 _SECONDS = {name: seconds for seconds, names in (
     (1e-6, ("us", "µs")), (1e-3, ("ms",)), (1.0, ("s", "sec", "secs", "second", "seconds")),
@@ -30,6 +34,22 @@ _SECONDS = {name: seconds for seconds, names in (
 _BYTES = {name: float(1024**power) for power, names in enumerate((
     ("b", "byte", "bytes"), ("k", "kb", "kib"), ("m", "mb", "mib"), ("g", "gb", "gib"), ("t", "tb", "tib"),
 )) for name in names}  # fmt: skip
+
+
+def strip_noise(value: Any) -> Any:
+    """Return a value without what other files have around it: a remark behind it, a comma, quotes, a sign that assigns."""
+    if not isinstance(value, str) or len(value) > _LONGEST_NOISY:
+        return value
+    plain = _REMARK.sub("", value.strip(), 1).strip()
+    while plain and (plain[-1] in ",;" or plain[0] in "=:" or (len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "\"'`")):
+        quoted = plain[0] == plain[-1] and plain[0] in "\"'`"
+        plain = (plain[1:-1] if quoted else plain.rstrip(",;") if plain[-1] in ",;" else plain.lstrip("=:")).strip()
+    return plain
+
+
+def has_remark(value: Any) -> bool:
+    """Return whether a text holds a remark, which would be lost with it."""
+    return isinstance(value, str) and len(value) <= _LONGEST_NOISY and _REMARK.search(value.strip()) is not None
 
 
 def read_truth(value: Any) -> bool | None:
@@ -71,6 +91,7 @@ def _read_sum(text: str, unit: str) -> int | float | None:
 
 def guess_choice(value: Any, choices: Sequence[Any]) -> Any:
     """Return the one choice that a value means, ``UNKNOWN`` where none does, or more than one."""
+    value = strip_noise(value)
     text = str(value).strip()
     truths = {read_truth(choice) for choice in choices}  # where "1" is no yes, "0" is no choice
     truth = read_truth(value) if {True, False} <= truths or len(choices) == 1 else None
@@ -87,6 +108,7 @@ def guess_choice(value: Any, choices: Sequence[Any]) -> Any:
 
 def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
     """Return a value as another kind, ``bool``, ``int``, ``float`` or ``str``, ``UNKNOWN`` where it has no meaning as that."""
+    value = strip_noise(value) if kind in ("bool", "int", "float") else value
     if kind == "bool":
         truth = read_truth(value)
         return UNKNOWN if truth is None else truth
@@ -112,9 +134,16 @@ def _are_opposite(left: str, right: str) -> bool:
     return (_NEGATION.match(left.lower()) is None) != (_NEGATION.match(right.lower()) is None)
 
 
-def suggest_value(name: str, guess: Any, otherwise: str) -> tuple[str, Fix | None]:
-    """Return the hint to write what a value was guessed to mean, and the change it is; else another hint, and none."""
-    return (otherwise, None) if guess is UNKNOWN else (f"write {name} = {format_short_value(guess)}", Fix(guess))
+def suggest_value(name: str, guess: Any, otherwise: str, given: Any = None) -> tuple[str, Fix | None]:
+    """Return the hint to write what a ``given`` value was guessed to mean, and the change it is; else another hint, and none.
+
+    Where the value holds a remark, which would be lost, nothing is changed unasked.
+    """
+    if guess is UNKNOWN:
+        return otherwise, None
+    if has_remark(given):
+        return f"write {name} = {format_short_value(guess)}, and the remark behind # in a line of the file", None
+    return f"write {name} = {format_short_value(guess)}", Fix(guess)
 
 
 def suggest_choice(name: str, value: Any, choices: Sequence[Any], listed: Sequence[Any] = ()) -> tuple[str, Fix | None]:
@@ -124,8 +153,8 @@ def suggest_choice(name: str, value: Any, choices: Sequence[Any], listed: Sequen
     """
     guess = guess_choice(value, choices)
     if guess is not UNKNOWN:
-        return suggest_value(name, guess, "")
-    near = find_near_choices(value, [str(choice) for choice in choices]) if isinstance(value, str) else []
+        return suggest_value(name, guess, "", value)
+    near = find_near_choices(strip_noise(value), [str(choice) for choice in choices]) if isinstance(value, str) else []
     if near:
         return f"did you mean {' or '.join(map(format_short_value, near))}?", None
     return f"write one of {', '.join(map(format_short_value, listed or choices))}", None

@@ -105,6 +105,11 @@ def describe_place(view: View, families: tuple[str, ...] = ()) -> tuple[str, ...
     return (*((f"on {', '.join(named)}",) if named else ()), *(region.words if region is not None else ()))
 
 
+def describe_setting_place(view: View, key: str) -> tuple[str, ...]:
+    """Return where a fault of one setting holds that tells its products: where an override says it, the place tells the rest."""
+    return () if view.region is None or _is_overridden(view, key) else view.region.words
+
+
 def _find_rule_families(rule: Rule, view: View) -> tuple[str | None, ...]:
     """Return the product families a rule has to be asked for: one, where all give the same answer."""
     families = view.families or (None,)

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, products, releases, targets
-from npuprof.checks.surfaces import find_surface_faults, find_twin_flag, list_leaves, list_surface_releases
+from npuprof.checks.surfaces import encode_flag_value, find_surface_faults, find_twin_flag, list_leaves, list_surface_releases
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -191,6 +191,10 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
             why,
             f"supported are {', '.join(_list_supported_families(record))}; set it in an [[override]] for them",
         )
+    if flag and flag.product_pattern and isinstance(text := encode_flag_value(option, value), str):
+        from npuprof.checks.families import find_form_faults
+
+        yield from find_form_faults(scope, option.name, flag, text)
     yield from _find_value_product_faults(scope, option, (flag and flag.value_products) or option.value_products, value)
     for family in scope.families:
         if type(value) is int and family in option.product_range:

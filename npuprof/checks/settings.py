@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
-from npuprof.checks.surfaces import is_taken_by_flag, list_leaves
+from npuprof.checks.surfaces import has_form_of_flag, is_taken_by_flag, list_leaves
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -39,7 +39,8 @@ _FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield what is wrong with a value of a setting, but for what the releases in question still accept."""
     for fault in find_setting_faults(key, value):
-        if fault.code != "NP203" or not _is_accepted_there(scope, key, value):
+        accepted = {"NP203": _is_accepted_there, "NP205": _is_form_of_flag}.get(fault.code)
+        if accepted is None or not accepted(scope, key, value):
             yield fault
 
 
@@ -50,6 +51,12 @@ def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
         return True
     until = option.choices_until.get(str(value)) if option else None
     return until is not None and bool(scope.releases) and releases.release_index(scope.releases[-1]) < releases.release_index(until)
+
+
+def _is_form_of_flag(scope: Scope, key: str, value: Any) -> bool:
+    """Return whether a form that the manual of a session does not have is one that ATC documents."""
+    option = catalog.find_option(key)
+    return option is not None and bool(option.lax_pattern) and has_form_of_flag(scope, option, value)
 
 
 def find_setting_faults(key: str, value: Any) -> list[Fault]:
@@ -156,7 +163,7 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
         example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
         more = f", {format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
         otherwise = f"write {wanted}{more}" + (f" like {keys.format_toml_value(example)}" if example is not None else "")
-    hint, fix = suggest_value(option.name, guess_option_value(option, value), otherwise)
+    hint, fix = suggest_value(option.name, guess_option_value(option, value), otherwise, value)
     why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
     return Fault("NP202", f"{option.name} takes {wanted}, not {describe_value_kind(value)}", why, hint, fix=fix)
 

@@ -12,7 +12,7 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
-from npuprof.resolve import apply_layers, take_unset_step
+from npuprof.resolve import apply_layers, members, take_unset_step
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -59,21 +59,22 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
 
 def list_locked_keys(config: Config) -> list[str]:
     """Return the settings that some profile locks."""
-    written = [name for profile in config.lineage for name in profile.locked]
+    written = [name for profile in config.lineage if "locked" in profile.table for name in profile.locked]
     return [(keys.parse_key(name) or (name, ()))[0] for name in written]
 
 
 def check_locked_keys(view: View, about: About | None = None) -> Iterator[Finding]:
     """Yield keys whose value is no longer the one they had when they were locked; only of those asked for ``about``."""
     lineage = view.config.lineage
-    if not any("locked" in profile.table for profile in lineage):
+    if not members.says_anywhere(lineage, "locked"):
         return
     final = view.resolver.fold_lineage(lineage, view.scenario)
     for place, profile in enumerate(lineage):
+        if "locked" not in profile.table:
+            continue
         locks = [(index, *(keys.parse_key(written) or (written, ()))) for index, written in enumerate(profile.locked)]
         asked = locks if about is None else [lock for lock in locks if about((lock[1],))]
         then = view.resolver.fold_lineage(lineage[: place + 1], view.scenario) if asked else {}
-        later = {member.document for member in lineage[place + 1 :]} if asked else set()
         named: set[str] = set()
         for index, key, tail in asked:
             if key not in named:
@@ -82,12 +83,12 @@ def check_locked_keys(view: View, about: About | None = None) -> Iterator[Findin
             before, now = values.find_value(key, then.get(key), tail), values.find_value(key, final.get(key), tail)
             if _is_same_setting(key, tail, before, now) or _is_same_setting(key, tail, _find_own_value(view, profile, key, tail), now):
                 continue
-            guilty = [event.origin for event in view.config.history(key) if event.origin.document in later]
+            guilty = view.resolver.find_last_origin(lineage, place + 1, view.scenario, key)
             what = f"{keys.format_key_path(key, tail)} is locked by {profile.name} ({profile.origin('profile', 'locked')})"
             why = "Whoever locked it relies on the value in every profile below."
             owner = profile.table.get("owner")
             hint = "remove it here, or ask the owner" + (f" ({owner})" if owner else "")
-            yield view.build_finding(Fault("NP105", what, why, hint), key, guilty[-1] if guilty else None)
+            yield view.build_finding(Fault("NP105", what, why, hint), key, guilty)
 
 
 def _is_same_setting(key: str, tail: Path, before: tuple[bool, Any], now: tuple[bool, Any]) -> bool:
@@ -115,8 +116,10 @@ def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> I
 def check_deprecated_parents(view: View) -> Iterator[Finding]:
     """Yield the presets that a profile extends although they are deprecated, each where it is named."""
     own = view.config.lineage[-1]
+    if not own.extends or not members.says_anywhere(view.config.lineage[:-1], "deprecated"):
+        return
     deprecated = {member.name: said for member in view.config.lineage[:-1] if (said := member.table.get("deprecated"))}
-    for index, reference in enumerate(own.extends if deprecated else ()):
+    for index, reference in enumerate(own.extends):
         if said := deprecated.get(reference.partition("@")[0]):
             what = f"{own.name} extends {reference}, which is deprecated: {said}"
             fault = Fault("NP703", what, "Its owners keep it only for those who use it already.", "extend what they name in its place")

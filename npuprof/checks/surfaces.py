@@ -27,9 +27,21 @@ def find_twin_flag(scope: Scope, option: Option) -> Flag | None:
 def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:
     """Return whether the ATC compiler takes a value that a session would not."""
     flag = find_twin_flag(scope, option)
-    return flag is not None and (
-        value in flag.choices or (isinstance(value, str) and bool(flag.pattern) and re.fullmatch(flag.pattern, value) is not None)
-    )
+    return flag is not None and (value in flag.choices or has_form_of_flag(scope, option, value))
+
+
+def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
+    """Return whether a text has the form that the ATC compiler asks for, where that is not the one of a session."""
+    flag = find_twin_flag(scope, option)
+    return flag is not None and isinstance(value, str) and bool(flag.pattern) and re.fullmatch(flag.pattern, value) is not None
+
+
+def encode_flag_value(option: Option, value: Any) -> Any:
+    """Return the value of an option as ATC reads it: a structured one as its text, but for what is a file."""
+    if isinstance(value, (dict, list)) and (structure := values.find_structure(option.name)) and not structure.file:
+        text = values.format_structured_value(structure, value)
+        value = value if text is None else text
+    return option.write_on("atc", value)[1]
 
 
 def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
@@ -58,7 +70,7 @@ def _find_first_release(surface: str) -> int:
 
 def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple[str, Fault]]:
     """Yield the targets that cannot write a value although a session takes it, each with a fault that says so."""
-    for target in _list_narrow_targets().get(key, ()):
+    for target in list_narrow_targets().get(key, ()):
         option = catalog.find_option(key)
         assert option is not None
         if fault := _find_late_fault(scope, option, target):
@@ -85,18 +97,23 @@ def _find_late_fault(scope: Scope, option: Option, target: str) -> Fault | None:
 
 
 def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fault], str]]) -> Iterator[Finding]:
-    """Yield the values that a target cannot write although it has a place for each option, where no target was asked for."""
-    if not unwritable or view.asked.target or (view.region is not None and view.region.surface):
-        return
-    for target, surface in targets.SURFACES.items():
+    """Yield the values that a target cannot write although it has a place for each option."""
+    for target, surface in targets.SURFACES.items() if unwritable else ():
         found = [(fault, key) for (name, fault), key in unwritable if name == target]
-        if found and (surface == "atc") == (view.scenario == OFFLINE) and _has_place(view, target, surface):
+        if found and (surface == "atc") == (view.scenario == OFFLINE) and has_place(view, target):
             for fault, key in found:
                 yield view.build_finding(fault, key)
 
 
+def build_conversion_finding(refused: Finding) -> Finding:
+    """Return a finding that tells, where nobody asked for ATC, what it refuses."""
+    what = f"{refused.key.split('.')[0]} cannot be written for the target atc: {refused.message}"
+    hint = f"name a scenario in [profile] where it is not for ATC; else {refused.hint}"
+    return Finding("NP413", what, refused.why, hint, refused.origin, refused.key, refused.profiles)
+
+
 @cache
-def _list_narrow_targets() -> dict[str, tuple[str, ...]]:
+def list_narrow_targets() -> dict[str, tuple[str, ...]]:
     """Return the targets that take other values of an option than a session does, by the names of such options."""
     options = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
     found = {
@@ -110,18 +127,20 @@ def _list_narrow_targets() -> dict[str, tuple[str, ...]]:
     return {name: narrow for name, narrow in found.items() if narrow}
 
 
-def _has_place(view: View, target: str, surface: str) -> bool:
-    """Return whether a target has a place for each option, and overrides say nothing else for it."""
-    if view.region is not None and target in view.region.elsewhere:
-        return False
-    for key, value in view.settings.items():
-        option = catalog.find_option(key) if "." not in key else None
-        if option is None:
-            if key.startswith("estimator.") and surface != "run_config":
-                return False
-        elif not option.is_always(surface, value) and (surface not in option.spelling or surface in option.not_carried):
-            return False
-    return True
+def has_place(view: View, target: str) -> bool:
+    """Return whether a target has a place for each option."""
+    surface = targets.SURFACES[target]
+    barring = [key for key in view.settings if may_bar(surface, key)]
+    return all((option := catalog.find_option(key)) and option.is_always(surface, view.settings[key]) for key in barring)
+
+
+@cache
+def may_bar(surface: str, key: str) -> bool:
+    """Return whether a surface has no place for a setting, but for the value it has anyway."""
+    option = catalog.find_option(key) if "." not in key else None
+    if option is None:
+        return "." not in key or (key.startswith("estimator.") and surface != "run_config")
+    return surface not in option.spelling or surface in option.not_carried
 
 
 def _find_unwritable_faults(option: Option, surface: str, value: Any, where: str) -> Iterator[Fault]:

@@ -147,7 +147,7 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
         wanted = "a whole number" if variable.kind == "int" else "a number"
         guess = guess_plain_value(text, variable.kind, variable.unit)
         good = guess is not UNKNOWN and not _find_number_faults(name, str(guess), variable)
-        hint, fix = suggest_value(name, guess if good else UNKNOWN, _describe_wanted_text(variable))
+        hint, fix = suggest_value(name, guess if good else UNKNOWN, _describe_wanted_text(variable), text)
         return [Fault("NP202", f"env.{name} takes {wanted}, not {format_short_value(text)}", "", hint, fix=fix)]
     low, high = variable.minimum, variable.maximum
     if (low is not None and number < low) or (high is not None and number > high):

@@ -9,6 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import products, releases, values
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record, severity_of_page
+from npuprof.resolve import members
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -118,7 +119,7 @@ class View:
     _has_looked = False
     acceptance: Acceptance | None = None
 
-    def __init__(self, config: Config, region: Region | None = None) -> None:
+    def __init__(self, config: Config, region: Region | None = None, surface: str = "") -> None:
         self.config = config
         self.resolver = config.resolver
         self.settings = config.settings
@@ -128,10 +129,12 @@ class View:
             self.scope = _build_scope(config.scenario, self.asked.cann, self.asked.product, config.cann, config.products, self.asked.target)
         else:
             self.scope = _build_region_scope(region.scenario, region.releases, region.products, region.surface)
+        if surface:
+            self.scope = self.scope._replace(surface=surface)
         if (self.scope.scenario == "offline-inference" or self.scope.surface == "atc") and (chip := find_chip(config.settings)):
             key, family = chip
             self.named = self.scope.families
-            if not any(step.key == key for profile in config.lineage for override in profile.overrides for step in override.steps):
+            if region is not None or not _is_overridden(config, key):
                 self.scope = narrow_scope(self.scope, family)
         self.scenario = self.scope.scenario
         self.releases = self.scope.releases
@@ -143,8 +146,8 @@ class View:
         """Return what is accepted in the preset, None where nothing is."""
         if not self._has_looked:
             self._has_looked = True
-            homes = {id(member.home): member for member in self.config.lineage}  # one store says of all its presets whether it has a policy
-            if any("ignore" in member.table for member in self.config.lineage) or any(map(_may_have_policy, homes.values())):
+            homes = members.list_homes(self.config.lineage)  # one store says of all its presets whether it has a policy
+            if members.says_anywhere(self.config.lineage, "ignore") or any(map(_may_have_policy, homes)):
                 from npuprof.checks.accepted import Acceptance
 
                 self.acceptance = Acceptance(self.config) or None
@@ -154,6 +157,12 @@ class View:
         """Return the same preset in some of its contexts."""
         found = View(region.config, region)
         found.acceptance, found.accepted, found._has_looked = self.find_acceptance(), self.accepted, True
+        return found
+
+    def view_surface(self, surface: str) -> View:
+        """Return the same preset as a surface reads it that nobody asked for; what somebody has accepted is none of it."""
+        found = View(self.config, self.region, surface)
+        found._has_looked = True
         return found
 
     def sift_findings(self, told: list[Told]) -> list[Told]:
@@ -241,6 +250,11 @@ def _is_no_flag(key: str) -> bool:
     """Return whether a setting is an option that ATC has no flag for: to it the option is not set."""
     option = catalog.find_option(key) if "." not in key else None
     return option is not None and "atc" not in option.spelling
+
+
+def _is_overridden(config: Config, key: str) -> bool:
+    """Return whether some override touches a setting, and it may be another one elsewhere."""
+    return any(step.key == key for profile in config.lineage for override in profile.overrides for step in override.steps)
 
 
 def _may_have_policy(member: Profile) -> bool:

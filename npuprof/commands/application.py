@@ -6,12 +6,13 @@ import inspect
 import io
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from npuprof.commands.registry import list_verbs, load_verb
+from npuprof.commands.usage import explain_usage, suggest_flag
 from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.report import output
 from npuprof.report.text import escape_lines, shorten_words
@@ -21,63 +22,6 @@ if TYPE_CHECKING:
 
     Runner = Callable[[type[Verb], dict[str, Any]], int]
 
-#: Options by the names that other tools have for them.
-_CALLED_ELSEWHERE = {
-    "--to": "--target --type --format --shell",
-    "--shell": "--to --target --for",
-    "--format": "--json --yaml --sarif --type",
-    "--output": "--out --dir --folder --file --outfile",
-    "--store": "--dir --folder --profiles --repo",
-    "--product": "--soc --soc_version --soc-version --chip --device",
-    "--cann": "--to --target-release --release --cann-version --toolkit",
-    "--with": "--mixin --mixins --overlay --add",
-    "--rev": "--revision --commit --ref --since --base",
-    "--set": "--option --define --param --override",
-    "--number": "--limit --max-count",
-    "--severity": "--level --min-severity",
-    "--strict": "--fail-on-warning --werror",
-    "--where": "--filter --query",
-    "--no-check": "--nocheck --unsafe",
-    "--dry-run": "--check-only --simulate --diff",
-    "--color": "--no-color --colour",
-    "--force": "--overwrite --yes",
-}
-#: What to say of a word that is missing, by its name in the help.
-_MISSING = {
-    "SPEC": "Name a preset: npuprof list shows them.",
-    "NAME": "Name the preset to make: team/bert-training.",
-    "KEY": "Name a key: npuprof show SPEC and npuprof options list them.",
-    "KEY=VALUE": "Write what to set: hccl_timeout=600",
-    "RELEASE": "Name a CANN release: 9.0.0",
-}
-#: What is meant by verbs of other tools.
-_VERBS_ELSEWHERE = {
-    "--help": "help",
-    "--version": "version",
-    "list": "ls profiles presets",
-    "show SPEC": "cat view get resolve config print",
-    "explain SPEC KEY": "why origin",
-    "option KEY": "describe doc man",
-    "options WORD": "search find",
-    "rule CODE": "rules code",
-    "check": "validate test doctor lint verify-presets",
-    "env SPEC, or npuprof render SPEC": "export",
-    "render SPEC": "generate build compile",
-    "import SCRIPT": "convert parse extract",
-    "new NAME": "create add",
-    "rename SPEC NEW": "mv move",
-    "copy SPEC NEW": "cp clone duplicate",
-    "release SPEC": "tag publish bump",
-    "log SPEC": "history",
-    "set SPEC KEY=VALUE": "edit update change",
-    "unset SPEC KEY": "delete remove rm",
-    "diff A B": "compare",
-    "run SPEC -- CMD": "exec apply start",
-    "restore NAME@REV": "checkout rollback",
-    "undo": "revert redo",
-    "migrate --all --cann RELEASE": "upgrade port",
-    "git status": "status",
-}
 _ANNOTATED: Any = Annotated  # subscripted with values, which a type checker cannot follow
 _TYPES: dict[tuple[str, bool], Any] = {
     ("argument", True): str, ("argument", False): str | None, ("arguments", True): list[str], ("arguments", False): list[str] | None,
@@ -105,6 +49,10 @@ def suggest_next_steps() -> str:
 
 def run_words(words: list[str], runner: Runner) -> int:
     """Let the framework read the words and run what they ask for; return the exit code. It prints errors of usage itself."""
+    if words[:1] in (["--install-completion"], ["--show-completion"]) and len(words) > 1:
+        what = f"{words[0]} takes no word, and was given {words[1]!r}"
+        why = "It is for the shell that runs it: bash, zsh, fish or PowerShell."
+        raise NpuprofError([Finding("NP902", what, why, f"start the shell that is meant, and say there: npuprof {words[0]}")])
     try:
         if not words:
             build_application(["--help"], runner)(args=["--help"], prog_name="npuprof", standalone_mode=False)
@@ -121,54 +69,13 @@ def run_words(words: list[str], runner: Runner) -> int:
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if show is None or code is None:
             raise
-        _suggest_flag(error, words)
+        suggest_flag(error, words)
         told = io.StringIO()
         show(file=told)
-        told.writelines(f"{line}\n" for line in _explain_usage(error, words))
+        told.writelines(f"{line}\n" for line in explain_usage(error, words))
         output.write_to_stderr(escape_lines("\n".join(map(shorten_words, told.getvalue().rstrip("\n").split("\n")))))
         return int(code)
     return result if isinstance(result, int) else 0
-
-
-def _suggest_flag(error: Exception, words: list[str]) -> None:
-    """Let an error on an unknown option name the one of the verb that does what is meant, where other tools call it so."""
-    found, name = load_verb(words), getattr(error, "option_name", "")
-    if found is None or not hasattr(error, "possibilities"):
-        return
-    flags = {flag for parameter in found[1].parameters.values() for flag in parameter.flags}
-    meant = [flag for flag, others in _CALLED_ELSEWHERE.items() if flag in flags and name in others.split()]
-    if name == "--set" and "assignments" in found[1].parameters:
-        meant = ["KEY=VALUE, without a flag"]
-    error.possibilities = meant[:1] or error.possibilities
-
-
-def _explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
-    """Yield what to try after an error of usage."""
-    found = load_verb(words)
-    if found is None:
-        word = next((word for word in words if not word.startswith("-")), "")
-        meant = next((verb for verb, others in _VERBS_ELSEWHERE.items() if word in others.split()), None)
-        if meant:
-            yield f"What is meant may be: npuprof {meant}"
-        return
-    flag = next(
-        (
-            f"{parameter.flags[0]} {word}"
-            for word in words[1:]
-            for parameter in found[1].parameters.values()
-            if f"({word})" in str(error) and parameter.flags and word in parameter.list_choices()
-        ),
-        "",
-    )
-    if flag:
-        yield f"What is meant may be: {flag}"
-        return
-    missing = getattr(getattr(error, "param", None), "name", None)
-    parameter = found[1].parameters.get(missing or "")
-    if parameter is not None and (hint := _MISSING.get(parameter.metavar.rstrip("."))):
-        yield hint
-    elif found[1].usage_hint:
-        yield found[1].usage_hint
 
 
 def build_application(words: list[str], runner: Runner) -> typer.Typer:
@@ -194,7 +101,7 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
                 families[names[0]] = typer.Typer(name=names[0], help=_describe_family(verb), no_args_is_help=True, rich_markup_mode=None)
                 app.add_typer(families[names[0]])
             family = families[names[0]]
-        _add_verb(family, names[-1], verb, runner, {} if only_listed else verb.parameters)
+        _add_verb(family, names[-1], verb, runner, {} if only_listed else verb.parameters, found[2] if found else [])
     return app
 
 
@@ -204,8 +111,8 @@ def _describe_family(verb: type[Verb]) -> str:
     return str(modules[verb.__module__.rpartition(".")[0]].__doc__)
 
 
-def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter]) -> None:
-    """Make a command of the framework from the declaration of a verb."""
+def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter], words: list[str]) -> None:
+    """Make a command of the framework from the declaration of a verb; ``words`` are what is given to it."""
 
     def command(**given: Any) -> int:
         return runner(verb, given)
@@ -214,8 +121,8 @@ def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, par
     command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}
-    if verb.hidden:
-        settings["help_option_names"] = []  # git hands over words, whatever they are
+    if verb.hidden and words not in (["--help"], ["-h"]):
+        settings["help_option_names"] = []  # git hands over words, whatever they are, but never one of these alone
     app.command(name, help=inspect.getdoc(verb), hidden=verb.hidden, context_settings=settings)(command)
 
 

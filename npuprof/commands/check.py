@@ -90,7 +90,7 @@ class Check(JudgingVerb):
             found += find_idle_ignores(configs, accepted)
         whole = not (self.specs or self.canns or self.products)
         settled = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
-        return Outcome(len(names), settled, len(checks.fold_findings(finding for finding, _ in accepted)), unresolved)
+        return Outcome(judged.home, len(names), settled, len(checks.fold_findings(finding for finding, _ in accepted)), unresolved)
 
     def answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return what was found as the answer; ``done`` says what was mended before."""
@@ -101,8 +101,12 @@ class Check(JudgingVerb):
     def describe_outcome(self, outcome: Outcome, done: str = "") -> str:
         """Return in a line what was found, of what, and what can be done about it."""
         findings = outcome.settled.findings
-        fixable = sum(map(can_be_mended, findings))
-        more = f", --fix mends {fixable}" if fixable and not done else ""
+        fixable = 0
+        if not done and any(map(can_be_mended, findings)):
+            from npuprof.commands.fixing import count_mendable
+
+            fixable = count_mendable(outcome)
+        more = f", --fix mends at least {fixable}" if fixable else ""
         more += "" if self.least_severity == "info" else " (--severity info shows notes as well)"
         found_now = format_severity_counts(findings) or "nothing found"
         told = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
@@ -124,7 +128,9 @@ class Check(JudgingVerb):
         if self.diff:
             return Answer(mended.format_difference(), (f"would mend {done}",), int(bool(mended.number)))
         mended.write_files()
-        return self.answer_outcome(mended.outcome, f"mended {done}; ")
+        answer = self.answer_outcome(mended.outcome, f"mended {done}; ")
+        wrote = (f"wrote {', '.join(old.source for old in mended.before.values())}",) if mended.before else ()
+        return answer._replace(remarks=(*answer.remarks, *wrote)) if self.format == "text" else answer
 
     def _refuse_to_fix(self) -> None:
         """Raise NpuprofError for what cannot be mended, or not together with something else that was asked for."""

@@ -51,7 +51,7 @@ class Commit(Verb):
 
         What is judged and told is the tree that is committed: where a hook changes it, or somebody else commits meanwhile,
         that is done again. Exit 1 where there is nothing to commit. Raises NpuprofError where that tree has errors that the
-        last commit has not, or git refuses.
+        last commit has not, or a copy of a source that was edited, or git refuses.
         """
         from npuprof.history import writing
         from npuprof.history.writing import CommitDiffersError, ExpectedCommit
@@ -120,7 +120,7 @@ class Commit(Verb):
         from npuprof.history.message import write_headline
 
         found = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
-        _refuse_new_errors(workspace, after, found, _find_new_edits(chosen.head, after))
+        _refuse_new_errors(workspace, after, found, _find_edits(workspace, after))
         names = [after.layout.name_of(path) or path for path in chosen.paths.changed]
         headline = self.message or write_headline(found, names)
         return f"{headline}\n\n{plain.format_survey_text(found)}"
@@ -171,7 +171,7 @@ def _find_path(workspace: spec.Workspace, head: Revision, layout: Layout, name: 
             raise NpuprofError([_build_unnamed_finding(layout, plain_name)])
         return layout.path_of(plain_name, home.is_outside(plain_name))
     if plain_name not in head.files:
-        home.profile(plain_name)  # says that there is none, and which are near
+        workspace.profile(plain_name)  # says that there is none, and which are near
     return head.source_path(plain_name)
 
 
@@ -197,20 +197,21 @@ def _build_ignored_finding(path: str, by: str) -> Finding:
     return Finding("NP025", what, f"{by} says so.", f"take that line out, or let git know the file all the same: git add -f {path}")
 
 
-def _find_new_edits(before: Revision, after: ProposedRevision) -> list[Finding]:
-    """Return which copies of sources are not what the lock says after a commit, and were before; files that no preset reads count too."""
+def _find_edits(workspace: spec.Workspace, after: ProposedRevision) -> list[Finding]:
+    """Return which copies of sources are not what the lock says in a commit, those that were so before and that no preset reads too."""
     from npuprof.store.sources.reading import find_edited_copies
 
     try:
         edits = find_edited_copies(after)
-        known = find_edited_copies(before) if edits and before.commit else []
+        if edits and not find_edited_copies(workspace.store):
+            return [edit._replace(hint="in the work tree it is whole: commit it with the rest, npuprof commit") for edit in edits]
     except NpuprofError:
         return []  # told where a preset is read
-    return [edit for edit in edits if edit not in known]
+    return edits
 
 
 def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found: Survey, edits: list[Finding]) -> None:
-    """Raise NpuprofError with every error that the last commit has not, if there is any."""
+    """Raise NpuprofError with every error that the last commit has not, and with the edits of copies, if there is any."""
     from npuprof import checks
 
     errors = [
@@ -219,11 +220,11 @@ def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found
         for finding in pair.broken
         if finding.severity == "error"
     ]
-    errors = edits + errors
-    if errors:
+    if errors or edits:
         what = "nothing was committed: the commit would have errors that the last one has not"
+        what = what if errors else "nothing was committed: the commit would hold a copy of a source that was edited"
         why = "What is committed reaches everybody."
-        raise NpuprofError([*checks.fold_findings(errors), Finding("NP025", what, why, "mend what is listed above")])
+        raise NpuprofError([*checks.fold_findings(edits + errors), Finding("NP025", what, why, "mend what is listed above")])
 
 
 def _explain_parent_left_out(workspace: spec.Workspace, after: ProposedRevision, finding: Finding) -> Finding:

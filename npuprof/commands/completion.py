@@ -10,10 +10,11 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from npuprof.commands.registry import list_verb_names, load_verb
+from npuprof.commands.places import describe_wanted_words, find_place, list_placed_words
+from npuprof.commands.registry import list_verb_names
 from npuprof.commands.verb import Parameter, Verb
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
@@ -33,15 +34,17 @@ _BREAKS = "=:@"
 def answer_shell(asked: str, environ: Mapping[str, str]) -> int:
     """Print what may come next for a shell, ``complete_bash`` for one; return the exit code. Anything that goes wrong offers nothing."""
     shell, current = asked.removeprefix("complete_"), ""
+    wanted = ""
     try:
         words, current = _read_words(shell, environ)
         found = [item for item in find_candidates(words, current) if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])]
+        wanted = "" if found else describe_wanted_words(words, current)
     except (NpuprofError, ValueError, OSError):
         found = []
     found = list(dict(found).items())
     if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
-        return 0 if found else 1
-    sys.stdout.write(_format_candidates(shell, found, current))
+        return 0 if found or wanted else 1  # fish offers files where we say that nothing can be asked of us
+    sys.stdout.write(_format_wanted_words(shell, wanted, current) if wanted else _format_candidates(shell, found, current))
     return 0
 
 
@@ -98,7 +101,7 @@ def _format_candidates(shell: str, found: Sequence[Candidate], current: str) -> 
         return "".join(f"{word[cut:]}\n" for word, _ in found)
     if shell == "zsh":
         if not found:
-            return "_files"
+            return "compset -P '*='; _files" if "=" in current else "_files"
         if all(word.endswith("=") for word, _ in found):
             return "compadd -S '' -- " + " ".join(f"'{word}'" for word, _ in found)
         rows = [f'"{_escape_zsh(word)}":"{_escape_zsh(text)}"' if text else f'"{_escape_zsh(word)}"' for word, text in found]
@@ -108,6 +111,17 @@ def _format_candidates(shell: str, found: Sequence[Candidate], current: str) -> 
     return "\n".join(f"{word}:::{text or ' '}" for word, text in found)
 
 
+def _format_wanted_words(shell: str, wanted: str, current: str) -> str:
+    """Return what keeps a shell from offering files where none is meant, and says what is: ``wanted``."""
+    if shell == "zsh":
+        return f"_message -r '{_escape_zsh(wanted)}'"
+    if shell == "bash":  # it offers files where there is nothing, and inserts what two words begin with alike
+        rest = current[max((current.rfind(mark) + 1 for mark in _BREAKS), default=0) :]
+        shown = rest or re.sub(r"[^A-Z0-9]+", "-", wanted.upper()).strip("-")
+        return f"{shown}\n{shown}...\n" if rest else f"{shown}\n...\n"
+    return ""
+
+
 def _escape_zsh(text: str) -> str:
     plain = re.sub(r"[^\w ./@+=:,~^()<>|*%;-]", " ", text)
     return plain.replace(":", r"\\:").replace("(", "[").replace(")", "]")
@@ -115,61 +129,25 @@ def _escape_zsh(text: str) -> str:
 
 def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
     """Yield what may come behind some words; more than what begins with ``current``. Raises NpuprofError."""
-    found = load_verb(list(words))
-    if found is None:
+    place = find_place(words, current)
+    if place is None:
         for names, purpose in list_verb_names():
             if [*names[:-1]] == [*words]:
                 yield names[-1], _first_sentence(purpose)
         groups = ("git", "Teach git to diff and merge presets"), ("source", "Take presets of other repositories")
         yield from (*groups, ("--help", ""), ("--version", "")) if not words else ()
         return
-    _, verb, rest = found
-    given = list(rest)
-    waiting = _find_waiting_flag(verb, given, current)
-    if waiting is not None:
-        parameter, prefix = waiting
-        for word, text in _find_values(parameter, verb, given, current[len(prefix) :]):
-            yield prefix + word, text
-        return
-    if current.startswith("-"):
-        for parameter in verb.parameters.values():
-            yield from ((spelling, _first_sentence(parameter.describe())) for spelling in parameter.flags if spelling.startswith("--"))
+    verb, parameter, prefix = place.verb, place.parameter, place.prefix
+    if parameter is not None:
+        yield from ((prefix + word, text) for word, text in _find_values(parameter, verb, place.given, current[len(prefix) :]))
+    elif current.startswith("-"):
+        for one in verb.parameters.values():
+            yield from ((spelling, _first_sentence(one.describe())) for spelling in one.flags if spelling.startswith("--"))
         yield "--help", "Show the help."
-        return
-    places = [parameter for parameter in verb.parameters.values() if parameter.kind in ("argument", "arguments")]
-    used = len(_list_places(verb, given))
-    if places and (used < len(places) or places[-1].kind == "arguments"):
-        yield from _find_values(places[min(used, len(places) - 1)], verb, given, current)
 
 
 def _first_sentence(text: str) -> str:
     return text.partition(". ")[0].rstrip(".")[:72]
-
-
-def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> tuple[Parameter, str] | None:
-    """Return the flag whose value is completed, with what stands before the value in the same word."""
-    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
-    spelling, equals, _ = current.partition("=")
-    if equals and spelling.startswith("--") and spelling in by_flag:
-        return by_flag[spelling], f"{spelling}="
-    last = by_flag.get(words[-1]) if words else None
-    return (last, "") if last is not None and last.kind != "flag" else None
-
-
-def _list_places(verb: type[Verb], words: Iterable[str]) -> list[str]:
-    """Return the words that are no flags, and no values of flags."""
-    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
-    found: list[str] = []
-    skipped = False
-    for word in words:
-        if skipped:
-            skipped = False
-        elif word.startswith("-") and word != "-":
-            parameter = by_flag.get(word)
-            skipped = parameter is not None and parameter.kind != "flag"
-        else:
-            found.append(word)
-    return found
 
 
 def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], current: str) -> Iterator[Candidate]:
@@ -178,7 +156,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         yield from ((choice, "") for choice in parameter.list_choices())
         return
     kind = parameter.metavar.rstrip(".")
-    given = _list_places(verb, words)
+    given = list_placed_words(verb, words)
     if kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV") or (kind == "NAME" and verb.group in ("versions", "look", "check")):
         yield from _find_specs(_read_store(words), current)
     elif kind == "NAME" and verb.group == "sources" and "url" not in verb.parameters:

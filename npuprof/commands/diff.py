@@ -12,7 +12,7 @@ from npuprof.store import Folder, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.markdown import Page
+    from npuprof.compare.spans import Page
     from npuprof.compare.survey import Survey
     from npuprof.report.answer import Forms
     from npuprof.store.revisions import Revision
@@ -49,7 +49,7 @@ class Diff(Verb):
         Without ``rev``: one preset against its last commit, two with each other, more as a matrix, none for the whole
         store against the last commit.
         """
-        from npuprof.compare.markdown import is_address
+        from npuprof.compare.spans import is_address
 
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         if self.rev is not None or not self.specs:
@@ -89,8 +89,8 @@ class Diff(Verb):
 
     def _build_page(self, found: Survey) -> Page:
         """Return what a page says beside the changes: links to lines, and the owners of what is reached."""
-        from npuprof.compare.markdown import Page
         from npuprof.compare.owners import find_owners
+        from npuprof.compare.spans import Page
 
         if self._owned is None:
             return Page()
@@ -147,7 +147,10 @@ class Diff(Verb):
             tip = repository.resolve_commit(right or "HEAD")
             if dots == "...":
                 before = repository.find_merge_base(before, tip)
-                first = f"{_shorten(left or 'HEAD')}...{_shorten(right or 'HEAD')} ({before[:7]})"
+                base = repository.resolve_commit(left or "HEAD")
+                first = (
+                    _label_commit(left or "HEAD", base) if before == base else f"merge base with {_shorten(left or 'HEAD')} ({before[:7]})"
+                )
             after, second = revisions.load_named_revision(store, right or "HEAD"), _label_commit(right or "HEAD", tip)
         start = revisions.load_revision(store, before) if dots == "..." else revisions.load_named_revision(store, left or "HEAD")
         if not start.files and not after.names():

@@ -17,6 +17,7 @@ FORMATS = ("text", *written.FORMATS)
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.selection import Mark
+    from npuprof.store import ReadOnceStore
 
 
 class Settled(NamedTuple):
@@ -27,8 +28,9 @@ class Settled(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a check came to: how many presets, what is wrong with them, what would be, and how many could not be resolved."""
+    """What a check of a store came to: how many presets, what is wrong with them, what would be, and how many could not be resolved."""
 
+    home: ReadOnceStore
     presets: int
     settled: Settled
     accepted: int

@@ -51,7 +51,7 @@ def mend_presets(open_store: Callable[[], JudgedStore], judge: Callable[[JudgedS
     number = 0
     for _ in range(_MOST_ROUNDS):
         changed: dict[str, Document] = {}
-        for path, (old, findings) in _collect_fixable(outcome, home).items():
+        for path, (old, findings) in _collect_fixable(outcome).items():
             new, made = _fix_document(old, findings)
             if made:
                 before.setdefault(path, old)
@@ -67,12 +67,17 @@ def mend_presets(open_store: Callable[[], JudgedStore], judge: Callable[[JudgedS
     return Mended(before, after, number, outcome)
 
 
-def _collect_fixable(outcome: Outcome, home: ReadOnceStore) -> dict[str, tuple[Document, list[Finding]]]:
+def count_mendable(outcome: Outcome) -> int:
+    """Return how many findings can be mended for certain; what shows only once these are gone is not counted."""
+    return sum(_fix_document(old, findings)[1] for old, findings in _collect_fixable(outcome).values())
+
+
+def _collect_fixable(outcome: Outcome) -> dict[str, tuple[Document, list[Finding]]]:
     """Return the findings that can be mended by the path of their file, with what that holds."""
     found: dict[str, tuple[Document, list[Finding]]] = {}
     for finding in outcome.settled.findings:
         read = finding.origin.document if finding.origin and can_be_mended(finding) else None
-        if isinstance(read, Document) and (path := _find_file(read, home)):
+        if isinstance(read, Document) and (path := _find_file(read, outcome.home)):
             found.setdefault(path, (read, []))[1].append(finding)
     return found
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
-from npuprof.commands.parameters import COLOR, READ_KINDS, formats
+from npuprof.commands.parameters import COLOR, FROM, READ_KINDS, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
@@ -16,19 +17,24 @@ from npuprof.report.text import escape_controls, format_count, paint_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
-    from npuprof.scripts.preset import Draft
     from npuprof.scripts.reading import FoundSetting, ImportedFile
 
 
 class Import(Verb):
     """Turn existing scripts into presets, without running them."""
 
+    usage_hint = "npuprof import train.py -o profiles/mine.toml; --format text says what was found, and what was not."
     group = "scripts"
+    prose = True
     undoable = True
 
     files: list[str] = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, or folders of them.", required=True)
-    format: str = formats("toml", "json", "text")
+    format: str = formats("toml", "json", "text", "html")
+    summary: bool = flag("--summary", text="Tell of all files together: what they set, who has the same, what matters first.")
+    cann: str | None = option("--cann", metavar="RELEASE", text="With --summary: what an upgrade to this release would touch.")
+    since: str | None = FROM
     base: str | None = option("--base", metavar="auto", text="Propose a common base and mix-ins for all of them.", choices=("auto",))
     name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
     output: str | None = option("--output", "-o", metavar="PATH", text="A file ending in .toml, or a folder for several presets.")
@@ -41,38 +47,63 @@ class Import(Verb):
 
         Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out or is in error, 0 otherwise.
         """
-        from npuprof.scripts.preset import build_drafts, judge_draft
+        if self.summary or self.cann or self.since or self.format == "html":
+            return self._summarize()
+        from npuprof.scripts.preset import judge_draft
 
         problems: list[Finding] = []
-        read_files, unread = _read_scripts(self.files, problems)
-        several = sum(any(found.surface != "config" for found in one.found) for one in read_files) > 1
-        folders = [path for path in self.files if os.path.isdir(path)]
-        drafts = [draft for one in read_files for draft in build_drafts(one, None if several else self.name, folders)]
-        made = [draft for draft in drafts if draft.settings or draft.notes]
+        read_files, made, unread = _read_scripts(self.files, problems)
+        _name_presets(read_files, made, self.name)
+        nothing = _explain_nothing(read_files, made, self.files)
         problems += [problem for one in read_files for problem in one.problems]
         bad = [finding for draft in made for finding in judge_draft(draft)]
         problems += bad
         code = 2 if unread else 1 if self.strict and (bad or any(draft.notes for draft in made)) else 0
         if self.format == "json":
-            return Answer({"json": lambda: _build_fields(read_files, made, problems)}, code=code)
+            family = _build_proven_family(made) if self.base else None
+            return Answer({"json": lambda: _build_fields(read_files, made, nothing, problems, family)}, code=code)
         if self.format == "text":
-            return Answer(_format_text(read_files, made, problems, self.coloured), code=code)
+            return Answer(_format_text(read_files, made, nothing, problems, self.coloured), code=code)
         for problem in problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
-        text, remarks = _write_presets(made, self.base, self.output, self.force)
+        text, remarks = _write_presets(self.files, made, nothing, self.base, self.output, self.force)
         if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
         return Answer(text, tuple(remarks), code)
 
+    def _summarize(self) -> Answer:
+        """Return what the scripts set, all together. Raises NpuprofError where that is not what was asked for."""
+        from npuprof.commands import summarizing
+        from npuprof.commands.scanning import scan_scripts
+        from npuprof.scripts.summary.gathering import Survey
+        from npuprof.scripts.summary.telling import build_settings_report
+        from npuprof.store import spec
 
-def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[ImportedFile], int]:
+        if not self.summary:
+            odd = {"--cann": self.cann, "--from": self.since, "--format html": self.format == "html"}
+            summarizing.refuse_without_report("--summary", odd)
+        summarizing.refuse_with_report("--summary", {"--base": self.base, "--name": self.name})
+        self.format = "text" if self.format == "toml" else self.format  # what nobody asked for
+        context = spec.build_context(self.cann)
+        survey = Survey(context, summarizing.find_earlier_release(self.since, context.cann))
+        scanned = scan_scripts(self.files, context, None, survey)
+        survey.findings = scanned.findings
+        bad = self.strict and (survey.left_out or any(one.severity == "error" for one in scanned.findings))
+        return summarizing.answer_report(build_settings_report(survey), survey, self.coloured, 2 if scanned.unread else 1 if bad else 0)
+
+
+def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[ImportedFile], list[Draft], int]:
+    """Return what the files hold, the presets that they make, and how many of those that were named could not be read."""
     from npuprof.scripts.files import find_script_files
+    from npuprof.scripts.preset import build_drafts
     from npuprof.scripts.reading import import_script, may_hold_settings
 
     found: list[ImportedFile] = []
+    made: list[Draft] = []
     unread = 0
     named = set(paths)
+    folders = [path for path in paths if os.path.isdir(path)]
     for file in find_script_files(paths, problems, with_blocks=False):
         try:
             data = output.read_plain_file(file)
@@ -84,33 +115,67 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> tuple[list[Impor
         if file in named or may_hold_settings(file, data):
             one = import_script(file, data, file in named)
             unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
+            made += build_drafts(one, None, folders)
             found.append(one._replace(facts={}))
-    return found, unread
+    return found, made, unread
 
 
-def _write_presets(made: list[Draft], base: str | None, path: str | None, force: bool) -> tuple[str | None, list[str]]:
+def _name_presets(read_files: list[ImportedFile], made: list[Draft], name: str | None) -> None:
+    """Give the presets the name that is asked for, where all are of one script, or names that tell several scripts apart."""
+    from npuprof.scripts.naming import name_all_drafts, name_drafts
+
+    if sum(any(found.surface != "config" for found in one.found) for one in read_files) > 1:
+        name_all_drafts([draft for draft in made if draft.settings])
+    elif name:
+        name_drafts(name, made)
+
+
+def _explain_nothing(read_files: list[ImportedFile], made: list[Draft], paths: list[str]) -> dict[str, str]:
+    """Return why scripts give no preset, by their path."""
+    from npuprof.scripts.nothing import explain_nothing
+
+    by_file: dict[str, list[Draft]] = {}
+    for draft in made:
+        by_file.setdefault(draft.file, []).append(draft)
+    named = set(paths)
+    reasons = {one.file: explain_nothing(one, by_file.get(one.file, ()), one.file in named) for one in read_files}
+    return {file: reason for file, reason in reasons.items() if reason}
+
+
+def _build_nothing_finding(files: list[str], made: bool) -> Finding:
+    """Return that files hold nothing that a preset could say."""
+    shown = f"{', '.join(files[:3])}{' …' if len(files) > 3 else ''}"
+    what = f"there is nothing to make a preset of in {shown}"
+    if presets := [file for file in files if file.endswith(".toml")]:
+        hint = f"npuprof check {presets[0]} checks it, npuprof copy {presets[0]} NAME makes another of it"
+        return Finding("NP816", what, f"{presets[0]} is a preset already; import reads scripts.", hint)
+    why = "Every setting found depends on the run, or none was found." if made else "No setting of a session, a launcher or atc was found."
+    return Finding("NP816", what, why, f"npuprof import --format text {shlex.join(files[:3])} tells what was read, and what was left out")
+
+
+def _write_presets(
+    files: list[str], made: list[Draft], nothing: dict[str, str], base: str | None, path: str | None, force: bool
+) -> tuple[str | None, list[str]]:
     """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
     from npuprof.scripts.preset import format_draft
 
     good = [draft for draft in made if draft.settings]
     if not good:
-        why = "Every setting found depends on the run, or none was found." if made else "No setting was found."
-        hint = "npuprof import --format text tells more"
-        raise NpuprofError([Finding("NP816", "there is nothing to make a preset of", why, hint)])
+        raise NpuprofError([_build_nothing_finding(files, bool(made))])
+    remarks = [_tell_nothing(nothing)] if nothing else []
     if base == "auto":
-        return _write_family(good, path, force)
-    remarks: list[str] = []
+        text, told = _write_family(good, path, force)
+        return text, [*told, *remarks]
     text = None
     if len(good) == 1 and (path is None or path.endswith(".toml") or path == "-"):
         text = format_draft(good[0])
     else:
-        _make_names_unique(good)
-        files = {draft.name: format_draft(draft) for draft in good}
+        texts = {draft.name: format_draft(draft) for draft in good}
         if path is None or path.endswith(".toml") or path == "-":
-            names = ", ".join(list(files)[:8]) + (", ..." if len(files) > 8 else "")
-            why = f"The scripts hold {len(files)} presets: {names}."
+            names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")
+            why = f"The scripts hold {len(texts)} presets: {names}."
             raise NpuprofError([Finding("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")])
-        remarks.append(_write_folder(files, path, force))
+        remarks.append(_write_folder(texts, path, force))
     notes = sum(len(draft.notes) for draft in good)
     if notes:
         were = "was" if notes == 1 else "were"
@@ -118,15 +183,12 @@ def _write_presets(made: list[Draft], base: str | None, path: str | None, force:
     return text, remarks
 
 
-def _make_names_unique(made: list[Draft]) -> None:
-    taken: set[str] = set()
-    for draft in made:
-        name, number = draft.name, 1
-        while name in taken:
-            number += 1
-            name = f"{draft.name}-{number}"
-        draft.name = name
-        taken.add(name)
+def _tell_nothing(nothing: dict[str, str], most: int = 5) -> str:
+    """Return which scripts give no preset and why, no more than so many."""
+    told = [f"{file}: {reason}" for file, reason in list(nothing.items())[:most]]
+    more = [f"and {len(nothing) - most} more, which --format json lists"] if len(nothing) > most else []
+    gives = f"{format_count(len(nothing), 'script')} {'gives' if len(nothing) == 1 else 'give'} no preset"
+    return "\n  ".join([f"{gives}:", *told, *more])
 
 
 def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
@@ -158,22 +220,32 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
 
 
 def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:
-    from npuprof.scripts.family import build_family
-
-    made = build_family(good)
-    if not made.is_proven:
-        raise RuntimeError("a leaf of the family does not resolve as before")
+    made = _build_proven_family(good)
     if path is None or path == "-":
         parts = [f"# --- {name}.toml\n{written}" for name, written in made.files.items()]
         return "\n".join(parts), [_describe_proof(made)]
     return None, [_write_folder(made.files, path, force), _describe_proof(made)]
 
 
+def _build_proven_family(made: list[Draft]) -> Family:
+    from npuprof.scripts.family import build_family
+
+    family = build_family([draft for draft in made if draft.settings])
+    if not family.is_proven:
+        raise RuntimeError("a leaf of the family does not resolve as before")
+    return family
+
+
 def _describe_proof(made: Family) -> str:
-    mixins = [name for name in made.files if name.startswith("mixins/")]
-    leaves = f"{len(made.proof)} {'leaf' if len(made.proof) == 1 else 'leaves'}, {'a base' if 'base' in made.files else 'no base'}"
-    lines = f"{format_count(made.lines_before, 'setting')} became {format_count(made.lines_after, 'line')}"
-    return f"{leaves}, {format_count(len(mixins), 'mix-in')}; {lines}; every leaf resolves to the digest it had"
+    from npuprof.scripts.sharing import FILE_LINES
+
+    scripts = len({source.file for leaf in made.leaves for source in leaf.sources})
+    bases = sum(shared.is_base for shared in made.shared.values())
+    count = len(made.leaves)
+    leaves = f"{count} {'leaf' if count == 1 else 'leaves'} for {format_count(scripts, 'script')}"
+    parts = f"{format_count(bases, 'base') if bases else 'no base'}, {format_count(len(made.shared) - bases, 'mix-in')}"
+    length = f"{made.length_alone} lines without them, {made.length} with them ({FILE_LINES} for each file)"
+    return f"{leaves}, {parts}: {length}; every leaf resolves to the digest it had"
 
 
 def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
@@ -182,12 +254,38 @@ def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
         "file": one.file, "line": one.line, "column": one.column, "surface": one.surface,
         "key": one.key or None, "name": one.name or None, "field": one.field,
         "value": None if one.reason else one.value, "reason": one.reason or None,
-        "condition": one.condition or None, "runs": not one.dead, "default": one.default, "scope": one.scope or None,
+        "condition": one.condition or None, "runs": not one.dead, "unused": one.unused or None,
+        "default": one.default, "scope": one.scope or None,
         **({"part": one.part} if one.part else {}),
     }  # fmt: skip
 
 
-def _build_fields(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding]) -> dict[str, Any]:
+def _build_family_fields(family: Family) -> dict[str, Any]:
+    """Return a family as the fields of the JSON form: the file of each preset, and for leaves every script that it stands for."""
+    leaves = {
+        leaf.name: [
+            {"file": source.file, "line": source.line, "function": source.function or None, "condition": source.condition or None}
+            for source in leaf.sources
+        ]
+        for leaf in family.leaves
+    }
+    return {
+        "length_alone": family.length_alone, "length": family.length,
+        "presets": [
+            {
+                "name": name, "kind": "leaf" if name in leaves else "base" if family.shared[name].is_base else "mix-in",
+                "sources": leaves.get(name, []), "text": text,
+            }
+            for name, text in family.files.items()
+        ],
+    }  # fmt: skip
+
+
+def _build_fields(
+    read_files: list[ImportedFile], made: list[Draft], nothing: dict[str, str], problems: list[Finding], family: Family | None
+) -> dict[str, Any]:
+    from npuprof.scripts.preset_text import select_section
+
     found = [one for imported in read_files for one in imported.found]
     return {
         "schema": "npuprof.import/1",
@@ -196,20 +294,24 @@ def _build_fields(read_files: list[ImportedFile], made: list[Draft], problems: l
         "presets": [
             {
                 "name": draft.name, "file": draft.file, "scenario": draft.scenario,
-                **{section: draft.section(section) for section in SECTIONS},
+                **{section: select_section(draft.settings, section) for section in SECTIONS},
                 "left_out": [{**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None} for note in draft.notes],
             }
             for draft in made
         ],
+        **({"family": _build_family_fields(family)} if family else {}),
+        "nothing": [{"file": file, "reason": reason} for file, reason in nothing.items()],
         "problems": [build_finding_dict(problem) for problem in problems],
     }  # fmt: skip
 
 
-def _format_text(read_files: list[ImportedFile], made: list[Draft], problems: list[Finding], coloured: bool) -> str:
+def _format_text(
+    read_files: list[ImportedFile], made: list[Draft], nothing: dict[str, str], problems: list[Finding], coloured: bool
+) -> str:
     lines: list[str] = []
     for draft in made:
         lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
-        for key, one in draft.origins.items():
+        for key, one in sorted(draft.origins.items(), key=lambda pair: pair[1].line):
             lines.append(f"  {_format_place(one)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
         for note in draft.notes:
             one = note.found
@@ -221,6 +323,7 @@ def _format_text(read_files: list[ImportedFile], made: list[Draft], problems: li
     commented = sum(one.commented for imported in read_files for one in imported.found)
     if commented:
         lines.append(f"{format_count(commented, 'setting')} commented out")
+    lines += [escape_controls(f"{file}: no preset: {reason}") for file, reason in nothing.items()]
     lines += [escape_controls(str(problem)) for problem in problems]
     return "".join(f"{line}\n" for line in lines)
 

@@ -13,12 +13,14 @@ from npuprof.report.answer import Answer
 class Inject(Verb):
     """Keep a marked block in a script equal to a preset."""
 
+    usage_hint = "npuprof inject train.py bert-training"
     group = "scripts"
     undoable = True
 
     file: str = argument("FILE", "The script; with --all a file or folder whose blocks to refresh.")
     spec: str | None = argument("SPEC", "The preset; not needed with --all.", required=False)
     target: str | None = option("--to", "-t", metavar="TARGET", text="The target; session in Python, the environment in shell scripts.")
+    replace: bool = flag("--replace", text="Put the block in the place of the hand-written lines that it stands for.")
     line: int | None = number("--line", metavar="N", text="Put a new block before this line.")
     everywhere: bool = flag("--all", text="Refresh every block below FILE.")
     check: bool = flag("--check", text="Only say whether the blocks are up to date (exit 1 if not).")
@@ -34,12 +36,17 @@ class Inject(Verb):
         from npuprof.scripts.block_files import Writing
         from npuprof.scripts.blocks import Injector
         from npuprof.scripts.files import find_script_files
-        from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
+        from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks, replace_lines
 
         if self.spec is not None and self.spec.endswith((".py", ".ipynb")) and not os.path.exists(self.file):
             hint = f"npuprof inject {self.spec} {self.file}"
             raise NpuprofError([Finding("NP902", "the file comes first, then the preset", "", hint)])
+        if self.file.endswith(".toml") and os.path.isfile(self.file):
+            what, why = f"{self.file} is a preset, and no script", "inject writes what a preset says into a script that uses it."
+            raise NpuprofError([Finding("NP902", what, why, f"name the script: npuprof inject train.py {self.spec or self.file}")])
         injector = Injector(self.store, trusting=self.check or self.trust)
+        if self.replace:
+            self._refuse_beside_replace()
         if self.spec is None or self.everywhere:
             self._refuse_unclear()
             problems: list[Finding] = []
@@ -53,7 +60,17 @@ class Inject(Verb):
         if self.check:
             return check_blocks([self.file], injector, self.spec)
         asked = Asked(self.file, self.spec, self.target, self.line, self.cann, self.product)
+        if self.replace:
+            return replace_lines(asked, injector, Writing(self.force, self.dry_run))
         return inject_block(asked, injector, Writing(self.force, self.dry_run))
+
+    def _refuse_beside_replace(self) -> None:
+        others = {"--all": self.everywhere, "--check": self.check, "--line": self.line, "--to": self.target}
+        given = [name for name, value in others.items() if value]
+        if given or self.spec is None:
+            what = f"--replace and {given[0]} exclude each other" if given else "--replace needs the preset: its lines are looked for"
+            hint = f"leave out {given[0]}: the lines say where the block goes" if given else f"npuprof inject {self.file} SPEC --replace"
+            raise NpuprofError([Finding("NP902", what, "", hint)])
 
     def _refuse_unclear(self) -> None:
         if self.spec is not None:

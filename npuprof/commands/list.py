@@ -158,7 +158,7 @@ def _build_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _format_markdown_list(rows: list[dict[str, Any]]) -> str:
-    from npuprof.compare.markdown import format_code_span
+    from npuprof.compare.spans import format_code_span
 
     lines = [
         f"| {format_code_span(row['name'])} | {'abstract' if row['abstract'] else row['scenario'] or ''} | {row['version'] or ''} "

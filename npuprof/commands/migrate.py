@@ -1,9 +1,9 @@
-"""``migrate``: a preset, or all of a store, rewritten for another release, the difference shown first, whole or not at all."""
+"""``migrate``: a preset, all of a store, or scripts rewritten for another release, the difference shown first, whole or not at all."""
 
 from __future__ import annotations
 
-from npuprof.commands.parameters import COLOR, PRODUCT, STORE, formats
-from npuprof.commands.verb import Verb, argument, flag, required_option
+from npuprof.commands.parameters import COLOR, FROM, PRODUCT, STORE, formats
+from npuprof.commands.verb import Verb, arguments, flag, required_option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Migrate(Verb):
-    """Rewrite a preset, or all of the store, for another CANN release.
+    """Rewrite a preset, all of the store, or scripts for another CANN release.
 
     Lossless steps are made, the rest are findings (exit 1 if any is left to decide).
     """
@@ -25,29 +25,61 @@ class Migrate(Verb):
     prose = True
     undoable = True
 
-    spec: str | None = argument("SPEC", "A preset of the store, or a path ending in .toml.", required=False)
+    specs: list[str] = arguments("SPEC...", "A preset of the store, a path ending in .toml; or scripts, and folders of them.")
     everything: bool = flag("--all", text="All presets of the store, parents first: all files are written, or none.")
     cann: str = required_option("--cann", metavar="RELEASE", text="The CANN release to move to.")
+    since: str | None = FROM
     product: str | None = PRODUCT
     format: str = formats("text", "json")
     dry_run: bool = flag("--dry-run", text="Show what would change; write nothing.")
     store: str | None = STORE
     color: str = COLOR
+    _since = ""
 
     def run(self) -> Answer:
         """Return the changes and what is left to decide; what changes is written unless it is a dry run. Raises NpuprofError."""
-        if self.everything == (self.spec is not None):
+        if self.everything == bool(self.specs):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
             raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
         context = spec.build_context(self.cann, self.product)
-        return self._migrate_all(context) if self.spec is None else self._migrate_one(self.spec, context)
+        from npuprof.commands.summarizing import find_earlier_release
+
+        self._since = find_earlier_release(self.since, str(context.cann))
+        if not self.specs:
+            return self._migrate_all(context)
+        from npuprof.commands.migrating_scripts import are_scripts
+
+        if are_scripts(self.specs, self.store):
+            return self._migrate_scripts(context)
+        if len(self.specs) > 1:
+            what = f"{' and '.join(self.specs[:2])} are two presets"
+            raise NpuprofError([Finding("NP902", what, "One is moved at a time, or all in one plan.", "name one, or say --all")])
+        return self._migrate_one(self.specs[0], context)
+
+    def _migrate_scripts(self, context: Context) -> Answer:
+        from npuprof.commands.migrating_scripts import migrate_scripts
+        from npuprof.report import writing
+
+        plan = migrate_scripts(self.specs, context, self._since)
+        wanted = plan.list_wanted()
+        if wanted and not self.dry_run:
+            writing.write_wanted_files(wanted)
+        done = "would write" if self.dry_run else "wrote"
+        told = f"{done} {format_count(len(wanted), 'file')}" if wanted else "nothing to change in any script"
+        todo = sum(finding.severity != "info" for finding in plan.left)
+        steps = sum(len(script.made) for script in plan.scripts)
+        forms: Forms = {
+            "text": lambda: plan.format_text(self.coloured),
+            "json": lambda: plan.build_fields(str(context.cann), self._since),
+        }
+        return Answer(forms, (*self._tell_steps(context, steps, todo), told), 2 if plan.unread else 1 if todo else 0)
 
     def _migrate_one(self, name: str, context: Context) -> Answer:
         from npuprof.commands.migrating import migrate_file
         from npuprof.edit.preset_file import open_for_edit
 
         with open_for_edit(name, self.store) as file:
-            outcome = migrate_file(file, self.store, context)
+            outcome = migrate_file(file, self.store, context, self._since)
             dry_run = self.dry_run or file.path == "-"
             changed = outcome.moved.text != file.text
             if changed and not dry_run:
@@ -64,7 +96,7 @@ class Migrate(Verb):
         from npuprof.report.locks import lock_folders
 
         with lock_folders([spec.Workspace(self.store).store.root]):
-            plan = migrate_store(self.store, context)
+            plan = migrate_store(self.store, context, self._since)
             if plan.files and not self.dry_run:
                 writing.write_wanted_files([file.build_wanted(text) for file, text in plan.files])
         done = "would write" if self.dry_run else "wrote"

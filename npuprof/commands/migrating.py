@@ -50,18 +50,18 @@ class Outcome(Record):
             "changes": [build_change_dict(change) for change in compare_configs(self.before, self.after)],
             "steps": [
                 {"rule": made.step.rule, "option": made.step.option, "to": made.step.to or None, "before": made.before,
-                 "after": made.after, "why": made.step.why}
+                 "after": made.after, "loss": made.step.loss, "why": made.step.why}
                 for made in self.moved.made
             ],
             "findings": [build_finding_dict(finding) for finding in self.left],
         }  # fmt: skip
 
 
-def migrate_file(file: PresetFile, store: str | None, context: Context) -> Outcome:
-    """Return a preset moved to a release, nothing written. Raises NpuprofError."""
+def migrate_file(file: PresetFile, store: str | None, context: Context, since: str = "") -> Outcome:
+    """Return a preset moved to a release, nothing written; it comes from ``since`` where it names none. Raises NpuprofError."""
     profile = file.profile
     before = _resolve_profile(profile, store, context)
-    moved = migration.migrate_profile(profile, before, str(context.cann))
+    moved = migration.migrate_profile(profile, before, str(context.cann), since)
     after = _resolve_profile(file.parse_changed(moved.text), store, context)
     moved = moved._replace(findings=(*moved.findings, *migration.check_heirs(moved.made, _find_heirs(profile, store, context))))
     return Outcome(moved, before, after, _list_left(moved, after, before))
@@ -129,8 +129,11 @@ class StoreMigration(Record):
         }
 
 
-def migrate_store(store: str | None, context: Context) -> StoreMigration:
-    """Return all presets of a store moved to a release, nothing written. Raises NpuprofError where one cannot be read or resolved."""
+def migrate_store(store: str | None, context: Context, since: str = "") -> StoreMigration:
+    """Return all presets of a store moved to a release, nothing written; those that name none come from ``since``.
+
+    Raises NpuprofError where one cannot be read or resolved.
+    """
     home, laid = (spec.Workspace(store, context).store for _ in range(2))
     refuse_builtin(home)
     before = _resolve_all(home, store, context)
@@ -139,7 +142,7 @@ def migrate_store(store: str | None, context: Context) -> StoreMigration:
     for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
         profile = laid.profile(name)
         # What its parents are by now decides what is left to do in it.
-        moved[name] = migration.migrate_profile(profile, _resolve_profile(profile, store, context), str(context.cann))
+        moved[name] = migration.migrate_profile(profile, _resolve_profile(profile, store, context), str(context.cann), since)
         if moved[name].text != profile.document.text:
             file = read_preset_file(home, name)
             files.append((file, moved[name].text))

@@ -157,6 +157,8 @@ def _refuse_no_name(home: Folder, name: str) -> None:
         return
     if re.search(r"[:@+]|\.toml$|^-$", name):
         what, hint = f"{name!r} is no name of a preset of the store", "name one of this store, without a revision: bert-training"
+        if inside := home.locate_file(os.path.abspath(name)) if name.endswith(".toml") else "":
+            hint = f"write {inside}"
         raise NpuprofError([Finding("NP920", what, "A rename moves one file of the working tree.", hint)])
     home.profile(name)
 

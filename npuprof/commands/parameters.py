@@ -14,6 +14,7 @@ OF_STORE = argument("SPEC", "A preset of the store: NAME or NAME@REV.")
 
 STORE = option("--store", metavar="DIR", text="The folder that holds the presets; builtin: for those npuprof ships.")
 CANN = option("--cann", metavar="RELEASE", text="The CANN release to resolve for.")
+FROM = option("--from", metavar="RELEASE", text="The CANN release to come from, where nothing names one.")
 PRODUCT = option("--product", metavar="PRODUCT", text="The product, or a soc_version, to resolve for.")
 MIXINS = many("--with", metavar="SPEC", text="Lay another preset over it; may be repeated.")
 SETS = many("--set", metavar="KEY=VALUE", text="Set a value, after everything else; may be repeated.")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof.commands import sharing
 from npuprof.commands.parameters import OUTPUT, STORE, formats
+from npuprof.commands.sharing import NothingNewError
 from npuprof.commands.verb import Verb, argument, flag
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -35,7 +37,9 @@ class Release(Verb):
     before.
     """
 
+    usage_hint = "npuprof release bert-training proposes the number itself; npuprof release bert-training 2.0.0 gives it."
     group = "versions"
+    prose = True
 
     spec: str | None = argument("NAME", "A preset of the store; none with --changed, and with --all.", required=False)
     version: str | None = argument("VERSION", "The number; proposed from the changes if none is given.", required=False)
@@ -66,7 +70,12 @@ class Release(Verb):
             return self._release_many(workspace, repository)
         if self.yes:
             raise NpuprofError([Finding("NP902", "--yes belongs to --changed and --all", "", "leave it out: one preset asks nothing")])
-        plan, untold, wanted = self._plan_one(workspace, repository, self.spec)
+        try:
+            plan, untold, wanted = self._plan_one(workspace, repository, self.spec)
+        except NothingNewError as error:
+            if answer := self._push_earlier(repository, error.name, error.number):
+                return answer
+            raise
         planned = plan.releases[0]
         if self.dry_run:
             return Answer(self._build_forms(plan, _format_dry_run(planned, plan.commit)), notes=untold)
@@ -107,13 +116,13 @@ class Release(Verb):
         _refuse_number(repository, name, number, proposal, earlier)
         if proposal.step == "none" and wanted is None:
             what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
-            raise NpuprofError([Finding("NP026", what, "", "to release it all the same give the number")])
+            raise NothingNewError(Finding("NP026", what, "", "to release it all the same give the number"), name)
         was = last.number_text if last else ""
         planned = PlannedRelease(name, number, was, config, proposal, pair, build_release_record(config))
         return ReleasePlan(head, (planned,)), untold, wanted
 
     def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
-        from npuprof.history import planning, writing
+        from npuprof.history import planning, pushing, writing
         from npuprof.store import revisions
 
         if self.changed and self.everything:
@@ -123,6 +132,8 @@ class Release(Verb):
         plan = planning.plan_releases(workspace, head, self.everything, number)
         left = _describe_unreleased(plan.unreleased)
         if not plan.tags:
+            if answer := self._push_earlier(repository):
+                return answer
             what = "nothing has changed since the last releases"
             raise NpuprofError([Finding("NP026", what, left, "npuprof list --versions shows them")])
         configs = [planned.config for planned in plan.releases]
@@ -134,7 +145,7 @@ class Release(Verb):
         if not self.yes and not ask_on_terminal(answer, "text", "make these tags?"):
             return answer_refusal(answer, "tagged", shown=self.output is None)
         if self.push:
-            writing.find_remote(repository)  # before there is a tag
+            pushing.find_remote(repository)  # before there is a tag
         messages = {planned.tag: planning.format_tag_message(planned) for planned in plan.releases}
         if plan.store:
             messages[plan.store.tag] = planning.format_store_message(plan)
@@ -153,21 +164,20 @@ class Release(Verb):
 
     def _answer_tagged(self, repository: Repository, plan: ReleasePlan, told: str, notes: tuple[str, ...]) -> Answer:
         """Return that tags are made, and push them where that was asked for."""
-        from npuprof.history import writing
-
         forms = self._build_forms(plan, told)
         if not self.push:
-            return Answer(
-                forms, (f"share {'it' if len(plan.tags) == 1 else 'them'} with {_write_push(repository, plan.tags)}",), notes=notes
-            )
-        try:
-            remote = writing.find_remote(repository)
-            fault = writing.push_tags(repository, remote, plan.tags)
-        except NpuprofError as error:
-            fault, remote = error.findings[0], ""
-        if fault:
-            return Answer(forms, code=2, notes=notes, problems=(fault,))
-        return Answer(forms, (f"pushed {format_count(len(plan.tags), 'tag')} to {remote}",), notes=notes)
+            word = "it" if len(plan.tags) == 1 else "them"
+            return Answer(forms, (f"share {word} with {sharing.write_push_command(repository, plan.tags)}",), notes=notes)
+        answer = sharing.push_new_tags(repository, forms, plan.tags)
+        more = () if answer.code else sharing.describe_unpushed_tags(repository, plan.commit)
+        return answer._replace(notes=notes, remarks=(*answer.remarks, *more))
+
+    def _push_earlier(self, repository: Repository, name: str | None = None, number: str = "") -> Answer | None:
+        """Push what was released before and the remote lacks; None where that is nothing, or nobody asked for it. Raises NpuprofError."""
+        if not self.push:
+            return None
+        asks = not self.yes and name is None
+        return sharing.push_earlier_tags(repository, name, number, dry_run=self.dry_run, asks=asks, shown=self.output is None)
 
     def _build_forms(self, plan: ReleasePlan, told: str) -> Forms:
         from npuprof.history.notes import format_release_notes
@@ -177,16 +187,6 @@ class Release(Verb):
             "markdown": lambda: format_release_notes(plan),
             "json": lambda: {"schema": "npuprof.release/1", "dry_run": self.dry_run, **_build_plan_fields(plan)},
         }
-
-
-def _write_push(repository: Repository, tags: list[str]) -> str:
-    from npuprof.history import writing
-
-    try:
-        remote = writing.find_remote(repository)
-    except NpuprofError:
-        remote = "origin"
-    return writing.format_push_command(remote, tags)
 
 
 def _format_dry_run(planned: PlannedRelease, head: str) -> str:
@@ -222,19 +222,24 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
         "store": store and {
             "version": str(store.number), "was": store.was or None, "tag": store.tag, "step": store.proposal.step,
             "reasons": list(store.proposal.reasons), "removed": list(store.removed),
+            "renamed": [{"was": was, "name": name} for was, name in store.renamed],
         },
         "unreleased": list(plan.unreleased),
     }  # fmt: skip
 
 
 def _parse_number(version: str) -> VersionText:
-    from npuprof.store.versions import parse_version_text
+    from npuprof.store.versions import parse_version_request, parse_version_text
 
     found = parse_version_text(version)
     if found is None:
-        raise NpuprofError(
-            [Finding("NP026", f"{version!r} is not a version", "", "write three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0")]
-        )
+        asked = parse_version_request(version)
+        hint = "write three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0"
+        if asked is not None:
+            hint = f"write {'.'.join(map(str, (*asked.parts, 0, 0)[:3]))}; a version has three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0"
+        elif version in ("major", "minor", "patch", "auto", "next"):
+            hint = f"leave it out, and npuprof proposes the number by what has changed; or {hint}"
+        raise NpuprofError([Finding("NP026", f"{version!r} is not a version", "", hint)])
     return found
 
 
@@ -255,12 +260,14 @@ def _refuse_number(repository: Repository, name: str, number: VersionText, propo
     same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
     below = max((version for version in (last, *same) if version), key=lambda version: version.text.order, default=None)
     what, why = "", "Version numbers only rise."
-    if any(ref.text == number for ref in repository.list_tag_refs(name)):
+    there = any(ref.text == number for ref in repository.list_tag_refs(name))
+    if there:
         what, why = f"{name} {number} is released already: the tag {name}/v{number} exists already", "A released version never changes."
     elif below and number.order <= below.text.order:
         what = f"{number} would go back: {name} is at {below.number_text}"
     if what:
-        raise NpuprofError([Finding("NP026", what, why, f"the next is {VersionText(proposal.number)}")])
+        finding = Finding("NP026", what, why, f"the next is {VersionText(proposal.number)}")
+        raise NothingNewError(finding, name, str(number)) if there else NpuprofError([finding])
 
 
 def _refuse_errors(config: Config) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.resolve.config import Config
+from npuprof.resolve.members import has_overrides
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -94,7 +95,7 @@ def resolve_checked(asked: ResolvingVerb, target: str, no_check: bool, untold: S
     config = resolve_asked(asked, target, personal)
     if not no_check:
         _refuse_errors(config, untold)
-    if any(profile.overrides for profile in config.lineage):
+    if has_overrides(config.lineage):
         _tell_unasked_overrides(config)
     return config
 

@@ -13,7 +13,7 @@ from npuprof.commands.verb import Verb, flag, option
 from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.report.findings import FORMATS, format_findings
+from npuprof.report.findings import FORMATS, format_findings, format_severity_counts
 
 #: What a report for the service itself is written as.
 _REPORTS = {"GitHub": "sarif", "GitLab": "gitlab"}
@@ -26,6 +26,7 @@ class Review(Verb):
     one. Exit 1 if there are errors.
     """
 
+    usage_hint = "It is for jobs of GitHub and GitLab, whose variables say what to review; elsewhere: npuprof diff --rev main...HEAD"
     group = "git"
 
     base: str | None = option("--base", metavar="REV", text="The revision to compare with, if not the one that the service names.")
@@ -64,6 +65,9 @@ class Review(Verb):
                 problems += self._publish(job, page, found > 0, remarks)
             except NpuprofError as error:
                 problems, code = [*problems, *error.findings], 2
+        if page:
+            told, left = self._select_caused(check, job, told)
+            remarks += left
         return Answer(self._format_answer(job, told, page, problems), tuple(remarks), code, problems=problems)
 
     def _sync_sources(self, rev: str | None = None) -> list[Finding]:
@@ -85,7 +89,7 @@ class Review(Verb):
     def _build_page(self, job: Job, remarks: list[str]) -> tuple[str, int]:
         """Return what the pull request changes as a page; 0 where that is nothing, 2 where not all could be read. Raises NpuprofError."""
         from npuprof.commands.diff import Diff
-        from npuprof.compare.markdown import is_address
+        from npuprof.compare.spans import is_address
         from npuprof.hosting.checkout import complete_checkout
         from npuprof.store import spec
 
@@ -98,6 +102,35 @@ class Review(Verb):
         answer = Diff({"rev": rev, "format": "markdown", "link": link, "exit_code": True, "store": self.store}).run()
         remarks += answer.remarks
         return str(answer.write_form("markdown")), answer.code
+
+    def _select_caused(self, check: Check, job: Job, told: Sequence[Finding]) -> tuple[list[Finding], list[str]]:
+        """Return the findings that the pull request brings, and those that fail the job; a remark counts the others.
+
+        What was there before is known by its file, code, key and message; all is told where the state before cannot be judged.
+        """
+        aside = [finding for finding in told if not check.decide_code([finding])]
+        if not aside:
+            return list(told), []
+        from npuprof.commands import selection
+        from npuprof.store import revisions, spec
+
+        try:
+            repository = revisions.find_repository(spec.Workspace(self.store).store)
+            commits = [repository.resolve_commit(rev) for rev in (self.base or job.base, "HEAD")]
+            before = Check(
+                {"store": self.store, "rev": repository.find_merge_base(*commits), "format": "github", "severity": self.severity}
+            )
+            known = before.judge(before.open_store()).settled.findings
+        except NpuprofError:
+            return list(told), []
+        baseline = selection.Baseline(place := os.path.join(repository.top, "-"), None, selection.count_marks(known, place))
+        new = {id(finding) for finding in selection.compare_with_baseline(aside, baseline, lambda _: False).new}
+        left = {id(finding) for finding in aside} - new
+        if not left:
+            return list(told), []
+        counted = format_severity_counts([finding for finding in told if id(finding) in left])
+        remark = f"{counted} that this {_name_request(job)} did not bring {'is' if len(left) == 1 else 'are'} left out here (npuprof check)"
+        return [finding for finding in told if id(finding) not in left], [remark]
 
     def _publish(self, job: Job, page: str, differs: bool, remarks: list[str]) -> list[Finding]:
         """Write the summary and the comment; return what could not be."""
@@ -125,7 +158,7 @@ class Review(Verb):
             problem = Finding("NP062", what, why, f"see {where}, which has all of it")
             problems.append(problem._replace(severity="info") if error.refused else problem)
         else:
-            remarks.append(f"the comment on {'merge' if job.service == 'GitLab' else 'pull'} request {job.number}: {done}")
+            remarks.append(f"the comment on {_name_request(job)} {job.number}: {done}")
         return problems
 
     def _format_answer(self, job: Job, told: Sequence[Finding], page: str, problems: Sequence[Finding]) -> str:
@@ -133,6 +166,10 @@ class Review(Verb):
         if job.format == "github":
             return FORMATS["github"]([*told, *problems])
         return f"{page}\n{format_findings(told)}" if page and told else page + format_findings(told)
+
+
+def _name_request(job: Job) -> str:
+    return f"{'merge' if job.service == 'GitLab' else 'pull'} request"
 
 
 def _build_marker(store: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from npuprof.commands.parameters import DRY_RUN, OUTPUT, formats
@@ -70,6 +71,10 @@ class Trust(Verb):
 def _find_store(asked: str | None) -> ReadOnceStore:
     """Return the store that is meant: ``team:`` is that of a source, as it is locked. Raises NpuprofError."""
     if asked is None or not asked.endswith(":") or not is_source_reference(asked):
+        if asked is not None and asked != "builtin:" and not os.path.isdir(asked):
+            from npuprof.store.missing import build_missing_store_finding
+
+            raise NpuprofError([build_missing_store_finding(asked, "STORE is the folder of a store, or a source with its colon.")])
         return spec.Workspace(asked).store
     from npuprof.store.sources.reading import find_sources
 

@@ -22,6 +22,7 @@ class Undo(Verb):
     A file that was changed since is not touched, and then no other is.
     """
 
+    usage_hint = "It takes back the last edit, whichever presets that changed; npuprof restore bert-training@HEAD takes back one preset."
     group = "edit"
     undoable = True
 

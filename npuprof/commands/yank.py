@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from npuprof.commands import sharing
 from npuprof.commands.parameters import DRY_RUN, STORE
 from npuprof.commands.verb import Verb, argument, flag, required_option
 from npuprof.model import Finding, NpuprofError, did_you_mean
@@ -22,7 +23,12 @@ class Yank(Verb):
     warned. Ranges (@1) take another.
     """
 
+    usage_hint = (
+        'npuprof yank bert-training@1.2.0 --why "diverges on 910B: use 1.2.1"; '
+        "a yank is taken back by deleting its tag: git tag -d NAME/vX.Y.Z.yanked"
+    )
     group = "versions"
+    prose = True
 
     spec: str = argument("NAME@VERSION", "A released version, @VERSION for one of the whole store.")
     why: str = required_option("--why", metavar="TEXT", text="The reason, which everybody is told who uses it.")
@@ -44,6 +50,8 @@ class Yank(Verb):
         version = _find_version(workspace, repository, self.spec)
         tag = f"{version.tag_name}{YANKED}"
         if said := repository.find_yank(version.tag_name):
+            if self.push and said == why and not self.dry_run:  # a push before may have failed
+                return sharing.push_new_tags(repository, f"{tag}\n", [tag])
             what = f"{version.tag_name} is yanked already: {said}"
             raise NpuprofError([Finding("NP026", what, "What was said of a version stays.", "use another version")])
         reach = _describe_heirs(workspace, version)
@@ -52,10 +60,9 @@ class Yank(Verb):
         # (at what the version names, so that whoever can see the one can see the other)
         writing.create_tag(repository, tag, version.commit, f"{why}\n")
         if self.push:
-            remote = writing.find_remote(repository)
-            fault = writing.push_tags(repository, remote, [tag])
-            return Answer(f"{tag}\n", reach, 2, problems=(fault,)) if fault else Answer(f"{tag}\n", (*reach, f"pushed 1 tag to {remote}"))
-        return Answer(f"{tag}\n", (*reach, f"share it with git push origin {tag}"))
+            done = sharing.push_new_tags(repository, f"{tag}\n", [tag])
+            return done._replace(remarks=(*reach, *done.remarks))
+        return Answer(f"{tag}\n", (*reach, f"share it with {sharing.write_push_command(repository, [tag])}"))
 
 
 def _find_version(workspace: spec.Workspace, repository: Repository, asked: str) -> Version:
@@ -77,10 +84,20 @@ def _find_version(workspace: spec.Workspace, repository: Repository, asked: str)
     what = f"{called} has no released version {wanted}" if wanted else f"{asked!r} names no version"
     if not known:
         names = {ref.name for ref in repository.list_tag_refs()} | set(workspace.store.names())
-        hint = did_you_mean(name, names - {name}, "npuprof list --versions") if name else "npuprof release --all makes the first"
-        raise NpuprofError([Finding("NP011", what, f"Nothing of {called} is released.", hint)])
+        hint = "npuprof release --all makes the first"
+        if name:
+            makes = f"npuprof release {name} makes the first version"
+            hint = makes if name in names else did_you_mean(name, names, _describe_released(repository))
+        raise NpuprofError([Finding("NP011", what, f"Nothing of {called} is released, and only what is can be yanked.", hint)])
     hint = f"released are {', '.join(shown)}; write {name}@{shown[-1]}"
     raise NpuprofError([Finding("NP011", what, "A version is yanked by its whole number.", hint)])
+
+
+def _describe_released(repository: Repository) -> str:
+    """Return which versions there are that can be yanked, a few of them by name."""
+    known = [f"{ref.name}@{ref.text}" for ref in repository.list_tag_refs()]
+    more = f", and {len(known) - 5} more (npuprof list --versions)" if len(known) > 5 else ""
+    return f"released are {', '.join(known[:5])}{more}" if known else "nothing is released yet: npuprof release NAME makes a version"
 
 
 def _describe_heirs(workspace: spec.Workspace, version: Version) -> tuple[str, ...]:

@@ -26,22 +26,32 @@ class Fold(Record):
     presets: tuple[str, ...]
 
 
-def fold_changes(pairs: Iterable[Pair]) -> list[Fold]:
-    """Return the changes of presets that are on both sides, equal ones with one cause as one; widest reach first."""
+def fold_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] | None = None) -> list[Fold]:
+    """Return the changes of presets that are on both sides, equal ones with one cause as one; widest reach first.
+
+    ``identify`` says what makes two equal, if not their revisions too.
+    """
+    identify = identify or identify_change
     found: dict[str, tuple[Change, list[str]]] = {}
     for pair in pairs:
         for change in pair.changes if pair.status == "changed" else ():
-            found.setdefault(identify_change(change), (change, []))[1].append(pair.name)
+            found.setdefault(identify(change), (change, []))[1].append(pair.name)
     return sorted((Fold(change, tuple(names)) for change, names in found.values()), key=lambda fold: -len(fold.presets))
 
 
 def identify_change(change: Change) -> str:
     """Return a text that two changes share when they are the same change with the same cause."""
+    revisions = [origin.revision if origin else None for origin in change.origins]
+    return f"{identify_lasting_change(change)} {revisions}"
+
+
+def identify_lasting_change(change: Change) -> str:
+    """Return the same where each preset is compared with a revision of its own: revisions do not count."""
     return repr((change.key, change.scope, change.kind, change.before, change.after, *map(_identify_origin, change.origins)))
 
 
 def _identify_origin(origin: Origin | None) -> tuple[Any, ...]:
-    return (origin.revision, origin.file, origin.path, origin.layer) if origin else ()
+    return (origin.file, origin.path, origin.layer) if origin else ()
 
 
 def format_change_value(change: Change, side: Any) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from npuprof import checks
 from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
+from npuprof.compare.renames import match_renamed_presets
 from npuprof.compare.scopes import find_scoped_changes
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.report.output import read_plain_file
@@ -34,10 +33,6 @@ _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
 _NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
 _NAME = re.compile(rb"""("[^"\n]*"|'[^'\n]*')""")
 _ESCAPE = re.compile(rb"\\[uUx]")
-_LIKENESS = 0.5  # from this part of lines in common on, a file is another renamed
-_MOST_COMPARED = 40_000  # so many pairs of files are compared line by line; of more, only equal ones are renamed
-#: Lines that many presets have alike: they do not say that one is another.
-_COMMONPLACE = re.compile(rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abstract|cann|products|owner)["']?\s*=.*""")
 
 
 class Pair(Record):
@@ -177,7 +172,7 @@ def compare_store_states(
     if isinstance(new.texts, WorkTree) and (differing := changed & old.names & new.names):
         converted, untold = find_converted_files(before.repository, differing, before.files)
         changed -= converted
-    renamed = _find_renames(old, new)
+    renamed = match_renamed_presets(old.texts, new.texts, old.names - new.names, new.names - old.names)
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
     wanted = _select_named_presets(names, everything, renamed) if names else everything
     if raw:
@@ -379,67 +374,6 @@ def read_plain_parents(text: bytes) -> list[str] | None:
     if not all(map(_NAMES.fullmatch, bodies)) or (b"extends" in text and not bodies):
         return None
     return [name[1:-1].decode(errors="replace") for body in bodies for name in _NAME.findall(body)]
-
-
-def _find_renames(old: _StoreSide, new: _StoreSide) -> dict[str, str]:
-    """Return for each new name the old one that it most likely had: equal text first, then most lines in common.
-
-    Lines that many presets have alike count for nothing: a name that is gone became another only where its content says so.
-    """
-    gone, come = old.names - new.names, new.names - old.names
-    if not (gone and come):
-        return {}
-    before, after = _count_lines(old, gone), _count_lines(new, come)
-    found = _match_equal_files(before, after)
-    taken = set(found.values())
-    left = {was: _strip_commonplace(lines) for was, lines in before.items() if was not in taken}
-    right = {name: _strip_commonplace(lines) for name, lines in after.items() if name not in found}
-    if len(left) * len(right) > _MOST_COMPARED:
-        return found
-    likeness = []
-    for was, lines in left.items():
-        for name, others in right.items():
-            total = lines.total() + others.total()
-            common = 2 * (lines & others).total() / total if total else 0
-            if common >= _LIKENESS:
-                likeness.append((-common, was.rpartition("/")[2] != name.rpartition("/")[2], was, name))
-    for _, _, was, name in sorted(likeness):
-        if name not in found and was not in taken:
-            found[name] = was
-            taken.add(was)
-    return found
-
-
-def _match_equal_files(before: dict[str, Counter[bytes]], after: dict[str, Counter[bytes]]) -> dict[str, str]:
-    """Return the new names of files whose lines are all the same, by their own last names first, then in order."""
-    known: dict[frozenset[tuple[bytes, int]], list[str]] = {}
-    for was in sorted(before):
-        if before[was]:
-            known.setdefault(frozenset(before[was].items()), []).append(was)
-    found: dict[str, str] = {}
-    for alike in (True, False):
-        for name in sorted(after):
-            waiting = known.get(frozenset(after[name].items()), []) if name not in found else []
-            last = name.rpartition("/")[2]
-            fitting = next((was for was in waiting if not alike or was.rpartition("/")[2] == last), None)
-            if fitting is not None:
-                waiting.remove(fitting)
-                found[name] = fitting
-    return found
-
-
-def _strip_commonplace(lines: Counter[bytes]) -> Counter[bytes]:
-    return Counter({line: number for line, number in lines.items() if not _COMMONPLACE.fullmatch(line)})
-
-
-def _count_lines(side: _StoreSide, names: set[str]) -> dict[str, Counter[bytes]]:
-    """Return how often each line stands in files, blanks around it and empty lines aside; none where one cannot be read."""
-    side.texts.load_texts(names)
-    found: dict[str, Counter[bytes]] = {name: Counter() for name in names}
-    for name, lines in found.items():
-        with suppress(NpuprofError):
-            lines.update(line.strip() for line in side.texts.read_profile_text(name).splitlines() if line.strip())
-    return found
 
 
 def _compare_resolved_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -> Pair:

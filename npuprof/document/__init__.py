@@ -40,6 +40,17 @@ class Document:
     def __reduce__(self) -> tuple[Any, ...]:
         return Document, (self.name, self.source, self.text, self.data, self.revision)
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Document) or (self.text, self.source) != (other.text, other.source):
+            return False
+        # (without a text, that of a command line, only the data say what it holds)
+        return (self.name, self.revision) == (other.name, other.revision) and (bool(self.text) or self.data == other.data)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.source, self.revision, self.text))
+
     def locate_path(self, path: Path) -> tuple[int, int]:
         """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
         return self._find_positions().find_position(path) if self.text else (0, 0)

@@ -63,8 +63,11 @@ def load_migration_steps(release: str) -> list[Step]:
     return [step for step in (Step(*row) for row in load_built_part("migrations")["steps"]) if releases.release_index(step.since) <= now]
 
 
-def migrate_profile(profile: Profile, config: Config, release: str) -> Migration:
-    """Return the text of a profile moved to a release. ``config`` is the profile resolved. Raises NpuprofError."""
+def migrate_profile(profile: Profile, config: Config, release: str, since: str = "") -> Migration:
+    """Return the text of a profile moved to a release. ``config`` is the profile resolved; where it names no release, it is for ``since``.
+
+    Raises NpuprofError.
+    """
     made: list[MadeStep] = []
     changes: list[PathChange] = []
     findings: list[Finding] = []
@@ -93,7 +96,7 @@ def migrate_profile(profile: Profile, config: Config, release: str) -> Migration
                 gone |= {(base, step.option)} if step.to else set()
         findings += _check_inherited_value(step, profile, config)
     findings += _check_unset_and_locked(profile, made)
-    findings += _check_changed_defaults(config, release)
+    findings += _check_changed_defaults(config, release, since)
     changes += _find_range_change(profile, config, release, made)
     return Migration(edit.apply_changes(profile.document.text, changes), tuple(made), tuple(findings))
 
@@ -249,21 +252,41 @@ def _check_unset_and_locked(profile: Profile, made: list[MadeStep]) -> list[Find
     return found
 
 
-def _check_changed_defaults(config: Config, release: str) -> list[Finding]:
-    """Return the defaults that changed between the oldest release a preset names and the one asked for."""
-    within = releases.find_releases_in_range(config.cann) if config.cann else None
+class ChangedDefault(Record):
+    """A default that is another one since a release; ``unless`` is an option beside which it does not count."""
+
+    option: str
+    unless: str
+    since: str
+    before: str
+    after: str
+
+    def build_finding(self) -> Finding:
+        """Return what there is to say where nobody sets the option."""
+        what = f"{self.option} is not set, and its default changed in CANN {self.since}: {self.before}, then {self.after}"
+        return Finding(
+            "NP512", what, "Leaving it out means something else now.", f"set {self.option} if the old behaviour matters", key=self.option
+        )
+
+
+def list_changed_defaults(before: str, release: str) -> list[ChangedDefault]:
+    """Return the defaults that changed on the way from one release to another, in the order of the catalogue."""
+    first, now = releases.release_index(before), releases.release_index(release)
+    rows = [ChangedDefault(*row) for row in load_built_part("migrations")["defaults"]]
+    return [row for row in rows if first < releases.release_index(row.since) <= now]
+
+
+def _check_changed_defaults(config: Config, release: str, since: str) -> list[Finding]:
+    """Return the defaults that changed between the oldest release a preset is meant for and the one asked for."""
+    within = releases.find_releases_in_range(config.cann) if config.cann else (since,) if since else None
     if not within:
         return []
-    first, now = releases.release_index(within[0]), releases.release_index(release)
-    found = []
-    for option, unless, since, before, after in load_built_part("migrations")["defaults"]:
-        if not first < releases.release_index(since) <= now or option in config.settings or unless in config.settings:
-            continue
-        what = f"{option} is not set, and its default changed in CANN {since}: {before}, then {after}"
-        origin = config.find_profile_origin("cann")
-        hint = f"set {option} if the old behaviour matters"
-        found.append(Finding("NP512", what, "Leaving it out means something else now.", hint, origin, option, (config.name,)))
-    return found
+    origin = config.find_profile_origin("cann") or config.lineage[-1].origin()
+    return [
+        row.build_finding()._replace(origin=origin, profiles=(config.name,))
+        for row in list_changed_defaults(within[0], release)
+        if row.option not in config.settings and row.unless not in config.settings
+    ]
 
 
 def _find_range_change(profile: Profile, config: Config, release: str, made: list[MadeStep]) -> list[PathChange]:

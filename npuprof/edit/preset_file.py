@@ -69,6 +69,10 @@ def answer_edit(
         changed = new != file.text
         if changed and not no_check:
             judge_change(store, file.profile, file.parse_changed(new))
+            if file.path != "-":
+                from npuprof.edit.heirs import refuse_broken_heirs
+
+                refuse_broken_heirs(store, file.parse_changed(new), file.path)
         difference = format_difference(file.source, file.text, new)
         if file.path == "-":
             return Answer(new, (*(remarks or ()),), aside=difference or "npuprof: nothing to change\n")
@@ -114,6 +118,11 @@ def locate_new_file(home: store.Folder, name: str) -> NewFile:
     if not store.is_profile_name(name):
         home.profile(name)  # says what a name is
     path, folder = home.profile_path(name), home.folder_of(name)
+    first, _, rest = name.partition("/")
+    doubled = rest and path == os.path.join(home.root, f"{name}.toml") and first == os.path.basename(os.path.realpath(home.root))
+    if doubled and not os.path.isdir(os.path.join(home.root, first)):
+        what, why = f"{name!r} would be {home.cite_file(f'{name}.toml')}", f"A name is a path below {home.label}."
+        raise NpuprofError([Finding("NP004", what, why, f"write {rest}; where {first}/{first} is meant, make that folder first")])
     if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
         why = "A store is shared as it is; what lies outside it would be missing elsewhere."
         raise NpuprofError([Finding("NP005", f"{name!r} leads out of the store", why, "choose another name")])

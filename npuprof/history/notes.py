@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from npuprof.compare.markdown import format_change_table, format_code_span
+from npuprof.compare.folds import fold_changes, identify_lasting_change
+from npuprof.compare.markdown import format_change_table, format_shared_changes
+from npuprof.compare.spans import format_code_span
 from npuprof.history.planning import PlannedRelease, ReleasePlan
 from npuprof.store.versions import Version
 
@@ -14,7 +16,7 @@ _RECORD = re.compile(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTIL
 
 
 def format_release_notes(plan: ReleasePlan) -> str:
-    """Return what a plan releases, for people: each preset that changes by itself with its changes, then who follows it."""
+    """Return what a plan releases, for people: what presets share by its cause, each that changes by itself, then who follows it."""
     alone = plan.releases[0] if len(plan.releases) == 1 and not plan.store else None
     title = plan.store.tag if plan.store else f"{alone.name} {alone.number}" if alone else "Released presets"
     out = [f"# {title}\n"]
@@ -22,25 +24,44 @@ def format_release_notes(plan: ReleasePlan) -> str:
         out.append(_format_reasons(plan.store.was, plan.store.proposal.step, plan.store.proposal.reasons))
         if plan.store.removed:
             out.append(f"\nRemoved: {_format_names(plan.store.removed)}\n")
-    followers = plan.list_followers()
-    out += [_format_release(planned, bool(alone)) for planned in plan.releases if not planned.follows]
-    for labels, found in followers.items():
+        if plan.store.renamed:
+            out.append(f"\nRenamed: {', '.join(f'{_span(was)} → {_span(name)}' for was, name in plan.store.renamed)}\n")
+    folds = fold_changes([planned.pair for planned in plan.releases if planned.pair], identify_lasting_change)
+    wide = [fold for fold in folds if len(fold.presets) > 1]
+    if wide:
+        out.append(f"\n## Changes of several presets\n{format_shared_changes(wide)}")
+    shared = {identify_lasting_change(fold.change) for fold in wide}
+    alike: dict[tuple[str, tuple[str, ...]], list[PlannedRelease]] = {}
+    for planned in plan.releases:
+        own = [change for change in planned.pair.changes if identify_lasting_change(change) not in shared] if planned.pair else []
+        if not planned.follows and own:
+            out.append(_format_release(planned, bool(alone)) + f"\n{format_change_table(own)}")
+        elif not planned.follows:
+            alike.setdefault((planned.proposal.step, planned.proposal.reasons), []).append(planned)
+    for (step, reasons), found in alike.items():
+        if len(found) == 1:
+            out.append(_format_release(found[0], bool(alone)))
+        else:
+            out.append(f"\n## {len(found)} presets\n{_format_reasons('', step, reasons)}\n{_list_numbers(found)}")
+    for labels, found in plan.list_followers().items():
         out.append(f"\n## {len(found)} {'preset follows' if len(found) == 1 else 'presets follow'} {_format_names(labels, ' and ')}\n\n")
-        out += [f"- {_span(one.name)} {one.was} → {one.number} ({one.proposal.step})\n" for one in found]
+        out.append(_list_numbers(found))
     return "".join(out)
 
 
 def _format_release(planned: PlannedRelease, alone: bool) -> str:
     head = "" if alone else f"\n## {_span(planned.name)} {planned.number}\n"
-    changes = planned.pair.changes if planned.pair else ()
-    table = f"\n{format_change_table(changes)}" if changes else ""
-    return head + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons) + table
+    return head + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)
+
+
+def _list_numbers(found: Iterable[PlannedRelease]) -> str:
+    return "".join(f"- {_span(one.name)} {f'{one.was} → ' if one.was else ''}{one.number} ({one.proposal.step})\n" for one in found)
 
 
 def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:
     if step == "first":
         return "\nThe first release.\n"
-    return f"\nA {step} step after {was}:\n\n" + "".join(f"- {_span(reason)}\n" for reason in reasons)
+    return f"\nA {step} step{f' after {was}' if was else ''}:\n\n" + "".join(f"- {_span(reason)}\n" for reason in reasons)
 
 
 def format_changelog(versions: Iterable[Version], yanks: dict[str, str]) -> str:

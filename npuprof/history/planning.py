@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from npuprof.checks import check_config
 from npuprof.compare.survey import Pair
 from npuprof.history.project_steps import explain_project_changes
-from npuprof.history.proposal import Proposal, Reason, build_store_proposal, explain_changes, propose_version
+from npuprof.history.proposal import Proposal, Reason, build_store_proposal, propose_version
 from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions_of
+from npuprof.history.store_steps import StoreSteps, explain_presets
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store import parents, revisions, spec
@@ -42,13 +43,17 @@ class PlannedRelease(Record):
 
 
 class StoreRelease(Record):
-    """A version to make of the whole store, and its digest; ``removed`` are presets that its last version had."""
+    """A version to make of the whole store, and its digest; ``removed`` are presets that its last version had.
+
+    ``renamed`` are those that it had under other names: old and new.
+    """
 
     number: VersionText
     was: str
     proposal: Proposal
     digest: str
     removed: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
 
     @property
     def tag(self) -> str:
@@ -193,10 +198,11 @@ class _Planner:
         last = reached[-1] if reached else None
         known = self._repository.load_store_versions()
         taken = frozenset(version.number for version in known if not version.pre)
-        reasons, removed = self._explain_store(last, planned) if last else ([Reason("first", "the first release of the whole store")], ())
-        if not reasons and number is None:
+        first = StoreSteps([Reason("first", "the first release of the whole store")], (), ())
+        steps = self._explain_store(last, planned) if last else first
+        if not steps.reasons and number is None:
             return None
-        proposal = build_store_proposal(reasons, last.number if last else (0, 0, 0), taken)
+        proposal = build_store_proposal(steps.reasons, last.number if last else (0, 0, 0), taken)
         wanted = number or VersionText(proposal.number)
         if any(version.text == wanted for version in known):
             self.problems.append(
@@ -205,32 +211,19 @@ class _Planner:
         elif last and wanted.order <= last.text.order:
             what = f"{wanted} would go back: the store is at {last.number_text}"
             self.problems.append(Finding("NP026", what, "Version numbers only rise.", f"the next is {_show(proposal)}"))
-        return StoreRelease(wanted, last.number_text if last else "", proposal, digest_store(self._committed), tuple(removed))
+        was, digest = last.number_text if last else "", digest_store(self._committed)
+        return StoreRelease(wanted, was, proposal, digest, steps.removed, steps.renamed)
 
-    def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> tuple[list[Reason], list[str]]:
+    def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> StoreSteps:
         before = revisions.load_revision(self._workspace.store, self._repository.resolve_commit(last.commit))
-        then, now = set(before.names()), set(self._committed.names())
-        removed = sorted(then - now)
-        found = [Reason("major", f"removed: {name}") for name in removed]
+        found = explain_presets(self._workspace.resolver, before, self._committed, self._configs)
         try:
-            found += explain_project_changes(before, self._committed)
+            found.reasons.extend(explain_project_changes(before, self._committed))
         except NpuprofError as error:
             self.problems += error.findings
-        for name in sorted(now):
-            if name not in then:
-                found.append(Reason("minor", f"new: {name}"))
-                continue
-            if name not in self._configs:
-                continue  # it cannot be resolved, which is told
-            try:
-                was = self._workspace.resolver.resolve_profile(before.profile(name), name)
-            except NpuprofError as error:
-                found.append(Reason("major", f"{name} could not be resolved then: {error.findings[0].message}"))
-                continue
-            found += [Reason(reason.step, f"{name}: {reason.text}") for reason in explain_changes(was, self._configs[name])]
-        if not found and planned:
-            found.append(Reason("patch", "only versions of presets are new"))
-        return found, removed
+        if not found.reasons and planned:
+            found.reasons.append(Reason("patch", "only versions of presets are new"))
+        return found
 
 
 def _show(proposal: Proposal) -> str:
@@ -257,16 +250,23 @@ def format_tag_message(planned: PlannedRelease) -> str:
     return f"{planned.name} {planned.number}\n\n{body}\n{planned.record}"
 
 
+#: A longer name of a version would push all others aside.
+_WIDEST_LABEL = 40
+
+
 def format_plan(plan: ReleasePlan) -> str:
     """Return a plan as text: what changes by itself, who follows, the whole store."""
     labels: Iterable[str]
     own = [planned for planned in plan.releases if not planned.follows]
-    lines = [f"{planned.label}  {_describe_step(planned.was, planned.proposal)}" for planned in own]
+    labels_of_own = [planned.label for planned in own] + ([plan.store.tag] if plan.store else [])
+    width = max((len(label) for label in labels_of_own if len(label) <= _WIDEST_LABEL), default=0)
+    lines = [f"{planned.label:{width}}  {_describe_step(planned.was, planned.proposal)}" for planned in own]
     for labels, followers in plan.list_followers().items():
         lines.append(f"{_count_presets(len(followers))} {' and '.join(labels)}")
-        lines += [f"  {planned.label}  {_describe_step(planned.was, planned.proposal, why=False)}" for planned in followers]
+        widest = max((len(planned.label) for planned in followers if len(planned.label) <= _WIDEST_LABEL), default=0)
+        lines += [f"  {planned.label:{widest}}  {_describe_step(planned.was, planned.proposal, why=False)}" for planned in followers]
     if plan.store:
-        lines.append(f"{plan.store.tag}  the whole store, {_describe_step(plan.store.was, plan.store.proposal)}")
+        lines.append(f"{plan.store.tag:{width}}  the whole store, {_describe_step(plan.store.was, plan.store.proposal)}")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -10,8 +10,8 @@ from npuprof.store.parents import is_source_reference
 from npuprof.store.renames import find_former_names
 from npuprof.store.repository import Repository
 from npuprof.store.revision import Revision
-from npuprof.store.sources.locking import digest_texts
 from npuprof.store.sources.reading import find_source_store
+from npuprof.store.sources.storedigest import digest_texts
 from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: What git says while another one works in the repository, and for how many seconds to wait before each new try.
 _LOCKED = (".lock': File exists", "cannot lock ref", "Unable to create '")
+#: What it says where the name is taken: to wait would change nothing.
+_TAKEN = "reference already exists"
 _WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0)
 
 
@@ -62,7 +64,7 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
     Raises NpuprofError with git's reason (a hook, no identity, a merge under way), CommitDiffersError where the commit
     would be another than the expected one; nothing is staged then.
     """
-    commands = _open_git_commands(repository)
+    commands = open_git_commands(repository)
     with (
         _write_path_list(paths) as every,
         _write_path_list(untracked) as new,
@@ -71,15 +73,15 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
     ):
         commands.update_environment(GIT_EDITOR=_write_editor(seen, expected))
         if untracked:
-            _run_git_command(repository, commands.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
+            run_git_command(repository, commands.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
         try:
             words = ("--only", "--quiet", "--cleanup=verbatim", "--edit", "--no-status", "--no-verbose", f"--file={said}")
-            _run_git_command(repository, commands.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
+            run_git_command(repository, commands.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
         except NpuprofError as error:
             if untracked:
                 back = ("--cached", "--quiet", "--force", "--ignore-unmatch", f"--pathspec-from-file={new}", "--pathspec-file-nul")
                 with suppress(NpuprofError):  # the reason of the first failure is the one to tell
-                    _run_git_command(repository, commands.rm, *back)
+                    run_git_command(repository, commands.rm, *back)
             found = _read_seen_commit(seen)
             if found is not None and found != expected:
                 raise CommitDiffersError(found) from error
@@ -114,9 +116,10 @@ def create_tag(repository: Repository, name: str, target: str, message: str) -> 
         what = f"the tag {name} exists already"
         raise NpuprofError([Finding("NP026", what, "A released version never changes.", "release the next number")])
     with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said:
-        _run_git_command(
-            repository, _open_git_commands(repository).tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target
-        )
+        run_git_command(
+            repository, open_git_commands(repository).tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target,
+            explain=_explain_taken_name,
+        )  # fmt: skip
     repository.clear_versions()
 
 
@@ -136,12 +139,26 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
         commands = _open_git_beside(repository, folder, len(target))
         for name, message in messages.items():
             with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said:
-                _run_git_command(repository, commands.tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target)
+                run_git_command(repository, commands.tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target)
         made = Git(repository.git.folder, {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository)})
         listed = made.run_command("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/")
     # What begins with start and ends before commit changes nothing: being killed leaves none of the tags.
-    repository.git.run_command("update-ref", "--stdin", stdin=b"start\n" + listed + b"prepare\ncommit\n")
+    _create_refs(repository, b"start\n" + listed + b"prepare\ncommit\n")
     repository.clear_versions()
+
+
+def _create_refs(repository: Repository, transaction: bytes) -> None:
+    """Give tags their names; wait for a moment while another git holds a lock. Raises NpuprofError."""
+    import time
+
+    for wait in (*_WAITS, None):
+        result = repository.git.try_command("update-ref", "--stdin", stdin=transaction)
+        if not result.code:
+            return
+        said = result.complaint.decode(errors="replace").strip()
+        if wait is None or _TAKEN in said or not any(mark in said for mark in _LOCKED):
+            raise NpuprofError([_explain_taken_name(said, repository.folder)])
+        time.sleep(wait)
 
 
 def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Git:
@@ -157,7 +174,7 @@ def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Gi
     for place, (key, value) in enumerate(known):
         given |= {f"GIT_CONFIG_KEY_{place}": key, f"GIT_CONFIG_VALUE_{place}": value}
     given |= {"GIT_COMMITTER_NAME": named[1], "GIT_COMMITTER_EMAIL": named[2], "GIT_COMMITTER_DATE": f"@{named[3]}"}
-    commands = _open_git_commands(repository)
+    commands = open_git_commands(repository)
     commands.update_environment(**given)
     return commands
 
@@ -167,40 +184,7 @@ def _find_objects(repository: Repository) -> str:
     return os.path.join(repository.top, found)
 
 
-def find_remote(repository: Repository) -> str:
-    """Return where a push goes: what the branch, or the repository, says; else origin. Raises NpuprofError where there is no remote."""
-    said = repository.git.try_command("config", "-z", "--get-regexp", r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$").output
-    known = dict(entry.partition("\n")[::2] for entry in os.fsdecode(said).split("\0") if entry)
-    branch = os.fsdecode(repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD").output).strip()
-    remotes = os.fsdecode(repository.git.run_command("remote")).splitlines()
-    for key in (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote"):
-        if known.get(key):
-            return known[key]
-    if not remotes:
-        hint = "name one: git remote add origin URL"
-        raise NpuprofError([Finding("NP026", "there is no remote to push to", "", hint)])
-    return "origin" if "origin" in remotes else remotes[0]
-
-
-def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Finding | None:
-    """Push these tags and nothing else, all or none; return why that failed, None where it did not. The tags stay here anyway."""
-    refs = [f"refs/tags/{tag}:refs/tags/{tag}" for tag in tags]
-    try:
-        _run_git_command(repository, _open_git_commands(repository).push, "--atomic", "--no-follow-tags", "--", remote, *refs)
-    except NpuprofError as error:
-        told = error.findings[0]
-        why = told.why or told.message.removeprefix("git could not answer: ")
-        what = f"the tags are made, and {remote} did not take them"
-        return Finding("NP026", what, why, f"push them again: {format_push_command(remote, tags)}")
-    return None
-
-
-def format_push_command(remote: str, tags: Sequence[str]) -> str:
-    """Return what pushes tags, to type."""
-    return f"git push --atomic {remote} {' '.join(tags)}" if len(tags) > 1 else f"git push {remote} {tags[0]}"
-
-
-def _open_git_commands(repository: Repository) -> git.Git:
+def open_git_commands(repository: Repository) -> git.Git:
     """Return git in the top of the repository, as its user would start it there: its hooks, filters and signer run.
 
     It discovers the repository itself; GitPython's own search would take a store that looks like a repository for one.
@@ -214,8 +198,13 @@ def _open_git_commands(repository: Repository) -> git.Git:
     return commands
 
 
-def _run_git_command(repository: Repository, command: Callable[..., object], *words: str) -> None:
-    """Run a command; wait for a moment while another git holds a lock. Raises NpuprofError with git's reason."""
+def run_git_command(
+    repository: Repository, command: Callable[..., object], *words: str, explain: Callable[[str, str], Finding] | None = None
+) -> str:
+    """Run a command; wait for a moment while another git holds a lock; return what it printed.
+
+    Raises NpuprofError with git's reason, or what ``explain`` makes of what git said in a folder.
+    """
     import time
 
     import git
@@ -223,17 +212,29 @@ def _run_git_command(repository: Repository, command: Callable[..., object], *wo
     for wait in (*_WAITS, None):
         try:
             with take_environment(build_git_environment(repository.git.top)):
-                command(*words)
-            return
+                return str(command(*words))
         except git.GitCommandError as error:
             said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'")
             said = said or str(error.stdout).strip().removeprefix("stdout:").strip().strip("'")
-            if wait is None or not any(mark in said for mark in _LOCKED):
-                why = _format_git_output(said)
-                raise NpuprofError([build_refusal_finding(said.encode(), repository.folder)._replace(why=why)]) from None
+            if wait is None or _TAKEN in said or not any(mark in said for mark in _LOCKED):
+                raise NpuprofError([(explain or _explain_refusal)(said, repository.folder)]) from None
             time.sleep(wait)
         except git.CommandError as error:
             raise NpuprofError([build_refusal_finding(str(error).encode(), repository.folder)]) from None
+    raise AssertionError("the last try returns or raises")
+
+
+def _explain_refusal(said: str, folder: str) -> Finding:
+    return build_refusal_finding(said.encode(), folder)._replace(why=_format_git_output(said))
+
+
+def _explain_taken_name(said: str, folder: str) -> Finding:
+    """Return why tags could not be made; that another release took the name meanwhile is told in words."""
+    found = re.search(r"'refs/tags/([^']+)': reference already exists|tag '([^']+)' already exists", said)
+    if found is None:
+        return _explain_refusal(said, folder)
+    why = "Another release in this repository made it meanwhile; this one has made no tag."
+    return Finding("NP026", f"the tag {found[1] or found[2]} exists already", why, "release again: the plan is made anew")
 
 
 def _format_git_output(said: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from npuprof.hosting.job import Comments
+from npuprof.hosting.job import Comment, Comments
 from npuprof.hosting.service import ServiceError
 
 #: Seconds between one try and the next.
@@ -41,6 +43,17 @@ def _write_comment(comments: Comments, marker: str, body: str, wanted: bool) -> 
     return "renewed"
 
 
-def is_marked(body: object, marker: str) -> bool:
+def find_marked_comment(
+    pages: Iterable[Sequence[dict[str, Any]]], is_ours: Callable[[dict[str, Any]], bool], marker: str
+) -> Comment | None:
+    """Return the first comment of ours that begins with a marker, on whatever page it is; no page is asked for after that."""
+    for page in pages:
+        for one in page:
+            if is_ours(one) and _is_marked(one.get("body"), marker) and type(one.get("id")) is int:
+                return Comment(one["id"], one["body"])
+    return None
+
+
+def _is_marked(body: object, marker: str) -> bool:
     """Return whether a text begins with the line of a marker."""
     return isinstance(body, str) and body.partition("\n")[0].strip() == marker

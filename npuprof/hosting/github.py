@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from npuprof.hosting.comments import is_marked
+from npuprof.hosting.comments import find_marked_comment
 from npuprof.hosting.job import Comment, Job, require_address, require_commit, require_variable
 from npuprof.hosting.service import Service, ServiceError, require_list
 from npuprof.model import Finding, NpuprofError
@@ -64,13 +64,14 @@ class GitHubComments:
     def find_own(self, marker: str) -> Comment | None:
         """Return the first comment of ours with a marker, on whatever page of the list it is. Raises ServiceError."""
         self._author = self._author or self._find_author()
+        return find_marked_comment(self._read_pages(), lambda one: _reach(one, "user", "login") == self._author, marker)
+
+    def _read_pages(self) -> Iterator[list[dict[str, Any]]]:
         for page in range(1, _MOST_PAGES + 1):
             reply = self._service.ask("GET", f"{self._of_issue}?per_page=100&page={page}")
-            for one in require_list(reply, "GitHub"):
-                if _reach(one, "user", "login") == self._author and is_marked(one.get("body"), marker) and type(one.get("id")) is int:
-                    return Comment(one["id"], one["body"])
+            yield require_list(reply, "GitHub")
             if 'rel="next"' not in reply.headers.get("link", ""):
-                return None
+                return
         raise ServiceError(f"there are more than {100 * _MOST_PAGES} comments")
 
     def create(self, body: str) -> None:

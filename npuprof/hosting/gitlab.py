@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from npuprof.hosting.comments import is_marked
+from npuprof.hosting.comments import find_marked_comment
 from npuprof.hosting.job import Comment, Job, require_address, require_commit, require_variable
 from npuprof.hosting.service import Service, ServiceError, require_list
 
@@ -67,17 +68,20 @@ class GitLabComments:
     def find_own(self, marker: str) -> Comment | None:
         """Return the first note of ours with a marker, on whatever page of the list it is. Raises ServiceError."""
         self._author = self._author or self._find_author()
+        return find_marked_comment(self._read_pages(), self._is_ours, marker)
+
+    def _is_ours(self, note: dict[str, Any]) -> bool:
+        author = note.get("author")
+        return isinstance(author, dict) and author.get("id") == self._author and not note.get("system")
+
+    def _read_pages(self) -> Iterator[list[dict[str, Any]]]:
         page = "1"
         for _ in range(_MOST_PAGES):
             reply = self._service.ask("GET", f"{self._notes}?per_page=100&sort=asc&order_by=created_at&page={page}")
-            for note in require_list(reply, "GitLab"):
-                author = note.get("author")
-                ours = isinstance(author, dict) and author.get("id") == self._author and not note.get("system")
-                if ours and is_marked(note.get("body"), marker) and type(note.get("id")) is int:
-                    return Comment(note["id"], note["body"])
+            yield require_list(reply, "GitLab")
             page = reply.headers.get("x-next-page", "").strip()
             if not (page.isascii() and page.isdigit()):
-                return None
+                return
         raise ServiceError(f"there are more than {100 * _MOST_PAGES} notes")
 
     def create(self, body: str) -> None:

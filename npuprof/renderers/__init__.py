@@ -34,7 +34,8 @@ class Target(Record):
     ``place`` is its place in lists of all targets, a number that is written out. ``surface`` names the spellings of
     options that it writes, ``sections`` what it writes beside them. ``renames`` tells whether its bare lines work on a
     ``config`` that may have another name, ``offline`` whether it takes presets for the ATC compiler, which no TensorFlow
-    process reads.
+    process reads. ``write_onto`` takes a config and the expression of an object that is there, and gives the lines that set the
+    options on it and do nothing else.
     """
 
     place: int
@@ -45,6 +46,7 @@ class Target(Record):
     renames: bool = False
     offline: bool = False
     sections: tuple[str, ...] = ()
+    write_onto: Callable[[Config, str], Rendered] | None = None
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
         """Return a config written down. Raises NpuprofError for what the target cannot carry, or is not for."""
@@ -52,6 +54,16 @@ class Target(Record):
 
         self.refuse_offline(config)
         return self.write(config, inline)._replace(left_out=find_left_out_sections(config, self.sections))
+
+    def render_onto(self, config: Config, onto: str) -> Rendered:
+        """Return only the lines that set the options on an object that is there. Raises NpuprofError where the target has none such."""
+        from npuprof.renderers.sections import find_left_out_sections
+
+        self.refuse_offline(config)
+        if self.write_onto is None:
+            what, why = f"the lines of {self.file} do not work on an object that is there", "They make all they need themselves."
+            raise NpuprofError([Finding("NP902", what, why, "take the line with `onto` out of the block, and refresh it")])
+        return self.write_onto(config, onto)._replace(left_out=find_left_out_sections(config, self.sections))
 
     def refuse_offline(self, config: Config) -> None:
         """Raise NpuprofError where a preset is for the ATC compiler, and this target is not."""

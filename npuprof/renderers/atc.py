@@ -37,6 +37,24 @@ _REQUIRED = {
 
 def render_atc(config: Config, inline: bool) -> Rendered:
     """Return one command line, a flag on each line; with ``inline`` on a single line."""
+    words, findings = _format_atc_words(config)
+    line = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
+    return _finish_text(config, f"{'' if inline else chr(10)}{line}\n", findings)
+
+
+def write_flags_onto(config: Config, onto: str) -> Rendered:
+    """Return an array of the flags alone, for a command line that is there: ``atc "${ONTO[@]}"``; bash and zsh have arrays."""
+    words, findings = _format_atc_words(config)
+    return _finish_text(config, "".join([f"{onto}=(\n", *(f"    {word}\n" for word in words), ")\n"]), findings)
+
+
+def _finish_text(config: Config, body: str, findings: list[Finding]) -> Rendered:
+    beside = dict(collect_sidecars(config).values())
+    return Rendered(add_render_header(config, "atc", body, beside), beside, findings=tuple(findings))
+
+
+def _format_atc_words(config: Config) -> tuple[list[str], list[Finding]]:
+    """Return the flags as words of a shell, and what is to be said of them. Raises NpuprofError for what ATC cannot be told."""
     given, keys = _collect_atc_flags(config)
     findings = _check_atc_flags(config, given, keys)
     files = {name: file for name, (file, _) in collect_sidecars(config).items()}
@@ -44,14 +62,7 @@ def render_atc(config: Config, inline: bool) -> Rendered:
     if refused:
         hint = "keep long values in a file"
         raise NpuprofError([build_unstartable_finding(config, keys[flag], f"{keys[flag]} {reason}", hint) for flag, reason in refused])
-    words = [f"--{flag}={_format_atc_argument(value, keys[flag], files)}" for flag, value in given.items()]
-    line = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
-    beside = dict(collect_sidecars(config).values())
-    return Rendered(
-        add_render_header(config, "atc", f"{'' if inline else chr(10)}{line}\n", beside),
-        beside,
-        findings=tuple(findings),
-    )
+    return [f"--{flag}={_format_atc_argument(value, keys[flag], files)}" for flag, value in given.items()], findings
 
 
 def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
@@ -152,5 +163,5 @@ def _list_required_flags() -> list[str]:
 
 
 TARGETS = {
-    "atc": Target(90, "one `atc` command line", "atc.sh", render_atc, "atc", offline=True, sections=("atc",)),
+    "atc": Target(90, "one `atc` command line", "atc.sh", render_atc, "atc", offline=True, sections=("atc",), write_onto=write_flags_onto),
 }

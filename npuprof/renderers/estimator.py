@@ -88,6 +88,17 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
     )
 
 
+def write_arguments_onto(config: Config, onto: str) -> Rendered:
+    """Return a table of the arguments alone, for a call of NPURunConfig that is there: ``NPURunConfig(..., **onto)``."""
+    arguments, beside = _collect_run_arguments(config)
+    if beside:
+        raise build_not_carried_error(config, beside, "estimator")
+    given = [*_build_nested_arguments(config, _build_argument_tree(config, arguments)), *_format_estimator_section(config)]
+    files = dict(collect_sidecars(config).values())
+    body = "\n".join([*(["import os", ""] if files else []), *format_call((f"{onto} = dict(", given, ")")), ""])
+    return Rendered(add_render_header(config, "estimator", body, files), files)
+
+
 def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], list[str]]:
     """Return the options by their path below NPURunConfig, and those only session_config can hold.
 
@@ -259,6 +270,12 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
 
 TARGETS = {
     "estimator": Target(
-        40, "TF 1.15: `NPURunConfig(...)` with its nested configs", "estimator.py", render_estimator, "run_config", sections=("estimator",)
+        40,
+        "TF 1.15: `NPURunConfig(...)` with its nested configs",
+        "estimator.py",
+        render_estimator,
+        "run_config",
+        sections=("estimator",),
+        write_onto=write_arguments_onto,
     ),
 }

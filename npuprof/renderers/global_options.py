@@ -43,11 +43,28 @@ _INLINE = """\
 {os}options = npu.global_options()
 {lines}npu.open().as_default()
 """
+_ONTO = "{os}{lines}"
 
 
 def render_global_options(config: Config, inline: bool) -> Rendered:
     """Return the module with ``global_options(options=None)`` and ``open_npu``, or the bare lines."""
-    indent = "" if inline else "    "
+    lines, findings = _format_all_lines(config, "options", "" if inline else "    ")
+    return _finish_text(config, _INLINE if inline else _MODULE, lines, findings)
+
+
+def write_options_onto(config: Config, onto: str) -> Rendered:
+    """Return the assignments alone, for options that are there."""
+    return _finish_text(config, _ONTO, *_format_all_lines(config, onto, ""))
+
+
+def _finish_text(config: Config, form: str, lines: list[str], findings: list[Finding]) -> Rendered:
+    beside = dict(collect_sidecars(config).values())
+    body = form.format(lines="".join(f"{line}\n" for line in lines), os="import os\n\n" if beside else "")
+    return Rendered(add_render_header(config, "global-options", body, beside), beside, findings=tuple(findings))
+
+
+def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str], list[Finding]]:
+    """Return the lines that set the options on an object, and what is to be said of them. Raises NpuprofError for what it cannot carry."""
     files = collect_sidecars(config)
     lines: list[str] = []
     findings: list[Finding] = []
@@ -58,7 +75,7 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
             lost[name] = option.not_carried.get("global_options", "") if option else ""
             continue
         if name in files:
-            target = f"options.{option.spelling['global_options']}"
+            target = f"{onto}.{option.spelling['global_options']}"
             lines += format_statement(f"{target} = os.path.join(", f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}", ")", indent)
             continue
         wired = encode_field_value(name, value)
@@ -69,24 +86,21 @@ def render_global_options(config: Config, inline: bool) -> Rendered:
             taken = option.surface_values["global_options"].values()
             lost[name] = f"There the adapter of TF 2 takes {' or '.join(map(format_literal, taken))} only."
             continue
-        lines += _format_option_lines(name, written, indent)
+        lines += _format_option_lines(name, written, onto, indent)
         findings += _check_adapter_value(config, option, written)
     if lost:
         raise build_not_carried_error(config, list(lost), "global-options", lost)
-    shape: dict[str, Any] = {"lines": "".join(f"{line}\n" for line in lines), "os": "import os\n\n" if files else ""}
-    body = (_INLINE if inline else _MODULE).format(**shape)
-    beside = dict(files.values())
-    return Rendered(add_render_header(config, "global-options", body, beside), beside, findings=tuple(findings))
+    return lines, findings
 
 
 @lru_cache(4096, typed=True)
-def _format_option_lines(name: str, value: str | int, indent: str) -> list[str]:
+def _format_option_lines(name: str, value: str | int, onto: str, indent: str) -> list[str]:
     option = catalog.find_option(name)
     assert option is not None
     end = option.closed_by.get("global_options", "")
     if not str(value).endswith(end):
         value = f"{value}{end}"
-    return format_assignment(f"options.{option.spelling['global_options']}", format_literal(value), indent)
+    return format_assignment(f"{onto}.{option.spelling['global_options']}", format_literal(value), indent)
 
 
 def _check_adapter_value(config: Config, option: Option, value: Any) -> list[Finding]:
@@ -101,6 +115,11 @@ def _check_adapter_value(config: Config, option: Option, value: Any) -> list[Fin
 
 TARGETS = {
     "global-options": Target(
-        80, "TF 2: `npu.global_options()` and `npu.open()`", "global_options.py", render_global_options, "global_options"
+        80,
+        "TF 2: `npu.global_options()` and `npu.open()`",
+        "global_options.py",
+        render_global_options,
+        "global_options",
+        write_onto=write_options_onto,
     ),
 }

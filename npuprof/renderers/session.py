@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -44,6 +45,8 @@ def session_config(config=None):
     if config is None:
         config = tf.compat.v1.ConfigProto()
 '''
+#: The entry at the beginning of a line; texts are written on one line, so none can begin like that.
+_ENTRY = re.compile(r"^custom_op\.", re.MULTILINE)
 _TAIL = "    return {result}\n"
 _INLINE_HEAD = """\
 custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
@@ -127,6 +130,13 @@ def format_bare_session(lines: str, remarks: Iterable[str] = (), files: bool = F
     return head + _INLINE_HEAD + lines + "".join(f"# {remark}\n" for remark in remarks) + _INLINE_TAIL
 
 
+def write_session_onto(config: Config, onto: str) -> Rendered:
+    """Return the parameter-map lines alone, for an optimizer entry that is there."""
+    files = dict(collect_sidecars(config).values())
+    lines = _ENTRY.sub(lambda _: f"{onto}.", format_parameter_map(config, None, "", "session"))
+    return Rendered(add_render_header(config, "session", ("import os\n\n" if files else "") + lines, files), files)
+
+
 def _find_session_companions(config: Config) -> tuple[list[str], tuple[Finding, ...]]:
     if not {"experimental_accelerate_train_mode", "iterations_per_loop"} & config.settings.keys():
         return [], ()
@@ -156,5 +166,6 @@ TARGETS = {
         render_session,
         "session",
         renames=True,
+        write_onto=write_session_onto,
     ),
 }

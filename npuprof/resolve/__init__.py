@@ -15,7 +15,7 @@ from typing import Any
 from npuprof.catalog import products, releases, values
 from npuprof.document import build_command_line_document
 from npuprof.document.profile import Override, Profile
-from npuprof.model import Context, Event, Finding, NpuprofError, Step, renew_hints
+from npuprof.model import Context, Event, Finding, NpuprofError, Origin, Step, renew_hints
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 
@@ -136,6 +136,21 @@ class Resolver:
             own = [(name, found) for name, steps in layers if (found := self._find_steps(steps, key))]
             apply_layers(traced, profile, own, events)
         return traced.get(key), events.get(key, [])
+
+    def find_last_origin(self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str) -> Origin | None:
+        """Return who touched a setting last, of the members from a place on; the history before that member is not gone through."""
+        near = [place for place in range(first, len(lineage)) if (touched := lineage[place].touched) is None or key in touched]
+        for place in reversed(near):
+            profile = lineage[place]
+            if not profile.touches(key):
+                continue
+            before = self.fold_lineage(lineage[:place], scenario)
+            events: dict[str, list[Event]] = {}
+            own = [(name, found) for name, steps in self._select_layers(profile, scenario) if (found := self._find_steps(steps, key))]
+            apply_layers({key: before[key]} if key in before else {}, profile, own, events)
+            if key in events:
+                return events[key][-1].origin
+        return None
 
     def _find_steps(self, steps: tuple[Step, ...], key: str) -> tuple[Step, ...]:
         """Return those of a layer's steps that touch a setting; the layer is gone through once, however many settings are asked for."""

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
         def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
             """Return the settings after the steps of a lineage, or of a part of one."""
 
+        def find_last_origin(self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str) -> Origin | None:
+            """Return who touched a setting last, of the members from a place on."""
+
         def resolve_lineage(self, profile: Profile) -> tuple[Profile, ...]:
             """Return a profile behind all that it extends, in the order they apply. Raises NpuprofError."""
 
@@ -85,6 +88,9 @@ class Config(Mapping[str, Any]):
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a config does not change: resolve with set={{...}} in place of setting {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a config does not change: resolve with unset=[...] in place of deleting {name}")
 
     def __getitem__(self, key: str) -> Any:
         return freeze_value(self.settings[key])

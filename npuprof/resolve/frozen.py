@@ -14,6 +14,7 @@ def _refuse_change(self: object, *_: object, **__: object) -> NoReturn:
 class FrozenDict(dict[str, Any]):
     """A dict that cannot be changed: reads, compares and is written as JSON as any dict; raises TypeError otherwise."""
 
+    __slots__ = ()
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse_change
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -29,6 +30,7 @@ class FrozenDict(dict[str, Any]):
 class FrozenList(list[Any]):
     """A list that cannot be changed: reads, compares and is written as JSON as any list; raises TypeError otherwise."""
 
+    __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse_change
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse_change
 

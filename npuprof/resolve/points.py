@@ -37,8 +37,8 @@ class Region(NamedTuple):
     """Points of one kind with the preset as it is there.
 
     ``products`` and ``releases`` are those that count there, empty where they are not known, and so the ``surface`` that
-    the targets there write. For the targets ``elsewhere`` overrides say otherwise. ``apart`` tells that the
-    products have to be asked for, ``words`` what else has to be, piece by piece; ``plain`` that nothing has to be.
+    the targets there write. ``apart`` tells that the products have to be asked for, ``words`` what else has to be, piece by
+    piece; ``plain`` that nothing has to be.
     """
 
     config: Config
@@ -46,7 +46,6 @@ class Region(NamedTuple):
     products: tuple[str, ...]
     releases: tuple[str, ...]
     surface: str
-    elsewhere: frozenset[str]
     apart: bool
     words: tuple[str, ...]
     plain: bool
@@ -70,20 +69,33 @@ class ContextMap:
         asked = config.context
         self._alike: dict[str | None, Stretch] = {}  # releases by the newest of them, which is looked at for all
         self._base = (asked.product, asked.cann, asked.target, config.scenario)
+        self.named_targets = frozenset(self._list_named("target"))  #: those that overrides name
         self._points = self._list_points()
         self._kinds: dict[int, tuple[int, ...]] = {}
-        self._regions: dict[tuple[int, ...], list[Region]] = {}
+        self._regions: dict[tuple[tuple[int, ...], str | None, bool], list[Region]] = {}
         self._configs: dict[tuple[int, str | None], Config | None] = {}
 
     def find_regions(self, settings: Collection[str]) -> list[Region]:
         """Return where some settings differ by the overrides that take part; all that the preset is meant for is in some region."""
-        kinds = self.find_kinds(settings)
-        if kinds not in self._regions:
+        return self._find_regions_of(self.find_kinds(settings), _OPEN, unasked=False)
+
+    def find_target_regions(self, settings: Collection[str], target: str) -> list[Region]:
+        """Return where some settings differ in one target, as one that nobody asked for: it has no ``surface`` there, and no ``words``.
+
+        A target that no override names has the values of where none is asked for.
+        """
+        there = target if target in self.named_targets else _OPEN
+        return self._find_regions_of(self.find_kinds(settings), there, unasked=True)
+
+    def _find_regions_of(self, kinds: tuple[int, ...], target: str | None, unasked: bool) -> list[Region]:
+        mark = kinds, target, unasked
+        if mark not in self._regions:
             sorted_points: dict[int, list[Point]] = {}
             for kind, point in zip(kinds, self._points, strict=True):
-                sorted_points.setdefault(kind, []).append(point)
-            self._regions[kinds] = [region for points in sorted_points.values() for region in self._build_regions(points)]
-        return self._regions[kinds]
+                if not unasked or point.target == target:
+                    sorted_points.setdefault(kind, []).append(point)
+            self._regions[mark] = [region for points in sorted_points.values() for region in self._build_regions(points, unasked)]
+        return self._regions[mark]
 
     def find_kinds(self, settings: Collection[str]) -> tuple[int, ...]:
         """Return the number of its kind for each point: two points are of a kind where some settings have the same values."""
@@ -149,10 +161,9 @@ class ContextMap:
                 found |= 1 << place
         return found
 
-    def _build_regions(self, points: list[Point]) -> list[Region]:
-        """Return points of one kind in pieces in which every product goes with every release."""
+    def _build_regions(self, points: list[Point], unasked: bool) -> list[Region]:
+        """Return points of one kind in pieces in which every product goes with every release; ``unasked`` as if for no target."""
         plain = any(self._is_plain(point) for point in points)
-        elsewhere = frozenset(self._list_named("target")).difference(point.target or "" for point in points)
         for axis in ("target", "scenario"):
             if any(getattr(point, axis) is _OPEN for point in points):  # then no other decides: all are here
                 points = [point for point in points if getattr(point, axis) is _OPEN]
@@ -164,13 +175,13 @@ class ContextMap:
                 here = [point.cann for point in points if (point.product, point.scenario, point.target) == (product, scenario, target)]
                 spans.setdefault(_join(here), []).extend(product)
             for span, families in spans.items():
+                surface = "" if unasked else targets.SURFACES.get(target or "", "")
                 if span:
-                    pieces.setdefault((scenario, targets.SURFACES.get(target or "", ""), tuple(families), span), []).append(target)
+                    pieces.setdefault((scenario, surface, tuple(families), span), []).append(_OPEN if unasked else target)
         config = self._config if plain else self._resolve_at(nearest)
         if config is None:
             return []
-        found = [self._build_region(config, *piece, tuple(places)) for piece, places in pieces.items()]
-        return [region._replace(elsewhere=elsewhere) for region in found]
+        return [self._build_region(config, *piece, tuple(places)) for piece, places in pieces.items()]
 
     def _build_region(
         self, config: Config, scenario: str | None, surface: str, families: Stretch, span: Stretch, places: Stretch
@@ -186,7 +197,7 @@ class ContextMap:
         meant = families if apart or asked_product or self._config.products else ()
         read = span if asked_cann not in span or asked_cann or self._config.cann else ()
         plain = not apart and not words
-        return Region(config, scenario, _drop_open(meant), _drop_open(read), surface, frozenset(), apart, words, plain)
+        return Region(config, scenario, _drop_open(meant), _drop_open(read), surface, apart, words, plain)
 
     def _is_plain(self, point: Point) -> bool:
         product, cann, target, scenario = self._base

@@ -20,7 +20,7 @@ from npuprof.store import spec
 _BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
 #: What the header of a block tells beside its target.
-_FACTS = ("variable", "cann", "product", "shell")
+_FACTS = ("variable", "onto", "cann", "product", "shell")
 _FACT = re.compile(rf"# (target|{'|'.join(_FACTS)}): (\S+)")
 
 
@@ -110,6 +110,14 @@ class Injector:
             self._workspaces[key] = self._open_store(context)
         return self._workspaces[key].resolve_spec(name)
 
+    def find_missing_preset(self, name: str) -> tuple[Finding, ...]:
+        """Return what is wrong with what a spec names, where that cannot even be read."""
+        try:
+            self.resolve_config(name)
+        except NpuprofError as error:
+            return error.findings
+        return ()
+
     def render_block(self, name: str, facts: dict[str, str]) -> Rendered:
         """Return the text of a block, the sidecar files it expects, and what it leaves out. Raises NpuprofError."""
         key = (name, *(f"{fact}={value}" for fact, value in sorted(facts.items())))
@@ -125,13 +133,14 @@ class Injector:
         if target == "env":
             made = self._render_exports(config, facts.get("shell", "bash"))
         else:
-            made = renderers.load_target(target).render(config, True)
+            chosen = renderers.load_target(target)
+            made = chosen.render_onto(config, facts["onto"]) if "onto" in facts else chosen.render(config, True)
         head, mark, rest = made.text.partition(TEXT_MARK)
         if not mark:
             raise NpuprofError([Finding("NP902", f"the target {target} cannot stand in a block", "", "use session")])
         body = rest.partition("\n")[2]
         variable = facts.get("variable", "config")
-        if variable != "config" and works_on_config(target):
+        if variable != "config" and "onto" not in facts and works_on_config(target):
             body = rename_config_variable(body, variable)
         more = "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
         return made._replace(text=stamp_text(head + more, body))

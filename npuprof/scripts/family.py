@@ -1,36 +1,86 @@
-"""Many presets to a family: a common base, mix-ins for what several share, and leaves with the rest.
+"""Many presets to a family: one leaf for each distinct configuration, a base, mix-ins, and what each leaf says for itself.
 
-The choice is by length: a line moves into the base or a mix-in where the whole gets shorter by it. What comes out
-is resolved again and compared with what went in, leaf by leaf.
+``sharing`` says what is shared, and by which measure. What comes out does not depend on the order of what goes in; it is resolved
+again and compared with what went in, leaf by leaf.
+
+A leaf says ``scenario`` where its settings do, and ``cann`` where some of its settings are read by a part of the releases only and
+it is certain by which: then the range of those that read them all. What a repository says of its releases is not looked at.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+import os
+from collections.abc import Iterable
 from typing import Any
 
-from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Origin
+from npuprof.model import Origin, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
-from npuprof.scripts import preset
-from npuprof.scripts.preset import Draft
+from npuprof.scripts.draft import Draft, Source, cite_script
+from npuprof.scripts.leaf_names import BASES, name_leaves, name_mixins
+from npuprof.scripts.needed_releases import find_needed_releases
+from npuprof.scripts.preset_text import describe_notes, escape_file_name, format_preset
+from npuprof.scripts.sharing import Pair, choose_base, choose_mixins, measure_alone, measure_family
+from npuprof.scripts.topics import find_topic
 
-Pair = tuple[str, str]
-_MOST_MIXINS = 24
+_SCENARIO = "profile.scenario"
+_MOST_LISTED = 20  #: scripts in the comment of a leaf
+_MOST_NOTES = 30
+
+
+class Leaf:
+    """One distinct configuration: what it sets, and the drafts that say so, the first one first."""
+
+    def __init__(self, drafts: list[Draft], pairs: frozenset[Pair]) -> None:
+        self.name = ""
+        self.drafts = drafts
+        self.facts = {**drafts[0].settings, **({_SCENARIO: drafts[0].scenario} if drafts[0].scenario else {})}
+        self.pairs = pairs
+        self.extends: list[str] = []
+        self.own = self.pairs
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings by full key, without the scenario."""
+        return self.drafts[0].settings
+
+    @property
+    def sources(self) -> list[Source]:
+        """Every configuration of a script that is this one."""
+        return [source for draft in self.drafts for source in draft.sources or [Source(draft.file)]]
+
+    @property
+    def kind(self) -> str:
+        """What the settings are for: a conversion, the environment, or a session."""
+        if any("atc" in draft.surfaces for draft in self.drafts):
+            return "conversion"
+        return "environment" if all(key.startswith("env.") for key in self.settings) else "session"
+
+
+class Shared(Record):
+    """A base or a mix-in: what it says, and how many leaves extend it."""
+
+    facts: dict[str, Any]
+    heirs: int
+    is_base: bool
 
 
 class Family:
-    """The files of a family by preset name, and for each leaf its digest before and after."""
+    """The files of a family by preset name, and for each leaf its digest and scenario before and after.
+
+    ``length_alone`` is the measure of ``sharing`` for the leaves as they came, ``length`` that of the family.
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
-        self.proof: dict[str, tuple[str, str]] = {}
-        self.lines_before = 0
-        self.lines_after = 0
+        self.leaves: list[Leaf] = []
+        self.shared: dict[str, Shared] = {}
+        self.proof: dict[str, tuple[tuple[str, str | None], tuple[str, str | None]]] = {}
+        self.length_alone = 0
+        self.length = 0
 
     @property
     def is_proven(self) -> bool:
@@ -38,125 +88,123 @@ class Family:
         return all(before == after for before, after in self.proof.values())
 
 
-def build_family(drafts: list[Draft]) -> Family:
+def build_family(drafts: Iterable[Draft]) -> Family:
     """Return a family that resolves to the drafts."""
     result = Family()
-    _make_names_unique(drafts)
-    table: dict[Pair, Any] = {}
-    leaves: dict[str, set[Pair]] = {}
-    for draft in drafts:
-        pairs = set()
-        for key, value in draft.settings.items():
-            pair = (
-                key,
-                keys.format_toml_value(values.build_canonical_value(key, value)) + (f" {value!r}" if isinstance(value, str) else ""),
-            )
-            table.setdefault(pair, value)
-            pairs.add(pair)
-        leaves[draft.name] = pairs
-    base = _choose_base(leaves)
-    left = {name: pairs - base for name, pairs in leaves.items()}
-    mixins = _choose_mixins(left)
-    if base:
-        result.files["base"] = _format_shared_preset("what most of the imported scripts have in common", base, table)
-    for name, pairs in mixins.items():
-        result.files[name] = _format_shared_preset("shared by several of the imported scripts", pairs, table)
-    for draft in drafts:
-        own = set(left[draft.name])
-        extends = ["base"] if base else []
-        for name, pairs in mixins.items():
-            if pairs <= own:
-                extends.append(name)
-                own -= pairs
-        covered = {key for key, _ in leaves[draft.name]}
-        unset = tuple(sorted(key for key, _ in base if key not in covered))
-        settings = {pair[0]: table[pair] for pair in sorted(own)}
-        result.files[draft.name] = preset.format_draft(draft, tuple(extends), settings, unset)
-    result.lines_before = sum(len(pairs) for pairs in leaves.values())
-    result.lines_after = len(base) + sum(map(len, mixins.values()))
-    result.proof = _compare_leaf_digests(drafts, result.files)
-    for draft in drafts:
-        own = set(left[draft.name])
-        for pairs in mixins.values():
-            own -= pairs if pairs <= own else set()
-        result.lines_after += len(own) + sum(key not in {k for k, _ in leaves[draft.name]} for key, _ in base)
+    leaves = result.leaves = _find_distinct(drafts)
+    table = {pair: leaf.facts[pair[0]] for leaf in leaves for pair in leaf.pairs}
+    bases = _choose_bases(leaves)
+    for kind, (pairs, heirs) in bases.items():
+        for leaf in heirs:
+            leaf.own -= pairs
+            leaf.extends.append(BASES[kind])
+        result.shared[BASES[kind]] = Shared({key: table[key, text] for key, text in sorted(pairs)}, len(heirs), True)
+    name_leaves(leaves)
+    chosen = choose_mixins([leaf.own for leaf in leaves], lambda pair: find_topic(pair[0], table[pair]))
+    parts = [{key: table[key, text] for key, text in sorted(pairs)} for pairs, _ in chosen]
+    for name, facts, (pairs, users) in zip(name_mixins(parts), parts, chosen, strict=True):
+        result.shared[name] = Shared(facts, len(users), False)
+        for at in users:
+            leaves[at].own -= pairs
+            leaves[at].extends.append(name)
+    cite = _build_citation(leaves)
+    leaves.sort(key=lambda leaf: leaf.name)
+    for name, shared in result.shared.items():
+        result.files[name] = _format_shared(shared)
+    for leaf in leaves:
+        result.files[leaf.name] = _format_leaf(leaf, cite)
+    result.length_alone = measure_alone(leaf.pairs for leaf in leaves)
+    result.length = measure_family((shared.facts for shared in result.shared.values()), ((len(leaf.extends), leaf.own) for leaf in leaves))
+    result.proof = _prove_leaves(leaves, result.files)
     return result
 
 
-def _make_names_unique(drafts: list[Draft]) -> None:
-    taken: set[str] = {"base"}
-    for draft in drafts:
-        name, number = draft.name, 1
-        while name in taken or name.startswith("mixins/"):
-            number += 1
-            name = f"{draft.name}-{number}"
-        draft.name = name
-        taken.add(name)
+def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
+    """Return one leaf for each distinct configuration, those of most scripts first."""
+    found: dict[frozenset[Pair], list[Draft]] = {}
+    order = sorted(drafts, key=lambda draft: (draft.file, draft.sources[0].line if draft.sources else 0, draft.name))
+    for draft in order:
+        pairs = _list_pairs(draft)
+        found.setdefault(pairs, []).append(draft)
+    return sorted((Leaf(same, pairs) for pairs, same in found.items()), key=lambda leaf: -len(leaf.drafts))
 
 
-def _choose_base(leaves: dict[str, set[Pair]]) -> set[Pair]:
-    """Return the pairs that are cheaper to say once and to take back where they do not hold."""
-    if len(leaves) < 2:
-        return set()
-    setting: dict[str, int] = {}
-    count: dict[Pair, int] = {}
-    for pairs in leaves.values():
-        for pair in pairs:
-            count[pair] = count.get(pair, 0) + 1
-            setting[pair[0]] = setting.get(pair[0], 0) + 1
-    chosen: dict[str, Pair] = {}
-    for pair in sorted(count, key=lambda pair: (-count[pair], pair)):
-        saved = count[pair] - 1 - (len(leaves) - setting[pair[0]])
-        if pair[0] not in chosen and saved > 0 and count[pair] * 2 > len(leaves):
-            chosen[pair[0]] = pair
-    return set(chosen.values())
+def _list_pairs(draft: Draft) -> frozenset[Pair]:
+    facts = {**draft.settings, **({_SCENARIO: draft.scenario} if draft.scenario else {})}
+    return frozenset((key, _write_value(key, value)) for key, value in facts.items())
 
 
-def _choose_mixins(left: dict[str, set[Pair]]) -> dict[str, set[Pair]]:
-    """Return groups of pairs that several leaves share, the most saving first, named by what they set."""
-    rest = {name: set(pairs) for name, pairs in left.items()}
-    found: dict[str, set[Pair]] = {}
-    while len(found) < _MOST_MIXINS:
-        distinct = list({frozenset(pairs) for pairs in rest.values() if len(pairs) > 1})
-        distinct.sort(key=lambda pairs: (-len(pairs), sorted(pairs)))
-        candidates = set(distinct[:60]) | {one & other for one, other in combinations(distinct[:60], 2)}
-        best, saving = frozenset[Pair](), 0
-        for candidate in sorted(candidates, key=sorted):
-            if len(candidate) < 2:
-                continue
-            users = sum(candidate <= pairs for pairs in rest.values())
-            saved = (len(candidate) - 1) * users - len(candidate) - 2
-            if users > 1 and saved > saving:
-                best, saving = candidate, saved
-        if not best:
-            return found
-        found[_name_mixin(best, found)] = set(best)
-        for name, pairs in rest.items():
-            if best <= pairs:
-                rest[name] = pairs - best
+def _write_value(key: str, value: Any) -> str:
+    """Return a value as text that is the same for the same value only; what is written as a string is that very string."""
+    written = keys.format_toml_value(values.build_canonical_value(key, value))
+    return f"{written} {value!r}" if isinstance(value, str) else written
+
+
+def _choose_bases(leaves: list[Leaf]) -> dict[str, tuple[frozenset[Pair], list[Leaf]]]:
+    """Return the base of each kind of leaves that has one, with its heirs."""
+    structured = {key for leaf in leaves for key, value in leaf.facts.items() if isinstance(value, dict) or values.find_structure(key)}
+    found = {}
+    for kind in BASES:
+        members = [leaf for leaf in leaves if leaf.kind == kind]
+        pairs, heirs = choose_base([leaf.pairs for leaf in members], lambda key: key not in structured)  # tables would be merged
+        if pairs:
+            found[kind] = pairs, [members[at] for at in sorted(heirs)]
     return found
 
 
-def _name_mixin(pairs: frozenset[Pair], taken: dict[str, set[Pair]]) -> str:
-    pages: dict[str, int] = {}
-    for key, _ in pairs:
-        option = catalog.find_option(key)
-        page = option.page if option else keys.split_section_and_name(key)[0]
-        pages[page] = pages.get(page, 0) + 1
-    name = f"mixins/{min(pages, key=lambda page: (-pages[page], page))}"
-    number = 1
-    while (name if number == 1 else f"{name}-{number}") in taken:
-        number += 1
-    return name if number == 1 else f"{name}-{number}"
+def _build_citation(leaves: list[Leaf]) -> Any:
+    """Return how scripts are named: from the top of their repository, else from the folder that holds all of them."""
+    files = {source.file for leaf in leaves for source in leaf.sources}
+    bare = [os.path.realpath(file) for file in files if not os.path.dirname(cite_script(file))]
+    top = os.path.commonpath([os.path.dirname(file) for file in bare]) if bare else ""
+
+    def cite(file: str) -> str:
+        cited = cite_script(file)
+        return cited if os.path.dirname(cited) or len(files) == 1 else os.path.relpath(os.path.realpath(file), top)
+
+    return cite
 
 
-def _format_shared_preset(description: str, pairs: set[Pair], table: dict[Pair, Any]) -> str:
-    draft = Draft("", "")
-    draft.settings = {pair[0]: table[pair] for pair in sorted(pairs)}
-    written = preset.format_draft(draft)
-    head, _, rest = written.partition("\n")
-    body = rest.partition("\n")[2]
-    return f"{head}\ndescription = {keys.format_toml_value(description)}\nabstract = true\n{body}"
+def _format_leaf(leaf: Leaf, cite: Any) -> str:
+    """Return a leaf as TOML: the scripts that are this configuration, and what they set that is not carried over."""
+    told = list_scripts(leaf, cite)
+    description = f"imported from {told[0]}{f' and {len(told) - 1} more' if len(told) > 1 else ''}"
+    listed = ["", f"Imported from {len(told)} scripts:", *told[:_MOST_LISTED]] if len(told) > 1 else []
+    if len(told) > _MOST_LISTED:
+        listed.append(f"and {len(told) - _MOST_LISTED} more, which npuprof import --base auto --format json lists")
+    notes = [note for draft in leaf.drafts for note in draft.notes]
+    head = {"description": escape_file_name(description), **({"extends": leaf.extends} if leaf.extends else {})}
+    facts = {key: leaf.facts[key] for key, _ in leaf.own}
+    surfaces = sorted(set().union(*(draft.surfaces for draft in leaf.drafts)))
+    cann = find_needed_releases(leaf.settings, surfaces)
+    return _format_facts(
+        head, facts, {"cann": cann} if cann else {}, [*listed, *describe_notes(notes, _MOST_NOTES if len(told) > 1 else None, cite)]
+    )
+
+
+def list_scripts(leaf: Leaf, cite: Any = cite_script) -> list[str]:
+    """Return the scripts that a leaf stands for, each once, with the functions where a script has several configurations."""
+    found: dict[str, list[str]] = {}
+    for draft in leaf.drafts:
+        for source in draft.sources or [Source(draft.file)]:
+            functions = found.setdefault(cite(source.file), [])
+            if draft.is_one_of_several and source.function and f"{source.function}()" not in functions:
+                functions.append(f"{source.function}()")
+    return [f"{file}: {', '.join(functions)}" if functions else file for file, functions in found.items()]
+
+
+def _format_shared(shared: Shared) -> str:
+    if shared.is_base:
+        description = f"what {shared.heirs} of the imported presets have in common"
+    else:
+        topics = dict.fromkeys(find_topic(key, value).replace("-", " ") for key, value in shared.facts.items())
+        description = f"{' and '.join(topics)}, as {shared.heirs} of the imported presets have it"
+    return _format_facts({"description": description}, shared.facts, {"abstract": True})
+
+
+def _format_facts(head: dict[str, Any], facts: dict[str, Any], tail: dict[str, Any], comments: Iterable[str] = ()) -> str:
+    scenario = {"scenario": facts[_SCENARIO]} if _SCENARIO in facts else {}
+    return format_preset({**head, **scenario, **tail}, {key: value for key, value in facts.items() if key != _SCENARIO}, comments)
 
 
 class _MemoryStore:
@@ -175,7 +223,12 @@ class _MemoryStore:
         """Return nothing: these presets belong to no team yet."""
 
 
-def _compare_leaf_digests(drafts: list[Draft], files: dict[str, str]) -> dict[str, tuple[str, str]]:
+def _prove_leaves(leaves: list[Leaf], files: dict[str, str]) -> dict[str, tuple[tuple[str, str | None], tuple[str, str | None]]]:
+    """Return what each leaf was and is: the digest of what it sets, and its scenario."""
     store = _MemoryStore(files)
     resolver = Resolver(lambda reference, _referrer, _index: store.profile(reference))
-    return {draft.name: (compute_digest(draft.settings), resolver.resolve_profile(store.profile(draft.name)).digest) for draft in drafts}
+    found = {}
+    for leaf in leaves:
+        config = resolver.resolve_profile(store.profile(leaf.name))
+        found[leaf.name] = (compute_digest(leaf.settings), leaf.drafts[0].scenario), (config.digest, config.scenario)
+    return found

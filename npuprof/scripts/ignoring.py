@@ -1,9 +1,9 @@
-"""``# npuprof: ignore[NP378] reason`` in a script: findings that are accepted where they stand, or in the line below."""
+"""``# npuprof: ignore[NP378] reason`` in a script: findings that are accepted where they stand, in the line below, or in one statement."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from npuprof.catalog.acceptance import find_acceptance_fault
@@ -33,26 +33,63 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
     if b"npuprof:" not in data:
         return Accepted(list(findings), [])
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
-    remarks = _find_remarks(path, text.split("\n"), _find_python_comments(text) if path.endswith(".py") else None)
+    lines = text.split("\n")
+    layout = (_read_python_layout(text) if path.endswith(".py") else None) or _Layout(None, _join_continued_lines(lines))
+    remarks = _find_remarks(path, lines, layout.comments)
     problems = [found for remark in remarks if (found := _find_remark_fault(remark))]
     good = [remark for remark in remarks if remark.reason and not find_acceptance_fault(remark.code)]
-    by_line: dict[tuple[str, int], _Remark] = {}
-    for remark in good:
-        for line in remark.lines:
-            by_line.setdefault((remark.code, line), remark)
+    told, near, used = _accept([(remark, line) for remark in good for line in remark.lines], path, findings, lambda line: line)
+    # one that accepts nothing in its own line, or the next, is for the whole statement: findings stand where that begins, or at an argument
+    wide = [(remark, layout.find_beginning(remark.lines[-1])) for remark in good if id(remark) not in used]
+    told, far, more = _accept(wide, path, told, layout.find_beginning)
+    idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used | more]
+    return Accepted([*told, *problems, *idle], [*near, *far])
+
+
+def _accept(
+    remarks: Sequence[tuple[_Remark, int]], path: str, findings: Sequence[Finding], find_place: Callable[[int], int]
+) -> tuple[list[Finding], list[Finding], set[int]]:
+    """Return the findings that no remark accepts at its place, those that one does, and the ids of such remarks.
+
+    ``find_place`` tells the place of a line of a finding.
+    """
+    by_place: dict[tuple[str, int], _Remark] = {}
+    for remark, place in remarks:
+        by_place.setdefault((remark.code, place), remark)
     told: list[Finding] = []
     accepted: list[Finding] = []
     used: set[int] = set()
     for finding in findings:
-        by = by_line.get((finding.code, finding.line)) if finding.path == path else None
+        by = by_place.get((finding.code, find_place(finding.line))) if finding.path == path else None
         (told if by is None else accepted).append(finding)
         used.add(id(by))
-    idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used]
-    return Accepted([*told, *problems, *idle], accepted)
+    return told, accepted, used
 
 
-def _find_python_comments(text: str) -> dict[int, int] | None:
-    """Return the columns at which comments begin, by line; None where that is no Python of today."""
+class _Layout(NamedTuple):
+    """The columns at which comments begin by line, None where that is not known; and where the statement of each line begins."""
+
+    comments: dict[int, int] | None
+    statements: dict[int, int]
+
+    def find_beginning(self, line: int) -> int:
+        """Return the line in which the statement of a line begins; itself outside of all."""
+        return self.statements.get(line, line)
+
+
+def _join_continued_lines(lines: Sequence[str]) -> dict[int, int]:
+    """Return for each line of a shell script the first of those that a backslash joins with it."""
+    found: dict[int, int] = {}
+    first = 1
+    for number, line in enumerate(lines, 1):
+        found[number] = first
+        if not line.endswith("\\"):
+            first = number + 1
+    return found
+
+
+def _read_python_layout(text: str) -> _Layout | None:
+    """Return where comments and statements stand; None where that is no Python of today."""
     import io
     import tokenize
 
@@ -60,7 +97,15 @@ def _find_python_comments(text: str) -> dict[int, int] | None:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (tokenize.TokenError, SyntaxError, RecursionError):
         return None
-    return dict(token.start for token in tokens if token.type == tokenize.COMMENT)
+    statements: dict[int, int] = {}
+    first = 0
+    for token in tokens:
+        if token.type == tokenize.NEWLINE:
+            statements |= dict.fromkeys(range(first, token.start[0] + 1), first)
+            first = 0
+        elif token.type not in (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT):
+            first = first or token.start[0]
+    return _Layout(dict(token.start for token in tokens if token.type == tokenize.COMMENT), statements)
 
 
 def _is_in_quotes(line: str, end: int) -> bool:

@@ -36,11 +36,16 @@ class Asked(Record):
 def inject_block(asked: Asked, injector: Injector, how: Writing) -> Answer:
     """Refresh the blocks of a script that hold a preset, or write its first one. Raises NpuprofError."""
     file = asked.file
-    if not is_visible(asked.spec) or not re.fullmatch(r"\S+", asked.spec):
-        what, why = f"{asked.spec!r} cannot stand in the mark of a block", "A mark holds one word, every letter of which can be seen."
-        raise _build_place_error(file, what, why, "give the preset a name without blanks and hidden characters")
+    _refuse_mark(asked)
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
         return _inject_into_file(asked, injector, how, output.read_file_content(file))
+
+
+def _refuse_mark(asked: Asked) -> None:
+    """Raise NpuprofError for a preset that no mark can name."""
+    if not is_visible(asked.spec) or not re.fullmatch(r"\S+", asked.spec):
+        what, why = f"{asked.spec!r} cannot stand in the mark of a block", "A mark holds one word, every letter of which can be seen."
+        raise _build_place_error(asked.file, what, why, "give the preset a name without blanks and hidden characters")
 
 
 def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
@@ -53,7 +58,10 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
         given |= _choose_shell(file, data, found[0].facts | given)
         changes = [injector.refresh_block(block, given, asked.spec) for block in found]
         return write_blocks({file: FileBlocks(data, data, changes)}, how, asked.spec)
-    place = _find_place(asked, data)
+    try:
+        place = _find_place(asked, data)
+    except NpuprofError as error:
+        raise NpuprofError([*injector.find_missing_preset(asked.spec), *error.findings]) from None
     if around := [block for block in marked if block.first < place.line <= block.last]:
         what, why = f"line {place.line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
         raise _build_place_error(file, what, why, "name a line outside, or leave out --line to refresh")
@@ -64,6 +72,22 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
     remarks = [*_find_missing_names(file, data, change), *_find_second_entry(file, data, change)]
     answer = write_blocks({file: FileBlocks(data, new, [change])}, how, asked.spec)
     return answer._replace(remarks=(*remarks, *answer.remarks))
+
+
+def replace_lines(asked: Asked, injector: Injector, how: Writing) -> Answer:
+    """Put a block of the preset in the place of the hand-written lines that it stands for. Raises NpuprofError, and writes nothing then."""
+    from npuprof.scripts.replacing.plan import plan_replacement
+
+    file = asked.file
+    _refuse_mark(asked)
+    given = {name: value for name, value in (("cann", asked.cann), ("product", asked.product)) if value}
+    with lock_folders([os.path.dirname(os.path.realpath(file))]):
+        data = output.read_file_content(file)
+        found = plan_replacement(file, data, asked.spec, injector, given)
+        if found.file is None:
+            return Answer(None, (*found.remarks, f"nothing in {file} is written by hand that {asked.spec} stands for: see --check"))
+        answer = write_blocks({file: found.file}, how, asked.spec)
+    return answer._replace(remarks=(*found.remarks, *answer.remarks))
 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:

@@ -59,7 +59,7 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
         from npuprof.store.sources.reading import SourceStore
 
         if isinstance(home, SourceStore):
-            return home.find_version(reference, asked).profile(reference.partition("@")[0], asked)
+            return home.find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)
         pin = load_profile_at_revision(home, reference, asked)
         if pin.yanked and referrer is not None:
             referrer.yanked[reference] = pin.yanked

@@ -51,11 +51,21 @@ class Workspace:
             if asked.endswith(":") and is_source_reference(asked):
                 self._store = _open_source(asked[:-1])
                 return self._store
-            found = self._find_bare_store(asked) or store.find_store(self._given, os.environ)
+            found = self._find_bare_store(asked) or self._find_store()
             found.read_absent = _build_absent_reader(found)
             _refuse_other_npuprof(found)
             self._store = found
         return self._store
+
+    def _find_store(self) -> Folder:
+        try:
+            return store.find_store(self._given, os.environ)
+        except NpuprofError:
+            if not self._given or os.path.isdir(self._given):
+                raise
+            from npuprof.store.missing import build_missing_store_finding
+
+            raise NpuprofError([build_missing_store_finding(self._given, "It was named by --store.")]) from None
 
     def _find_bare_store(self, asked: str) -> Folder | None:
         """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
@@ -105,7 +115,14 @@ class Workspace:
             return self._load_source_profile(spec)
         if "@" in spec:
             return self._load_revision_profile(spec)
-        return self.home.profile(spec)
+        try:
+            return self.home.profile(spec)
+        except NpuprofError as error:
+            if not isinstance(self.home, Folder):
+                raise
+            from npuprof.store.missing import explain_missing_preset
+
+            raise explain_missing_preset(self.home, spec, error) from None
 
     def _read_piped_profile(self) -> Profile:
         try:
@@ -176,7 +193,12 @@ class Workspace:
         if not name:
             raise NpuprofError([store.build_bad_name_finding(name)])
         if _is_file_spec(name):
-            name = self._find_name_in_store(name) or name
+            inside = self._find_name_in_store(name)
+            if not inside:
+                from npuprof.store.missing import build_file_revision_finding
+
+                raise NpuprofError([build_file_revision_finding(name, revision)])
+            name = inside
         found = parents.load_profile_at_revision(self.home, f"{name}@{revision}")
         home = found.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:

@@ -9,6 +9,9 @@ from npuprof.store.git import Git
 from npuprof.store.reachability import Reachability, list_tag_refs
 from npuprof.store.versions import YANKED, TagRef, Version, VersionRequest, VersionText, parse_tag_object, parse_version_text, select_newest
 
+#: The tags of how many presets are listed one preset at a time; of more, all are listed once.
+_SINGLE_NAMES = 2
+
 
 class ReleaseTags:
     """The tags of released versions: listed, read, each once, and which of them a commit can see."""
@@ -16,6 +19,7 @@ class ReleaseTags:
     def __init__(self, git: Git) -> None:
         self.git = git
         self._tags: dict[str, list[TagRef]] = {}
+        self._by_name: dict[str, list[TagRef]] | None = None
         self._versions: dict[str, Version | None] = {}
         self._yanks: dict[str, str] = {}
         self._kept: dict[str, str] = {}
@@ -25,10 +29,21 @@ class ReleaseTags:
     def list_tag_refs(self, name: str = "") -> list[TagRef]:
         """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
         if name not in self._tags:
+            if name and len(self._tags) >= _SINGLE_NAMES:
+                self._tags[name] = self._list_tags_by_name().get(name, [])
+                return self._tags[name]
             found = list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/")
             found += [ref for ref in self._proposed if name in ("", ref.name)]
             self._tags[name] = sorted((ref for ref in found if name in ("", ref.name)), key=lambda ref: ref.sort_key)
         return self._tags[name]
+
+    def _list_tags_by_name(self) -> dict[str, list[TagRef]]:
+        """Return the tags of all presets by their names, listed once."""
+        if self._by_name is None:
+            self._by_name = {}
+            for ref in self.list_tag_refs():
+                self._by_name.setdefault(ref.name, []).append(ref)
+        return self._by_name
 
     def load_versions(self, name: str = "") -> tuple[Version, ...]:
         """Return the released versions of a preset, or of all, oldest number first. Raises NpuprofError where a tag is missing."""
@@ -43,12 +58,17 @@ class ReleaseTags:
         new = [ref for ref in self._proposed if ref.name == name and (one := self._versions[ref.tag]) and one.commit == commit]
         return sorted([*found, *new], key=lambda ref: ref.sort_key) if new else found
 
+    def is_version_reachable(self, name: str, text: VersionText, commit: str) -> bool:
+        """Return whether the tag of a version is in the history of a commit. Raises NpuprofError."""
+        return any(ref.text == text for ref in self._list_reachable_refs(name, commit))
+
     def propose_version(self, name: str, text: VersionText, commit: str, message: str) -> None:
         """Let a version count as released at a commit, and only for who asks about that, though it has no tag yet."""
         ref = TagRef(name, text, f"proposed {name} {text}")
         self._proposed.append(ref)
         self._versions[ref.tag] = Version(name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre)
         self._tags.clear()
+        self._by_name = None
 
     def list_annotated_refs(self, revision: str) -> list[TagRef]:
         """Return the annotated tags of versions that are reachable from a revision, oldest number first; none has been read."""
@@ -124,6 +144,7 @@ class ReleaseTags:
     def clear_versions(self) -> None:
         """Read the released versions anew when they are asked for next."""
         self._tags.clear()
+        self._by_name = None
         self._versions.clear()
         self._yanks.clear()
         self._kept.clear()

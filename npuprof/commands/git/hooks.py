@@ -22,6 +22,9 @@ _CALLS = {
     "post-rewrite": ('git after rewrite -- "$@" || :', _AFTER),
     SERVER_HOOK: ("git receive || exit 1", "# npuprof git install --server: a push of presets with errors is not taken"),
 }
+#: What hands the input of a hook of somebody else to our verb, which reads all of it, and then to the rest of that hook.
+_KEEP_INPUT = 'pushed=$(mktemp); cat > "$pushed"; exec < "$pushed"'
+_GIVE_INPUT = 'exec < "$pushed"; rm "$pushed"'
 _OWN_WORDS = (" git after ", " git receive")
 
 
@@ -98,7 +101,10 @@ def remove_hook(path: str, name: str) -> bool:
 def build_foreign_hook_finding(path: str, name: str) -> Finding:
     """Return that a hook of somebody else is there, and what to add to it."""
     why = "A hook that is there is never changed: it may be all that stands between you and something else."
-    return Finding("NP923", f"{path} exists already, and is not npuprof's", why, f"add this line to it: {format_call(name)}")
+    hint = f"add this line to it: {format_call(name)}"
+    if name in (SERVER_HOOK, "post-rewrite"):
+        hint += f"; where it reads its input itself, with {_KEEP_INPUT} on a line before, and {_GIVE_INPUT} on one after"
+    return Finding("NP923", f"{path} exists already, and is not npuprof's", why, hint)
 
 
 def _drop_own_lines(lines: list[str], mark: str) -> list[str]:

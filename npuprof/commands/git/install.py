@@ -47,7 +47,7 @@ class Install(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Write the configuration, the attributes and hooks; what is there already stays. Exit 1 where a hook could not be.
+        """Write the configuration, the attributes and hooks; what is there already stays. Exit 2 where a hook could not be.
 
         Raises NpuprofError.
         """
@@ -78,7 +78,7 @@ class Install(Verb):
         remarks += [_PLAIN] if gone else [_PATCHES] if self.diff else []
         if not self.everywhere and path in done:
             remarks.append("commit .gitattributes; everybody who runs 'npuprof git install' then has the drivers")
-        return Answer(None, tuple(remarks), 1 if problems else 0, problems=problems)
+        return Answer(None, tuple(remarks), 2 if problems else 0, problems=problems)
 
     def _install_server(self) -> Answer:
         """Write the hook of a server. Raises NpuprofError."""
@@ -94,7 +94,7 @@ class Install(Verb):
             if problems
             else (f"{'set up for' if done else 'already set up for'} {git.folder}" + "".join(f"\n  {name}" for name in done),)
         )
-        return Answer(None, remarks, 1 if problems else 0, problems=problems)
+        return Answer(None, remarks, 2 if problems else 0, problems=problems)
 
 
 def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> list[Finding]:

@@ -16,6 +16,7 @@ class Add(Verb):
     npuprof source add team ssh://git@host/presets.git
     """
 
+    usage_hint = 'npuprof source add team https://git.example.org/presets.git --rev "^2.1"'
     group = "sources"
 
     name: str = argument("NAME", "What its presets are called by: team:base/training.")

@@ -88,19 +88,27 @@ class _Collected:
 
     def _add_parent(self, part: _Part, reference: str) -> None:
         if is_source_reference(reference):
-            if part.store.is_version:
-                there = find_source_store(part.store, reference.partition("@")[0])
-                self.add_store(there, f"{name_nested_folder(there.locked)}/")
+            source, at, _ = reference.partition("@")
+            if part.store.is_version or at:
+                there = find_source_store(part.store, source)
+                folder = f"{name_nested_folder(there.locked)}/"
+                self.add_store(there, folder)
+                if at:  # the lock need not say what a whole number is
+                    self._add_reference(_Part(there, folder, folder), reference.partition(":")[2])
         elif "@" in reference:
-            there = self._add_version(part, reference)
-            number = there.shown.rpartition("/v")[2] if "/v" in there.shown else "-"
-            self._references.setdefault(part.folder, {})[reference] = str(LockedVersion(number, there.commit))
+            self._add_reference(part, reference)
         elif part.store.is_version and reference in part.store.revision.files:
             self._add_preset(part, reference)
 
+    def _add_reference(self, part: _Part, reference: str) -> None:
+        """Add what a reference with an @ names, and that it does. Raises NpuprofError."""
+        there = self._add_version(part, reference)
+        number = there.shown.rpartition("/v")[2] if "/v" in there.shown else "-"
+        self._references.setdefault(part.folder, {})[reference] = str(LockedVersion(number, there.commit))
+
     def _add_version(self, part: _Part, reference: str) -> SourceStore:
         """Add the preset that a reference with an @ names, as it was then, and what it built on. Raises NpuprofError."""
-        there = part.store.find_version(reference)
+        there = part.store.find_version(reference, is_own=True)
         then = _Part(there, part.top, f"{part.top}{name_version_folder(there.commit)}/")
         self._add_folder(then)
         self._add_preset(then, reference.partition("@")[0])

@@ -56,7 +56,7 @@ def _describe_sources(sources: Sources, seen: set[tuple[str, str]] | None = None
             nested = find_sources(store)
         except NpuprofError as error:
             states = {"NP043": "not fetched", "NP044": "lock out of date" if found else "not locked", "NP054": "damaged"}
-            state = {**states, "NP049": "edited"}.get(error.findings[0].code, "unusable")
+            state = {**states, "NP049": "edited" if source.vendor else "lock edited"}.get(error.findings[0].code, "unusable")
         yield {
             "name": f"{sources.label}{source.name}", "url": source.url, "path": source.path, "rev": source.rev,
             "tag": found.tag if found else "", "commit": found.commit if found else "", "digest": found.digest if found else "",

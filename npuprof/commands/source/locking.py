@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from npuprof.commands.source.place import ProjectPlace
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.locking import compute_store_digest, lock_source, select_refs
+from npuprof.store.sources.locking import list_unfetched_tags, lock_source, select_refs
 from npuprof.store.sources.mirror import open_mirror
 from npuprof.store.sources.mirrorrefs import is_version_tag
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import Sources, find_sources
+from npuprof.store.sources.reading import Sources, SourceStore, find_source_store_among, find_sources
+from npuprof.store.sources.references import is_own_name, is_own_reference, list_versioned_references
+from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.versions import parse_version_text
 
 
@@ -40,7 +43,7 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
                     raise
                 fetched, found[source.name] = _lock_source(place, source, asked, accept_moved, remake=True)
             gone[source.name] = _list_gone(place.lock.sources.get(source.name), found[source.name], fetched)
-            fetch_sources_of(source.name, found[source.name])
+            fetch_sources_of(open_locked(source.name, found[source.name]))
         except NpuprofError as error:
             problems += error.findings
     if problems:
@@ -55,9 +58,12 @@ def _lock_source(
     fetched = _fetch(source, asked, accept_moved, known, remake)
     if known is not None and known.url == source.url:
         _fetch_known(known)
-    locked = lock_source(source, fetched, asked, place.project.find_source_origin(source.name), known)
-    for commit in {locked.commit, *(pin.commit for pin in locked.versions.values())}:
-        fetching.keep_commit(source.url, commit)
+    origin = place.project.find_source_origin(source.name)
+    locked = lock_source(source, fetched, asked, origin, known)
+    if unfetched := list_unfetched_tags(source, fetched, locked):  # released elsewhere than on the way to the locked commit
+        fetching.fetch_source(source.url, name=source.name, select=lambda _: unfetched)
+        locked = lock_source(source, fetched, asked, origin, known)
+    fetching.keep_commits(source.url, [locked.commit, *(pin.commit for pin in locked.versions.values())])
     return fetched, locked
 
 
@@ -129,7 +135,30 @@ def _list_moved(known: LockedSource, fetched: fetching.Fetched) -> list[tuple[st
     return [(tag, locked[tag], one.oid) for tag, one in zip(names, found, strict=True) if one is not None and one.oid != locked[tag]]
 
 
-def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]] | None = None) -> list[str]:
+class LostCommitsError(NpuprofError):
+    """A source no longer has commits that a lock names (NP043)."""
+
+    def __init__(self, name: str, url: str, commits: Iterable[str]) -> None:
+        first = name.partition("/")[0]
+        self.lost = [(name, url, commit) for commit in commits]
+        hint = f"lock another one: npuprof source update {first}; who still has the commit can vendor it: npuprof source vendor {first}"
+        super().__init__([build_lost_finding(name, commit, hint) for commit in commits])
+
+
+def build_lost_finding(name: str, commit: str, hint: str) -> Finding:
+    """Return that a source no longer has a commit that a lock names."""
+    what = f"the source {name!r} no longer has the commit {commit[:7]} that npuprof.lock names"
+    return Finding("NP043", what, "Its history was rewritten, or the commit was never pushed.", hint)
+
+
+class Synced(Record):
+    """The store of a source that is on this machine as it is locked, and whether anything of it was missing."""
+
+    store: SourceStore
+    missing: bool
+
+
+def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> list[str]:
     """Fetch what the lock of a source names, also at the versions of it that are referred to, and so on for the sources of that.
 
     Return what was missing, as ``team/core 1.0.0``.
@@ -137,40 +166,63 @@ def fetch_sources_of(name: str, locked: LockedSource, seen: set[tuple[str, str]]
     """
     seen = set() if seen is None else seen
     fetched: list[str] = []
-    store = Sources(_name_project(locked), Lock(sources={locked.name: locked})).open_source(locked.name)
-    for part in (store, *store.list_versions()):
-        part.refuse_unmet_requirement()
+    for part in _walk_versions(store):
+        part.refuse_unfit()
         for nested in find_sources(part).lock.sources.values():
-            if (nested.url, nested.commit) in seen:
+            mark = (nested.url, nested.path, nested.commit, tuple(sorted(nested.versions.items())))
+            if mark in seen:
                 continue
-            seen.add((nested.url, nested.commit))
-            below = f"{name}/{nested.name}"
-            fetched += [f"{below} {nested.shown}"] if sync_source(below, nested) else []
-            fetched += fetch_sources_of(below, nested, seen)
+            seen.add(mark)
+            found = sync_source(f"{part.source}/{nested.name}", nested)
+            fetched += [f"{found.store.source} {nested.shown}"] if found.missing else []
+            fetched += fetch_sources_of(found.store, seen)
     return fetched
 
 
-def _name_project(locked: LockedSource) -> Project:
-    return Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
+def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
+    """Yield a store, and each version that its presets build on, which may name other sources than today's, before it is read further."""
+    yield store
+    waiting = [(store, reference) for reference in sorted({*store.locked.versions, *list_versioned_references(store.revision)})]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        home, reference = waiting.pop()
+        with suppress(NpuprofError):  # who reads it is told
+            there = _open_reference(home, reference)
+            name = reference.rpartition(":")[2].partition("@")[0]
+            if (place := f"{there.source} {there.commit} {there.shown}", name) in seen:
+                continue
+            if (place, "") not in seen:
+                yield there
+            seen |= {(place, ""), (place, name)}
+            waiting += [(there, parent) for parent in there.profile(name).extends if is_own_name(parent) or "@" in parent]
 
 
-def sync_source(name: str, locked: LockedSource) -> bool:
-    """Have exactly what a lock names on this machine; return whether anything was missing. Raises NpuprofError."""
+def _open_reference(home: SourceStore, reference: str) -> SourceStore:
+    """Return the store that a reference is read from, seen from one of a source. Raises NpuprofError."""
+    if is_own_reference(reference):
+        return home.find_version(reference, is_own=True)
+    return home if is_own_name(reference) else find_source_store_among(find_sources(home), reference)
+
+
+def sync_source(name: str, locked: LockedSource) -> Synced:
+    """Have exactly what a lock names on this machine. Raises NpuprofError."""
     commits = list(dict.fromkeys((locked.commit, *(pin.commit for pin in locked.versions.values()))))
     missing = not all(_is_known(locked, commit) for commit in commits)
     tags = [f"{name.partition('@')[0]}/v{pin.version}" for name, pin in locked.versions.items() if pin.version != "-"]
     lost = fetching.fetch_locked(locked.url, commits, [locked.tag, *tags] if locked.tag else tags, name=name)
     if lost:
-        what = f"the source {name!r} no longer has the commit {lost[0][:7]} that npuprof.lock names"
-        why = "Its history was rewritten, or the commit was never pushed."
-        hint = f"lock another one: npuprof source update {name}; who still has the commit can vendor it: npuprof source vendor {name}"
-        raise NpuprofError([Finding("NP043", what, why, hint)])
-    repository = open_mirror(name, locked.url, locked.path)
-    if compute_store_digest(repository, locked.commit) != locked.digest:
-        what = f"the store of the source {name!r} at {locked.commit[:7]} is not what npuprof.lock says: its digest is another"
-        why = "The lock was edited by hand, or merged wrongly."
-        raise NpuprofError([Finding("NP049", what, why, f"restore npuprof.lock, or lock it anew: npuprof source update {name}")])
-    return missing
+        raise LostCommitsError(name, locked.url, lost)
+    store = open_locked(name, locked)
+    if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
+        raise NpuprofError([build_digest_finding(name, locked)])
+    return Synced(store, missing)
+
+
+def open_locked(name: str, locked: LockedSource) -> SourceStore:
+    """Return the store of a source, or of a source of one (``team/core``), as it is locked. Raises NpuprofError."""
+    above = name.rpartition("/")[0]
+    project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
+    return Sources(project, Lock(sources={locked.name: locked}), f"{above}/" if above else "").open_source(locked.name)
 
 
 def _is_known(locked: LockedSource, commit: str) -> bool:

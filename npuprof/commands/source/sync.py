@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, arguments, flag, option
@@ -13,6 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import Folder
     from npuprof.store.sources.reading import Sources
+
+
+_SHOWN = 3  # commits that a message names
 
 
 class Sync(Verb):
@@ -30,6 +34,7 @@ class Sync(Verb):
 
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all that could not be had."""
+        from npuprof.commands.source.locking import LostCommitsError
         from npuprof.store import spec
         from npuprof.store.sources import project
 
@@ -39,7 +44,8 @@ class Sync(Verb):
         problems: list[Finding] = []
         fetched: list[str] = []
         known: set[str] = set()
-        for sources in self._list_sources(home):
+        lost: dict[tuple[str, str, str], list[str]] = {}
+        for sources, commit in self._list_sources(home):
             known |= sources.project.sources.keys()
             wanted = [name for name in sources.project.sources if name in self.names or not self.names]
             for name in wanted:
@@ -47,8 +53,13 @@ class Sync(Verb):
                     continue  # what was not locked then is nothing to fetch
                 try:
                     fetched += _sync(sources, name, problems)
+                except LostCommitsError as error:
+                    for one in error.lost if commit else ():
+                        lost.setdefault(one, []).append(commit)
+                    problems += error.findings if not commit else ()
                 except NpuprofError as error:
                     problems += error.findings
+        problems += [_build_history_finding(*one, commits) for one, commits in lost.items()]
         problems += [
             Finding("NP042", f"there is no source {name!r} in {project.FILE}", "", did_you_mean(name, known, "npuprof source list"))
             for name in self.names
@@ -69,24 +80,31 @@ class Sync(Verb):
         except NpuprofError:
             return True  # a repository may take presets before it has some of its own
 
-    def _list_sources(self, home: Folder | None) -> Iterator[Sources]:
-        """Yield what is locked in the work tree, else where a revision, or any commit, of the store is. Raises NpuprofError."""
+    def _list_sources(self, home: Folder | None) -> Iterator[tuple[Sources, str]]:
+        """Yield what is locked in the work tree, else where a revision, or any commit, of the store is; with older ones their commit.
+
+        Raises NpuprofError.
+        """
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store import revisions
         from npuprof.store.sources.reading import find_sources, refuse_unmet_requirement_at
 
         if home is None:
-            yield find_sources(ProjectPlace(self.store).home)
+            yield find_sources(ProjectPlace(self.store).home), ""
         elif not self.history:
             sources = find_sources(revisions.load_named_revision(home, self.rev or "HEAD"))
             refuse_unmet_requirement_at(sources)
-            yield sources
+            yield sources, ""
         else:
+            now: Sources | None = None
+            with suppress(NpuprofError):
+                now = find_sources(home if home.in_work_tree else revisions.load_named_revision(home, "HEAD"))
             for commit in _list_lock_commits(home):
                 try:
-                    yield find_sources(revisions.load_revision(home, commit))
+                    sources = find_sources(revisions.load_revision(home, commit))
                 except NpuprofError:
                     continue  # a lock that cannot be read names nothing; log tells it
+                yield sources, "" if now is not None and sources.lock.sources == now.lock.sources else commit
 
 
 def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]:
@@ -101,11 +119,25 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
     if sources.project.sources[name].vendor:
         faults = find_copy_faults(sources, name)
         if not faults:
-            sources.open_source(name).refuse_unmet_requirement()
+            sources.open_source(name).refuse_unfit()
             return ()
         problems += faults
-    missing = sync_source(name, locked)
-    return [*([f"{name} {locked.shown}"] if missing else []), *fetch_sources_of(name, locked)]
+    found = sync_source(name, locked)
+    return [*([f"{name} {locked.shown}"] if found.missing else []), *fetch_sources_of(found.store)]
+
+
+def _build_history_finding(name: str, url: str, commit: str, lockers: list[str]) -> Finding:
+    """Return that a source no longer has a commit that only older locks of this repository name."""
+    from npuprof.commands.source.locking import build_lost_finding
+    from npuprof.store.sources.mirror import find_mirror_folder
+    from npuprof.store.sources.urls import hide_credentials
+
+    shown = ", ".join(one[:7] for one in lockers[:_SHOWN]) + (f" and {len(lockers) - _SHOWN} more" if len(lockers) > _SHOWN else "")
+    push = f"git --git-dir={find_mirror_folder(url)} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
+    hint = f"who synced it before has it still, and can give it back: {push}"
+    lost = build_lost_finding(name, commit, f"{hint}; what is locked now does not need it: npuprof source sync")
+    why = f"{lost.why} It is locked at {shown}: log, diff and verify cannot tell what presets were there."
+    return lost._replace(message=lost.message.replace("npuprof.lock names", "an older npuprof.lock names"), why=why)
 
 
 def _list_lock_commits(home: Folder) -> list[str]:

@@ -6,7 +6,7 @@ import sys
 
 from npuprof.commands.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag
-from npuprof.model import Context, Finding, NpuprofError
+from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store.sources.lock import Lock
@@ -22,9 +22,20 @@ if TYPE_CHECKING:
     from npuprof.store.sources.lock import LockedSource, LockedVersion
 
 
+class _Step(Record):
+    """What a lock would say, what of it was locked now, with the copies to write, the versions that are gone, and whether it is new."""
+
+    sources: dict[str, LockedSource]
+    locked: dict[str, LockedSource]
+    copies: dict[str, dict[str, bytes]]
+    gone: dict[str, tuple[str, ...]]
+    is_new: bool
+
+
 class Update(Verb):
     """Lock the newest commits that npuprof.toml allows, after showing what that changes in this repository's presets."""
 
+    usage_hint = "npuprof source update team; how far it may go is what rev says in npuprof.toml"
     group = "sources"
 
     names: list[str] = arguments("NAME...", "Sources; all if none is named.")
@@ -38,9 +49,7 @@ class Update(Verb):
 
     def run(self) -> Answer:
         """Return what changes, and write the lock where that is agreed to. Exit 1 where it is not, 0 otherwise. Raises NpuprofError."""
-        from npuprof.commands.source.locking import lock_sources
         from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
         if self.moved and self.frozen:
             what, hint = "--moved takes tags as they are now, and --frozen takes nothing", "leave --moved out: a tag that moved is told"
@@ -49,6 +58,41 @@ class Update(Verb):
         wanted = place.select_sources(self.names)
         if not wanted:
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
+        if self.yes and not self.frozen and not self.dry_run:
+            step = self._find_step(place, wanted)
+            return self._take_step(place, step, self._tell_step(place, step) if step.is_new else Answer())
+        return self._show_step(place, wanted)
+
+    def _show_step(self, place: ProjectPlace, wanted: list[Source]) -> Answer:
+        """Return what would change, and take it where somebody says yes; the mirrors stay as they are until then. Raises NpuprofError."""
+        from npuprof.store.sources.trial import try_in_copies
+
+        answer = Answer()
+        with try_in_copies():
+            step = self._find_step(place, wanted)
+            if step.is_new:
+                answer = self._tell_step(place, step)
+                shown = answer.write_form(self.format)
+                answer = answer._replace(forms={self.format: lambda: shown})  # what it is made of is gone afterwards
+        if self.frozen or self.dry_run:
+            if not step.is_new:
+                return Answer(None, ("npuprof.lock is up to date",))
+            return answer._replace(
+                remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"), code=1 if self.frozen else 0
+            )
+        if step.is_new and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
+            return answer_refusal(answer, "written", shown=True)
+        agreed, step = step, self._find_step(place, wanted)
+        if step.is_new and step.sources != agreed.sources:
+            what, why = "nothing was written: a source has changed meanwhile", "It is no longer what was shown."
+            raise NpuprofError([Finding("NP046", what, why, "look at it again: npuprof source update")])
+        return self._take_step(place, step, answer)
+
+    def _find_step(self, place: ProjectPlace, wanted: list[Source]) -> _Step:
+        """Fetch sources, and return what they would be locked to. Raises NpuprofError."""
+        from npuprof.commands.source.locking import lock_sources
+        from npuprof.store.sources.vendored import MANIFEST, digest_manifest
+
         locking = lock_sources(place, wanted, self.moved)
         copies = _collect_copies(place, locking.sources)
         locked = {
@@ -57,27 +101,26 @@ class Update(Verb):
         }
         kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
         new = {**kept, **locked}
-        if new == place.lock.sources:
-            mended = [] if self.frozen or self.dry_run else _copy_anew(place, locked, copies)
-            if mended:
-                return Answer(None, (f"npuprof.lock is up to date; copied {', '.join(mended)} anew",))
-            return Answer(None, ("npuprof.lock is up to date",))
         gone = {name: versions for name, versions in locking.gone.items() if versions}
+        return _Step(new, locked, copies, gone, new != place.lock.sources)
+
+    def _tell_step(self, place: ProjectPlace, step: _Step) -> Answer:
+        """Return what a step changes in the presets of this repository, and what is to be known of it. Raises NpuprofError."""
+        old, new = place.lock.sources, step.sources
         survey = _compare(place, new)
-        lines = [_format_step(name, place.lock.sources.get(name), new.get(name)) for name in sorted({*new, *place.lock.sources})]
-        steps = [line for line in lines if line]
-        steps += [line for name in sorted(new) for line in _list_moved_versions(place.lock.sources.get(name), new[name])]
-        answer = Answer(self._build_forms(survey, steps), (*_list_remarks(place, new), *map(_tell_gone, gone.items())))
-        if self.frozen or self.dry_run:
-            return answer._replace(
-                remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"), code=1 if self.frozen else 0
-            )
-        if self.yes and gone and not self.moved:
-            _refuse_step_back(gone)
-        if not self.yes and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
-            return answer_refusal(answer, "written", shown=True)
-        written = place.write(None, new)
-        written += _copy_anew(place, locked, copies)
+        lines = [line for name in sorted({*new, *old}) if (line := _format_step(name, old.get(name), new.get(name)))]
+        lines += [line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])]
+        return Answer(self._build_forms(survey, lines), (*_list_remarks(place, new), *map(_tell_gone, step.gone.items())))
+
+    def _take_step(self, place: ProjectPlace, step: _Step, answer: Answer) -> Answer:
+        """Write the lock, and copies anew; ``answer`` is what was, or is, shown of it. Raises NpuprofError."""
+        if not step.is_new:
+            mended = ", ".join(_copy_anew(place, step.locked, step.copies))
+            return Answer(None, (f"npuprof.lock is up to date{f'; copied {mended} anew' if mended else ''}",))
+        if self.yes and step.gone and not self.moved:
+            _refuse_step_back(step.gone)
+        written = place.write(None, step.sources)
+        written += _copy_anew(place, step.locked, step.copies)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
         return Answer(shown, (*answer.remarks, f"wrote {', '.join(written)}"))
 
@@ -165,8 +208,9 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
 
     sides: list[Folder] = []
     before = {name: _restore_source(place, known) for name, known in place.lock.sources.items()}
+    unproved = {name: known._replace(digest="") for name, known in place.lock.sources.items()}  # a wrong one is what is mended here
     for project, lock, opener in (
-        (place.project._replace(sources=before), place.lock, place.open_copy),
+        (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),
         (place.project, Lock(sources=new), None),
     ):
         side = Folder(place.home.root)

@@ -34,7 +34,11 @@ def find_script_flag_faults(found: FoundSetting) -> list[Fault]:
         return find_chip_faults(found.name, found.written)
     if _has_form(flag):
         return _find_text_faults(flag, found.written)
-    told = [fault for fault in settings.find_value_faults(_CONVERSION, found.key, found.value) if fault.severity == "error"]
+    told = [
+        fault
+        for fault in settings.find_value_faults(_CONVERSION, found.key, found.value)
+        if fault.severity == "error" or fault.code == "NP205"
+    ]
     option = catalog.find_option(found.key)
     if not told and option is not None:
         told = [fault for fault in find_surface_faults(_CONVERSION, option, found.value) if fault.code == "NP203"]

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
 from npuprof.document.keys import format_full_key
-from npuprof.scripts.reading.found import Branch, FoundSetting
+from npuprof.scripts.reading.found import Branch, FoundSetting, take_here_out
 from npuprof.scripts.reading.words import Word
 
 #: Stands for the value of an option that a text of a flag has no meaning for.
@@ -23,14 +23,15 @@ def build_flag_setting(path: str, word: Word, name: str, value: Word | None, sco
     flag = catalog.find_flag(plain)
     option = catalog.find_option(twin) if twin and not (flag is not None and flag.required) else None  # else it belongs to the conversion
     reason = "the flag has no value" if value is None else f"depends on {value.open_part}" if value.open_part else ""
-    text = None if reason or value is None else value.text
+    text, relative = take_here_out(None if reason or value is None else value.text)
     got = _read_as_option(option, flag, text) if option is not None and text is not None else None
     if option is None or got is _MISFIT:
         key, got = format_full_key("atc", plain), None if text is None else _read_as_flag(flag, text)
     else:
         key = option.name
     kind = "" if reason else "str"
-    return FoundSetting(path, word.line, word.column, "atc", key, name, None, got, reason, kind, branches, scope, written=text)
+    place = path, word.line, word.column
+    return FoundSetting(*place, "atc", key, name, None, got, reason, kind, branches, scope, written=text, relative=relative)
 
 
 def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:

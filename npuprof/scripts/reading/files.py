@@ -100,6 +100,17 @@ def detect_script_kind(path: str, data: bytes) -> str:
     return ""
 
 
+def is_script_name(path: str) -> bool:
+    """Return whether a name is that of a script npuprof can write to: one in which a preset's block can stand."""
+    kind = KINDS.get(detect_named_kind(path))
+    return kind is not None and kind.holds_blocks
+
+
+def is_shell_kind(path: str, data: bytes) -> bool:
+    """Return whether a file is one of lines for sh and its kin."""
+    return detect_script_kind(path, data) in ("shell", "env")
+
+
 def is_script_candidate(path: str, with_blocks: bool = False) -> bool:
     """Return whether a file below a folder is worth opening, by its name; ``with_blocks`` for the kinds that hold blocks of presets."""
     kind = KINDS.get(detect_named_kind(path))
@@ -145,7 +156,11 @@ def read_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
 
 def import_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
     """Return what one file holds, at its places in the file."""
-    imported = read_script(path, data, named)
+    return place_settings(read_script(path, data, named))
+
+
+def place_settings(imported: ImportedFile) -> ImportedFile:
+    """Return what a file holds at its places there."""
     places = imported.places
     if places is None:
         return imported

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 #: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
 UNSET = "None leaves it unset"
 
+#: Stands before a path that begins in the folder of the script itself, wherever that lies; no text of a script holds it.
+HERE = "\ufdd0"
+
 #: One condition a setting stands under: the number of the ``if``, which of its arms (counted from 0; for the ``else`` the
 #: number of arms before it, negative), and the test as text.
 Branch = tuple[int, int, str]
@@ -27,7 +30,9 @@ class FoundSetting(Record):
     options in a way of their own. ``made`` is the class whose argument it is, if any. ``scope`` names the configuration
     the setting belongs to, ``default`` what the command line would give if nobody said otherwise. ``function`` is the function
     that sets it, where the configuration is that of the whole process. ``content`` is what the file holds that it names, where that
-    has been read. ``part`` says where in the file that is, as people count: ``cell 3, line 5``.
+    has been read. ``unused`` says why it is not in force although it is set: the object that holds it goes nowhere.
+    ``relative`` is a path that begins in the folder of the script. ``part`` says where in the file it stands, as people count:
+    ``cell 3, line 5``.
     """
 
     file: str
@@ -50,6 +55,8 @@ class FoundSetting(Record):
     made: str = ""
     function: str = ""
     content: Any = None
+    unused: str = ""
+    relative: bool = False
     part: str = ""
 
     @property
@@ -61,6 +68,15 @@ class FoundSetting(Record):
     def file_line(self) -> str:
         """``file:line``."""
         return f"{self.file}:{self.line}"
+
+
+def take_here_out(value: Any) -> tuple[Any, bool]:
+    """Return a value without the mark of the script's folder, and whether it had it."""
+    if isinstance(value, str) and HERE in value:
+        return value.replace(HERE, ""), True
+    if isinstance(value, bytes) and HERE.encode() in value:
+        return value.replace(HERE.encode(), b""), True
+    return value, False
 
 
 class Site(Record):

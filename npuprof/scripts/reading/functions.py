@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
+from npuprof.scripts.reading.found import HERE
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.terms import Unknown, format_expression, name_callee, refuse_wide_format
 
@@ -167,9 +168,22 @@ def _fold_library_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> A
     return _LIBRARY[name](*given)
 
 
+def _normalise_path(path: str) -> str:
+    return HERE + posixpath.normpath(path.removeprefix(HERE)) if path.startswith(HERE) else posixpath.normpath(path)
+
+
+def _find_folder(path: str) -> str:
+    """Return the folder of a path; the one above that of a script is not nowhere."""
+    if not path.startswith(HERE):
+        return posixpath.dirname(path)
+    plain = posixpath.normpath(path.removeprefix(HERE))
+    above = posixpath.normpath(posixpath.join(plain, "..")) if posixpath.basename(plain) in (".", "..") else posixpath.dirname(plain) or "."
+    return HERE + above
+
+
 _LIBRARY: dict[str, Callable[..., Any]] = {
-    "json.dumps": str, "os.path.join": posixpath.join, "os.path.normpath": posixpath.normpath,
-    "os.path.dirname": posixpath.dirname, "os.path.basename": posixpath.basename,
+    "json.dumps": str, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
+    "os.path.dirname": _find_folder, "os.path.basename": posixpath.basename,
     "os.path.abspath": lambda path: path, "os.path.realpath": lambda path: path, "os.fspath": lambda path: path,
     "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,
 }  # fmt: skip

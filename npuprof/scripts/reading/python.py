@@ -39,6 +39,7 @@ def import_python(path: str, data: bytes) -> ImportedFile:
     walk = Walk(script, hot, tuple(surface.handle_statement for surface in _SURFACES if any(word in script.text for word in surface.HOT)))
     try:
         walk.walk_module()
+        run_config.link_nested_configs(walk)
         found = [*walk.found, *find_commented_settings(script)]
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")

@@ -12,6 +12,7 @@ from npuprof.scripts.reading.variables import build_variable_setting, decode_tex
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
+_WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
 _ATC = re.compile(rb"\batc\b")
 
 _PREFIX_WORDS = {
@@ -79,6 +80,7 @@ class _Reading:
         self.known = self._find_constants()
         self.pending: dict[str, list[FoundSetting]] = {}
         self.exported: set[str] = set()
+        self.arrays: dict[str, tuple[tuple[Branch, ...], tuple[Word, ...]]] = {}
         self.before: Command | None = None
         self.test = ""
         self.blanks: list[tuple[int, int, str]] = []
@@ -114,7 +116,9 @@ class _Reading:
                         break
                     continue
                 rest = word.cut_prefix(match.end())
-                values.setdefault(match[1], []).append(None if rest.open_part or depth or match[0].endswith("+=") else rest.text)
+                values.setdefault(match[1], []).append(
+                    None if word.items or rest.open_part or depth or match[0].endswith("+=") else rest.text
+                )
         return {name: given[0] for name, given in values.items() if len(given) == 1 and given[0] is not None}
 
     def _current_branches(self) -> tuple[Branch, ...]:
@@ -161,6 +165,9 @@ class _Reading:
         name = words[0].text if words else ""
         if not words:
             for variable, word, value in given:
+                if word.items:
+                    self._keep_array(variable, word)
+                    continue
                 self._add_variable(variable, word, value, exported=self.plain or variable in self.exported)
             return
         for variable, word, value in given:
@@ -174,6 +181,24 @@ class _Reading:
                 self._add_variable(variable, word, value, exported=True)
         elif name.rpartition("/")[2] in ("atc", "atc.bin"):
             self._add_atc_command(words)
+
+    def _keep_array(self, name: str, word: Word) -> None:
+        """Remember the words of an array, and the branches that they are certain in."""
+        around, (before, items) = self._current_branches(), self.arrays.get(name, ((), ()))
+        if not word.text.endswith("+="):
+            self.arrays[name] = around, word.items
+        elif name in self.arrays:
+            self.arrays[name] = max(around, before, key=len), (*items, *word.items)
+
+    def _fill_arrays(self, words: list[Word]) -> list[Word]:
+        """Return words with those in place of arrays that stand for them: ``"${NAME[@]}"``."""
+        found: list[Word] = []
+        here = self._current_branches()
+        for word in words:
+            match = _WHOLE_ARRAY.fullmatch(word.open_part) if word.quoted and word.text == word.open_part else None
+            around, items = self.arrays.get(match[1], ((), (word,))) if match else ((), (word,))
+            found += items if here[: len(around)] == around else (word,)
+        return found
 
     def _track_branches(self, words: list[Word]) -> list[Word]:
         """Keep count of the branches that a command opens, turns over or closes."""
@@ -226,7 +251,7 @@ class _Reading:
     def _add_atc_command(self, words: list[Word]) -> None:
         scope = f"atc@{words[0].line}"
         self.sites.append(Site(scope, "atc", words[0].line, words[0].column, "atc", True, None, self._current_branches()))
-        flags = words[1:]
+        flags = self._fill_arrays(words[1:])
         place = 0
         while place < len(flags):
             word = flags[place].fill_variables(self.known)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from npuprof import catalog
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading.env import find_variable_key, read_variable_text
-from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, take_here_out
 from npuprof.scripts.reading.source import LARGEST_SCRIPT
 
 #: Literal texts and, as one-tuples, what whoever reads the file would fill in.
@@ -40,11 +40,11 @@ def build_variable_setting(
         return None
     left = next((part[0] for part in parts if not isinstance(part, str)), "")
     reason = reason or (f"depends on {left}" if left else "")
-    text = "".join(part for part in parts if isinstance(part, str))
+    text, relative = take_here_out("".join(part for part in parts if isinstance(part, str)))
     value, reason = (None, reason) if reason else read_variable_text(key, text)
     return FoundSetting(
         path, *at, "env", key, name, None, None if reason else value, reason,
-        "" if reason else "str", branches, "<process>:export", written=None if left else text,
+        "" if reason else "str", branches, "<process>:export", written=None if left else text, relative=relative and not reason,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from npuprof.scripts.reading.calls import (
     merge_call_runs,
     reads_parameter,
 )
-from npuprof.scripts.reading.found import Branch, FoundSetting, Site
+from npuprof.scripts.reading.found import HERE, Branch, FoundSetting, Site, take_here_out
 from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.scopes import Function, Scope, statement_blocks
@@ -69,13 +69,14 @@ class Walk:
         self._waiting: list[tuple[Function, Scope, tuple[Branch, ...], list[FoundSetting]]] = []
         self._calls: dict[str, list[tuple[ast.Call, Scope]]] | None = None
         self._flags: dict[str, Any] | None = None
+        self._attributes: dict[str, list[ast.expr]] | None = None
 
     def walk_module(self) -> None:
         """Walk the module."""
         module = Scope(self.tree)
         module.rebound = _find_rebound_names(self.script.text)
         name = self.script.path.replace("\\", "/").rpartition("/")[2]
-        module.bound["__file__"] = ast.Constant(f"./{name}"), module  # paths are read as from the script's own folder
+        module.bound["__file__"] = ast.Constant(f"{HERE}./{name}"), module
         self.walk_block(self.tree.body, module, ())
         for waiting in self._waiting:
             self.found += self._walk_with_calls(*waiting)
@@ -253,6 +254,17 @@ class Walk:
             where = where.outer
         return None
 
+    def find_attribute_values(self, name: str) -> list[ast.expr]:
+        """Return what an attribute of an object is given anywhere in the module, by its text: ``self.dump_config``."""
+        if self._attributes is None:
+            self._attributes = {}
+            for node in ast.walk(self.tree):
+                if isinstance(node, ast.Assign):
+                    for target in node.targets:
+                        if isinstance(target, ast.Attribute):
+                            self._attributes.setdefault(ast.unparse(target), []).append(node.value)
+        return self._attributes.get(name, [])
+
     def flag_default(self, flag: str) -> Any:
         """Return the default of a command-line flag that this file declares, or None."""
         if self._flags is None:
@@ -299,6 +311,8 @@ class Walk:
         column = self.script.column(line, at.col_offset)  # type: ignore[attr-defined]
         self._order += 1
         more.setdefault("dead", self.dead > 0)
+        more["value"], more["relative"] = take_here_out(more.get("value"))
+        more["written"] = take_here_out(more.get("written"))[0]
         self.found.append(FoundSetting(self.script.path, line, column, surface, key, name, order=self._order, **more))
 
     def evaluate_expression(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 from npuprof.model import Record
+from npuprof.scripts.reading.found import HERE
 
 _HEREDOC = re.compile(r"<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([\w.-]+))")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
@@ -23,12 +25,17 @@ _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "
 
 
 class Word(Record):
-    """One word: ``parts`` are literal texts and, as one-tuples, what the shell would fill in."""
+    """One word: ``parts`` are literal texts and, as one-tuples, what the shell would fill in.
+
+    ``span`` is where it begins and ends in the text; ``items`` are the words of an array behind it: ``NAME=(...)``.
+    """
 
     line: int
     column: int
     parts: tuple[str | tuple[str], ...]
     quoted: bool = False
+    span: tuple[int, int] = (0, 0)
+    items: tuple[Any, ...] = ()
 
     @property
     def text(self) -> str:
@@ -48,7 +55,7 @@ class Word(Record):
             if match and (name := match[1] or match[2]) in known and name != but:
                 parts.append(known[name])
             elif isinstance(part, tuple) and part[0] in _HERE:
-                parts.append(".")
+                parts.append(f"{HERE}.")
             else:
                 parts.append(part)
         return self._replace(parts=tuple(parts))
@@ -110,6 +117,8 @@ class _WordReader:
             elif text.startswith("<<", self.at) and not text.startswith("<<<", self.at) and (match := _HEREDOC.match(text, self.at)):
                 self.waiting.append(match[1] or match[2] or match[3])
                 self.at = match.end()
+            elif char == "(" and words and words[-1].span[1] == self.at and words[-1].text.endswith("=") and not words[-1].quoted:
+                words[-1] = words[-1]._replace(items=self._parse_array())
             elif char in ";&|()":
                 self.join = char * 2 if char in "&|" and text.startswith(char * 2, self.at) else ""
                 self.at += len(self.join) or 1
@@ -121,6 +130,27 @@ class _WordReader:
                     words.join = self.join
                 words.append(self._parse_word())
         return words
+
+    def _parse_array(self) -> tuple[Word, ...]:
+        self.at += 1
+        items: list[Word] = []
+        while not self.is_done and self.text[self.at] != ")":
+            if self.text[self.at] in " \t\r":
+                self.at += 1
+            elif self.text.startswith(("\\\n", "\\\r\n"), self.at):
+                self.at = self.text.index("\n", self.at)
+                self._pass_newline()
+            elif self.text[self.at] == "\n":
+                self._pass_newline()
+            elif self.text[self.at] == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            elif self.text[self.at] in ";&|(<>":  # no array that a shell would take
+                self.at += 1
+            else:
+                items.append(self._parse_word())
+        self.at += 1
+        return tuple(items)
 
     def _pass_newline(self) -> None:
         self.at += 1
@@ -140,7 +170,7 @@ class _WordReader:
         self.waiting = []
 
     def _parse_word(self) -> Word:
-        line, column = self.line, self.at - self.start + 1
+        line, column, first = self.line, self.at - self.start + 1, self.at
         parts: list[str | tuple[str]] = []
         quoted = False
         text, size = self.text, len(self.text)
@@ -177,7 +207,7 @@ class _WordReader:
                 while self.at < size and text[self.at] not in " \t\r\n;&|()<>'\"\\$`":
                     self.at += 1
                 add_piece(text[begin : self.at])
-        return Word(line, column, _join_pieces(parts) or ("",), quoted)
+        return Word(line, column, _join_pieces(parts) or ("",), quoted, (first, self.at))
 
     def _move_to(self, to: int) -> None:
         passed = self.text.count("\n", self.at, to)

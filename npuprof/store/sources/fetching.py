@@ -127,11 +127,17 @@ def fetch_commit(url: str, commit: str, progress: bool | None = None) -> bool:
 
 def keep_commit(url: str, commit: str) -> None:
     """Keep a commit of a mirror for ever, whatever its remote does. Raises NpuprofError where it is not there."""
+    keep_commits(url, [commit])
+
+
+def keep_commits(url: str, commits: Iterable[str]) -> None:
+    """Keep commits of a mirror for ever, whatever its remote does. Raises NpuprofError where one is not there."""
     told = name_source(url)
-    if MirrorGit(find_mirror_folder(url), told).try_command("show-ref", "--verify", "--quiet", f"{LOCKED}{commit}").code == 0:
-        return
-    with hold_mirror(url, told) as held:
-        write_refs(held.open_git(), [f"update {LOCKED}{commit} {commit}"])
+    known = list_refs(MirrorGit(find_mirror_folder(url), told))
+    missing = [commit for commit in dict.fromkeys(commits) if f"{LOCKED}{commit}" not in known]
+    if missing:
+        with hold_mirror(url, told) as held:
+            write_refs(held.open_git(), [f"update {LOCKED}{commit} {commit}" for commit in missing])
 
 
 def build_moved_finding(url: str, moved: tuple[tuple[str, str, str], ...]) -> Finding:

@@ -37,8 +37,8 @@ class LockedSource(Record):
     """What a source is locked to. ``digest`` is that of its store there; ``tag`` is empty where it is no version of the store.
 
     ``copy`` is the digest of the list of files of its copy in this repository, an empty text where there is none;
-    ``versions`` are the references with an @ that this repository's presets make to presets of the source; ``yanked`` is why
-    nobody should use the version any more.
+    ``versions`` are the references with an @ that this repository's presets make to presets of the source, and those that the
+    source's own presets make to one another; ``yanked`` is why nobody should use the version any more.
     """
 
     name: str
@@ -63,6 +63,11 @@ class Lock(Record):
 
     document: Document | None = None
     sources: dict[str, LockedSource] = {}
+
+    def find_origin(self, name: str, key: str) -> Origin | None:
+        """Return where the lock says something of a source, None where it was not read from a text that does."""
+        entries = self.document.data.get("sources", {}) if self.document is not None else {}
+        return Origin(self.document, ("sources", name, key)) if self.document is not None and key in entries.get(name, ()) else None
 
 
 def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:

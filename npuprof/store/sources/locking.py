@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.resolve.digests import load_sha256
 from npuprof.store.repository import Repository
-from npuprof.store.revision import Revision
 from npuprof.store.revisions import load_repository_revision
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
@@ -15,6 +13,8 @@ from npuprof.store.sources.mirror import build_later_finding, open_mirror
 from npuprof.store.sources.mirrorrefs import HEADS, TAGS, RemoteRefs
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.ranges import VersionRange, parse_version_range
+from npuprof.store.sources.references import is_own_reference, list_versioned_references
+from npuprof.store.sources.storedigest import compute_kept_digest
 from npuprof.store.sources.wording import name_source_in_error
 from npuprof.store.versions import YANKED, VersionText, parse_version_request, parse_version_text
 
@@ -32,20 +32,25 @@ def lock_source(
     repository = open_mirror(source.name, source.url, source.path)
     tag, commit = _choose_commit(source, fetched, repository, origin)
     yanked = repository.find_yank(tag) if tag else ""
-    digest = compute_store_digest(repository, commit)
+    digest = compute_kept_digest(repository, source.url, source.path, commit)
     if not digest:
         where = f"at {tag or commit[:7]}"
         what = f"the source {source.name!r} has no store in {source.path or 'its top folder'!r} {where}"
         hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
         raise NpuprofError([Finding("NP047", what, "", hint, origin)])
     versions: dict[str, LockedVersion] = {}
-    for reference in sorted(set(references)):
+    asked = set(references)
+    made = list_versioned_references(load_repository_revision(repository, commit))
+    for reference in sorted(asked.union(filter(is_own_reference, made))):
         try:
-            versions[reference] = _pin_version(source, repository, commit, reference)
+            versions[reference] = _pin_version(source, repository, commit, reference, reference not in asked)
         except NpuprofError:
-            if known is None or reference not in known.versions or not repository.has_commit(known.versions[reference].commit):
-                raise
-            versions[reference] = known.versions[reference]  # its tag is gone; what was locked stays
+            before = known.versions.get(reference) if known is not None else None
+            is_gone = before is not None and f"{reference.partition('@')[0]}/v{before.version}" not in fetched.tags
+            if before is not None and is_gone and repository.has_commit(before.commit):
+                versions[reference] = before  # what was locked stays
+            elif reference in asked:
+                raise  # what the presets of the source itself refer to is told where they are read
     return LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
 
 
@@ -75,6 +80,15 @@ def select_refs(source: Source, references: Iterable[str], known: LockedSource |
     if known is not None:
         found |= {known.tag, *(f"{name.partition('@')[0]}/v{pin.version}" for name, pin in known.versions.items())}
     return {f"{TAGS}{tag}" for tag in found & tags} | ({ref} if ref else set())
+
+
+def list_unfetched_tags(source: Source, fetched: Fetched, locked: LockedSource) -> set[str]:
+    """Return the tags that presets of a source refer to by whole numbers and that are not here, though the source has them."""
+    repository = open_mirror(source.name, source.url, source.path)
+    made = filter(is_own_reference, list_versioned_references(load_repository_revision(repository, locked.commit)))
+    pairs = (reference.partition("@")[::2] for reference in made if reference not in locked.versions)
+    texts = ((name, parse_version_text(text.strip("\"'"))) for name, text in pairs)
+    return {f"{TAGS}{tag}" for name, text in texts if text and (tag := f"{name}/v{text}") in fetched.tags}
 
 
 def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags: Collection[str]) -> str:
@@ -136,24 +150,16 @@ def suggest_range(fetched: Fetched) -> str:
     return f"^{major}.{minor}"
 
 
-def _pin_version(source: Source, repository: Repository, commit: str, reference: str) -> LockedVersion:
+def _pin_version(source: Source, repository: Repository, commit: str, reference: str, is_own: bool) -> LockedVersion:
     name, _, wanted = reference.partition("@")
     try:
         found = repository.resolve_revision(name, wanted, at=commit)
     except NpuprofError as error:
         raise name_source_in_error(error, source.name, name) from None
-    if found.version and not repository.is_ancestor(found.commit, commit):
+    if found.version and not is_own and not repository.is_version_reachable(name, found.version.text, commit):
         raise NpuprofError([build_later_finding(source.name, reference, found.label)])
     yanked = repository.find_yank(f"{name}/v{found.version.number_text}") if found.version else ""
     return LockedVersion(found.version.number_text if found.version else "-", found.commit, yanked)
-
-
-def compute_store_digest(repository: Repository, commit: str) -> str:
-    """Return the digest of a store at a commit; an empty text where there is none. Raises NpuprofError."""
-    there = load_repository_revision(repository, commit)
-    names = there.names()
-    there.load_texts(names)
-    return digest_texts({name: _read_text(there, name) for name in names})
 
 
 def list_unreadable(locked: LockedSource) -> list[str]:
@@ -166,18 +172,3 @@ def list_unreadable(locked: LockedSource) -> list[str]:
         except NpuprofError as error:
             found.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
     return found
-
-
-def _read_text(there: Revision, name: str) -> bytes:
-    try:
-        return there.read_profile_text(name)
-    except NpuprofError:
-        return b""  # a link that leads nowhere: told where the preset is read
-
-
-def digest_texts(texts: Mapping[str, bytes]) -> str:
-    """Return the digest of a store: SHA-256 over the names and texts of its presets, links followed; an empty text where there are none."""
-    total = load_sha256()()
-    for name in sorted(texts):
-        total.update(f"{name}.toml {load_sha256()(texts[name]).hexdigest()}\n".encode())
-    return f"sha256:{total.hexdigest()}" if texts else ""

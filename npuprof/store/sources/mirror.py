@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import read_plain_file
@@ -23,8 +24,33 @@ LOCKED = "refs/npuprof/locked/"
 UNTOLD = frozenset(("NP043", "NP053", "NP054"))
 
 
+class _Substitute(NamedTuple):
+    """A folder that stands for the cache, and what makes a mirror there of the one that the cache has."""
+
+    folder: str
+    borrow: Callable[[str, str], None]
+
+
+_substitute: _Substitute | None = None
+
+
+@contextmanager
+def replace_cache(folder: str, borrow: Callable[[str, str], None]) -> Iterator[None]:
+    """Let another folder be the cache until the end; ``borrow`` makes a mirror there, by the path of the known one and its own."""
+    global _substitute
+    before, _substitute = _substitute, _Substitute(folder, borrow)
+    try:
+        yield
+    finally:
+        _substitute = before
+
+
 def find_cache_folder() -> str:
-    """Return npuprof's folder in the user's cache, whether it is there or not."""
+    """Return npuprof's folder in the user's cache, or what stands for it, whether it is there or not."""
+    return _substitute.folder if _substitute is not None else _find_users_cache()
+
+
+def _find_users_cache() -> str:
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):  # as the XDG specification wants it
         base = os.path.join(os.path.expanduser("~"), ".cache")
@@ -37,7 +63,11 @@ def find_mirror_folder(url: str) -> str:
     tail = re.split(r"[/:]", plain.rstrip("/"))[-1].removesuffix(".git")
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", tail).strip("-")[:40] or "source"
     mark = load_sha256()(plain.encode(errors="surrogateescape")).hexdigest()[:16]
-    return os.path.join(find_cache_folder(), "sources", f"{readable}-{mark}.git")
+    name = os.path.join("sources", f"{readable}-{mark}.git")
+    found = os.path.join(find_cache_folder(), name)
+    if _substitute is not None:
+        _substitute.borrow(os.path.join(_find_users_cache(), name), found)
+    return found
 
 
 def open_mirror(name: str, url: str, path: str) -> Repository:

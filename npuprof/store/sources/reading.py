@@ -26,6 +26,7 @@ from npuprof.store.sources.mirror import (
 )
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.ranges import parse_version_range
+from npuprof.store.sources.storedigest import build_digest_finding, digest_listed, load_store_digest
 from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy, advise_copy, find_copy_folder
 from npuprof.store.sources.wording import name_source_in_error
 from npuprof.store.versions import parse_version_request, parse_version_text
@@ -70,6 +71,7 @@ class Sources:
             locked = self.require_lock(name, asked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self._find_copy(name, locked))
             self._opened[name].asked = self.project.find_source_origin(name, "rev")
+            self._opened[name].proved_by = self.lock.find_origin(name, "digest")
         return self._opened[name]
 
     def list_locked(self) -> list[SourceStore]:
@@ -136,6 +138,7 @@ class SourceStore(ReadOnceStore):
         commit: str = "",
         yanked: str = "",
         find_version: VersionOpener | None = None,
+        is_own: bool = False,
     ) -> None:
         super().__init__()
         self.yanked = yanked or ("" if revision or commit else locked.yanked)  #: why nobody should use it any more
@@ -151,11 +154,14 @@ class SourceStore(ReadOnceStore):
         self.root = f"source:{locked.url} {locked.path}"  #: what it is trusted by, whatever it is called here
         self.is_version = revision is not None or bool(commit)  #: whether it is what a reference with an @ names
         self._revision = revision
-        place = locked.path if find_version is None else f"{locked.path}@{self.shown}"  # what is kept of a version was compared with it
+        place = locked.path  # what is kept of a version was compared with it, and found to be one that may be meant
+        place = place if find_version is None else f"{place}@{self.shown}{' own' if is_own else ''}"
         self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
-        self._versions: dict[str, SourceStore] = {}
-        self._is_met = False
+        self._versions: dict[tuple[str, bool], SourceStore] = {}
+        self._is_fit = False
+        self._keyed: set[str] = set()
         self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
+        self.proved_by: Origin | None = None  #: where the lock says what its digest is
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
         """Return the copy of the store in this repository.
@@ -217,7 +223,7 @@ class SourceStore(ReadOnceStore):
         return self._copy is not None or (self._cache is not None and self._cache.read_text(f"{name}.toml") is not None)
 
     def _list_files(self) -> Iterable[str]:
-        self.refuse_unmet_requirement()
+        self.refuse_unfit()
         if self._copy is not None:
             return self._copy.names()
         kept = self._cache.read_text(_LISTING) if self._cache else None
@@ -232,9 +238,12 @@ class SourceStore(ReadOnceStore):
         """Return the path to cite for a file below the store, with the source and the version."""
         return f"{self.source}@{self.shown}:{posixpath.join(self.locked.path, path)}"
 
-    def refuse_unmet_requirement(self) -> None:
-        """Raise NpuprofError (NP041) where the repository of the source needs another npuprof: asked for before anything is read."""
-        if self._is_met:
+    def refuse_unfit(self) -> None:
+        """Raise NpuprofError where the repository of the source needs another npuprof (NP041), or its store is not what was locked (NP049).
+
+        It is asked for before anything is read.
+        """
+        if self._is_fit:
             return
         raw = self.read_file(projects.FILE)
         if raw is not None and b"requires" in raw:
@@ -243,7 +252,14 @@ class SourceStore(ReadOnceStore):
             hint = f"install one of them, or name a version in rev that was made for this one, and npuprof source update {first}"
             if unmet := _find_unmet_requirement(document, f"the source {self.source!r}", hint):
                 raise NpuprofError([unmet])
-        self._is_met = True
+        if not self.is_version and self.locked.digest and self._find_digest() != self.locked.digest:
+            raise NpuprofError([build_digest_finding(self.source, self.locked)._replace(origin=self.proved_by)])
+        self._is_fit = True
+
+    def _find_digest(self) -> str:
+        if self._copy is None:
+            return load_store_digest(self.locked, lambda: self.revision)
+        return digest_listed(self._copy.proof.load_lines(), self._copy.place) if self._copy.proof else self.locked.digest
 
     def cite_beside(self, name: str) -> str:
         """Return the path to cite for a file beside the store."""
@@ -269,7 +285,7 @@ class SourceStore(ReadOnceStore):
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
             raise NpuprofError([self._build_missing_finding(name, asked)])
-        self.refuse_unmet_requirement()
+        self.refuse_unfit()
         raw = self._cache.read_text(f"{name}.toml") if self._cache else None
         if self._copy is not None:
             raw = self._copy.read_text(name)
@@ -295,12 +311,40 @@ class SourceStore(ReadOnceStore):
     def _view(self) -> str:
         return f" {self.shown}" if self.is_version else ""
 
-    def find_version(self, reference: str, asked: Origin | None = None) -> SourceStore:
-        """Return the store as it was where ``NAME@VERSION`` was released, as far as that can be reached from the locked commit.
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one profile. What the lock says of its own ancestors with an @ is part of its key: another lock may say otherwise.
 
         Raises NpuprofError.
         """
-        if reference not in self._versions:
+        found = super().profile(name, asked)
+        if self.locked.versions and not self.is_version and name not in self._keyed:
+            self._keyed.add(name)
+            if pins := self._find_pins(found):
+                found.key = f"{found.key}[{' '.join(sorted(pins))}]"
+        return found
+
+    def _find_pins(self, profile: Profile) -> set[str]:
+        """Return what the lock says of the references with an @ that a profile and its ancestors in this store make."""
+        found: set[str] = set()
+        seen, waiting = {profile.name}, [profile]
+        while waiting:
+            for reference in waiting.pop().extends:
+                if reference in self.locked.versions:
+                    found.add(f"{reference}={self.locked.versions[reference].commit}")
+                elif is_profile_name(reference) and reference not in seen:
+                    seen.add(reference)
+                    with suppress(NpuprofError):  # told where it is resolved
+                        waiting.append(super().profile(reference))
+        return found
+
+    def find_version(self, reference: str, asked: Origin | None = None, is_own: bool = False) -> SourceStore:
+        """Return the store as it was where ``NAME@VERSION`` was released, as far as that can be reached from the locked commit.
+
+        For its own presets (``is_own``) a whole number may mean what was released elsewhere, as where they are kept. Raises NpuprofError.
+        """
+        key = reference, is_own
+        if key not in self._versions:
+            self.refuse_unfit()
             name, _, wanted = reference.partition("@")
             pinned = None if self.is_version else self.locked.versions.get(reference)
             if pinned is None and self._copy is not None:
@@ -309,29 +353,27 @@ class SourceStore(ReadOnceStore):
             if self.copy is not None and pinned is not None:
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
                 copy = self.copy.find_version(pinned.commit)
-                self._versions[reference] = SourceStore(
-                    self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked
-                )
-                return self._versions[reference]
+                self._versions[key] = SourceStore(self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked)
+                return self._versions[key]
             if self.copy is not None and not os.path.isdir(find_mirror_folder(self.locked.url)):
                 what = f"the copy of the source {self.source!r} has no {reference}"
                 hint = f"copy it: npuprof source update {self.source.partition('/')[0]}"
                 raise NpuprofError([_place(Finding("NP044", what, "It holds the versions that presets refer to.", hint), asked)])
             if pinned is not None:
                 shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
-                self._versions[reference] = SourceStore(
+                self._versions[key] = SourceStore(
                     self.locked, self.source, shown=shown, commit=pinned.commit, yanked=yanked,
-                    find_version=partial(self._open_pinned, reference, pinned, asked),
+                    find_version=partial(self._open_pinned, reference, pinned, asked, is_own), is_own=is_own,
                 )  # fmt: skip
-                return self._versions[reference]
-            pin = self._find_pin(reference, wanted, asked)
+                return self._versions[key]
+            pin = self._find_pin(reference, wanted, asked, is_own)
             shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
             if pin.released and not pinned:  # the lock says nothing of it
                 yanked = self.revision.repository.find_yank(shown)
-            self._versions[reference] = SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
-        return self._versions[reference]
+            self._versions[key] = SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
+        return self._versions[key]
 
-    def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None) -> tuple[Revision, Version | None]:
+    def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None, is_own: bool) -> tuple[Revision, Version | None]:
         """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
         from npuprof.store.revisions import load_repository_revision
 
@@ -339,10 +381,10 @@ class SourceStore(ReadOnceStore):
         if not self._has_tag(name, pinned):  # the lock knows better than tags that were moved or deleted
             require_commit(self.revision.repository, self.source, pinned.commit)
             return load_repository_revision(self.revision.repository, pinned.commit), None
-        pin = self._find_pin(reference, pinned.version if pinned.version != "-" else wanted, asked)
+        pin = self._find_pin(reference, pinned.version if pinned.version != "-" else wanted, asked, is_own)
         return pin.home, pin.released
 
-    def _find_pin(self, reference: str, wanted: str, asked: Origin | None) -> Pin:
+    def _find_pin(self, reference: str, wanted: str, asked: Origin | None, is_own: bool) -> Pin:
         from npuprof.store import revisions
 
         name = reference.partition("@")[0]
@@ -350,7 +392,7 @@ class SourceStore(ReadOnceStore):
             pin = revisions.find_pin(self.revision, f"{name}@{wanted}", asked)
         except NpuprofError as error:
             raise name_source_in_error(error, self.source, name) from None
-        if pin.released and not self.revision.repository.is_ancestor(pin.commit, self.commit):
+        if pin.released and not is_own and not self.revision.repository.is_version_reachable(name, pin.released.text, self.commit):
             raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
         return pin
 
@@ -383,6 +425,9 @@ class SourceStore(ReadOnceStore):
         return found is not None and found.oid == pinned.commit
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+        if not name and asked is None:
+            what = f"the name of a preset is missing behind {self.source}:"
+            return Finding("NP008", what, "", f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
         hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
         is_own = asked is not None and asked.profile.startswith(self.label)
         if is_own and asked is not None and self._was_outside(name):
@@ -460,7 +505,7 @@ def find_sources(home: ProfileSource) -> Sources:
 
 def _read_sources(home: ProfileSource) -> Sources:
     if isinstance(home, SourceStore):
-        home.refuse_unmet_requirement()
+        home.refuse_unfit()
         cited = {name: home.cite_beside(name) for name in (projects.FILE, locks.FILE)}
         return _parse_sources(cited, {name: home.read_file(name) for name in cited}, None, f"{home.source}/", home.copy)
     if isinstance(home, Folder):

@@ -51,7 +51,7 @@ class Proof:
                 raise NpuprofError([Finding("NP044", what, "Whether it was edited cannot be told.", advise_copy(self.told))])
             found = _find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
             if found is None:
-                raise NpuprofError([self.build_finding(MANIFEST)])
+                raise NpuprofError([self._build_finding(MANIFEST, self._read(), self._digest.removeprefix("sha256:"))])
             self._lines = found
         return self._lines
 
@@ -71,12 +71,16 @@ class Proof:
         wanted = lines[start + len(mark) : lines.find(b"\n", start + len(mark))].decode() if start >= 0 else ""
         found = _find_equal_text(raw, wanted)
         if found is None:
-            raise NpuprofError([self.build_finding(path)])
+            raise NpuprofError([self._build_finding(path, raw, wanted)])
         return found
 
-    def build_finding(self, path: str) -> Finding:
-        """Return that a file of the copy is not what was copied."""
-        what = f"the copy of the source {self.told!r} is not what npuprof.lock says: {self._top}/{path} is another"
+    def _build_finding(self, path: str, raw: bytes | None, wanted: str) -> Finding:
+        """Return that a file of the copy is not what was copied; who edits it once more gets another message."""
+        how = "is missing"
+        if raw is not None:
+            there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7]
+            how = f"is {there}, and was {wanted[:7]}" if wanted else f"is {there}, and was not copied"
+        what = f"the copy of the source {self.told!r} is not what npuprof.lock says: {self._top}/{path} {how}"
         why = "It was edited; presets of a source are changed where they come from."
         return Finding("NP049", what, why, advise_copy(self.told))
 

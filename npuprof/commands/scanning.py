@@ -1,0 +1,102 @@
+"""Scripts judged file by file, for the verbs that tell of them one by one or all together; one broken file never stops the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from npuprof.model import Context, Finding, NpuprofError, Place
+from npuprof.report import output
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.policy import TeamRule
+    from npuprof.scripts.summary.gathering import Survey
+
+
+class Scanned:
+    """What came of it: the findings, how many files were looked at, how many that were named could not be read, what is accepted."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.seen: set[str] = set()
+        self.files = 0
+        self.unread = 0
+        self.accepted = 0
+
+
+def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None) -> Scanned:
+    """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
+    from npuprof.scripts.blocks import build_block_checker
+    from npuprof.scripts.ignoring import sift_script_findings
+    from npuprof.scripts.lint import check_script
+    from npuprof.scripts.reading import may_hold_settings, place_settings, read_script
+    from npuprof.scripts.reading.files import find_file_faults
+    from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
+
+    check_blocks = build_block_checker(store)
+    team = _load_team_rules(store)
+    named = set(paths)
+    folders = [path for path in paths if os.path.isdir(path)]
+    result = Scanned()
+    judged: set[tuple[Place | None, str]] = set()
+    for file, data in _read_scripts(paths, result.findings):
+        result.files += not isinstance(data, Finding)
+        result.seen.add(os.path.abspath(file))
+        unread = False
+        if isinstance(data, Finding):
+            result.findings.append(data)
+            unread = True
+        elif may_hold_settings(file, data):
+            imported = read_script(file, data, file in named)
+            if survey is not None:
+                survey.add_script(place_settings(imported), folders)
+            sidecars = find_sidecars(imported, folders)
+            imported = attach_contents(imported, sidecars)
+            found = [*check_script(imported, context, team), *check_blocks(file, data)]
+            beside = [one for one in check_sidecars(sidecars, context) if (one.where, one.message) not in judged]
+            judged |= {(one.where, one.message) for one in beside}
+            text = imported.places.text.encode(errors="replace") if imported.places is not None else data
+            sifted = sift_script_findings(file, text, [*found, *beside])
+            result.findings += imported.places.place_findings(sifted.told) if imported.places is not None else sifted.told
+            result.accepted += len(sifted.accepted)
+            unread = any(one.code == "NP801" and one.severity == "warning" for one in found)
+        elif file in named:
+            faults = find_file_faults(file, data)
+            result.findings += faults
+            unread = any(one.severity == "warning" for one in faults)
+        result.unread += unread and file in named
+        if survey is not None:
+            survey.unread += unread
+    if survey is not None:
+        survey.files = result.files
+    return result
+
+
+def _load_team_rules(given: str | None) -> list[TeamRule]:
+    """Return the rules of the team that bind all its presets, and so its scripts; none where there is no store.
+
+    Raises NpuprofError where npuprof.toml cannot be understood.
+    """
+    try:
+        home = spec.Workspace(given).listed_store
+    except NpuprofError as error:
+        if given or any(finding.code != "NP010" for finding in error.findings):
+            raise
+        return []
+    policy = home.load_policy()
+    return [rule for rule in policy.rules if not rule.presets] if policy else []
+
+
+def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, bytes | Finding]]:
+    """Yield each file with its bytes, or with the reason why it cannot be read; say how far it is on a terminal."""
+    from npuprof.report.terminal import track_items
+    from npuprof.scripts.files import find_script_files
+
+    for file in track_items(list(find_script_files(paths, problems, with_blocks=False)), "files"):
+        try:
+            yield file, output.read_plain_file(file)
+        except OSError as error:
+            what, why = f"cannot read the file: {output.describe_os_error(error, file)}", "The other files were looked at all the same."
+            yield file, Finding("NP801", what, why, "", where=Place(file))

@@ -1,0 +1,191 @@
+"""What is said to a command line that cannot be read: which flag, verb or word is meant, and what the verb takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from npuprof.commands.registry import list_verb_names, load_verb
+from npuprof.commands.verb import Parameter, Verb
+from npuprof.model import find_nearest_names
+
+#: Options by the names that other tools have for them.
+_CALLED_ELSEWHERE = {
+    "--to": "--target --type --format --shell",
+    "--shell": "--to --target --for",
+    "--format": "--json --yaml --sarif --type",
+    "--output": "--out --dir --folder --file --outfile",
+    "--store": "--dir --folder --profiles --repo",
+    "--product": "--soc --soc_version --soc-version --chip --device",
+    "--cann": "--to --target-release --release --cann-version --toolkit",
+    "--with": "--mixin --mixins --overlay --add",
+    "--rev": "--revision --commit --ref --since --base --version --tag --branch",
+    "--set": "--option --define --param --override",
+    "--number": "--limit --max-count",
+    "--severity": "--level --min-severity",
+    "--strict": "--fail-on-warning --werror",
+    "--where": "--filter --query",
+    "--no-check": "--nocheck --unsafe",
+    "--dry-run": "--check-only --simulate --diff",
+    "--color": "--no-color --colour",
+    "--force": "--overwrite --yes",
+    "--why": "--reason --message -m --because --comment",
+    "--name": "--as --preset",
+    "--into": "--dir --folder --to --path",
+}
+#: What to say of a word that is missing, by its name in the help.
+_MISSING = {
+    "SPEC": "Name a preset: npuprof list shows them.",
+    "NAME": "Name the preset to make: team/bert-training.",
+    "KEY": "Name a key: npuprof show SPEC and npuprof options list them.",
+    "KEY=VALUE": "Write what to set: hccl_timeout=600",
+    "RELEASE": "Name a CANN release: 9.0.0",
+}
+#: What is meant by verbs of other tools.
+_VERBS_ELSEWHERE = {
+    "--help": "help",
+    "--version": "version",
+    "list": "ls profiles presets",
+    "show SPEC": "cat view get resolve config print",
+    "explain SPEC KEY": "why origin",
+    "option KEY": "describe doc man",
+    "options WORD": "search find",
+    "rule CODE": "rules code",
+    "check": "validate test doctor lint verify-presets",
+    "env SPEC, or npuprof render SPEC": "export",
+    "render SPEC": "generate build compile",
+    "import SCRIPT": "convert parse extract",
+    "new NAME": "create add",
+    "rename SPEC NEW": "mv move",
+    "copy SPEC NEW": "cp clone duplicate",
+    "release SPEC": "tag publish bump",
+    "log SPEC": "history",
+    "set SPEC KEY=VALUE": "edit update change",
+    "unset SPEC KEY": "delete remove rm",
+    "diff A B": "compare",
+    "run SPEC -- CMD": "exec apply start",
+    "restore NAME@REV": "checkout rollback",
+    "undo": "revert redo",
+    "migrate --all --cann RELEASE": "upgrade port",
+    "git status": "status",
+    "--install-completion": "completion completions autocomplete",
+    "yank NAME@VERSION --why TEXT": "retract withdraw deprecate unpublish unrelease",
+    "source add NAME GIT-URL": "remote subscribe",
+    "source update": "pull",
+    "source sync": "fetch sync",
+    "trust STORE": "allow approve",
+    "git install": "hooks hook install",
+    "inject FILE SPEC": "insert embed patch",
+    "review": "comment pr",
+}
+#: The same below the families of verbs.
+_VERBS_OF_FAMILIES = {
+    "source": {
+        "source add NAME GIT-URL": "new create init install clone",
+        "source list": "ls show status",
+        "source remove NAME": "rm delete del uninstall",
+        "source sync": "fetch restore checkout",
+        "source update": "pull upgrade up lock refresh bump",
+        "source vendor NAME": "copy cp mirror",
+    },
+    "git": {
+        "git install": "init setup enable add config",
+        "git uninstall": "remove rm disable",
+        "git status": "check doctor show",
+        "log NAME": "log history",
+        "diff A B": "compare",
+        "blame NAME": "annotate",
+        "commit NAME": "save",
+        "release NAME": "tag",
+        "restore NAME@REV": "checkout revert reset",
+    },
+}
+
+
+def suggest_flag(error: Exception, words: list[str]) -> None:
+    """Let an error on an unknown option name the one of the verb that does what is meant, where other tools call it so."""
+    found, name = load_verb(words), getattr(error, "option_name", "")
+    if found is None or not hasattr(error, "possibilities"):
+        return
+    flags = [flag for parameter in found[1].parameters.values() for flag in parameter.flags]
+    meant = [flag for flag, others in _CALLED_ELSEWHERE.items() if flag in flags and name in others.split()]
+    if name == "--set" and "assignments" in found[1].parameters:
+        meant = ["KEY=VALUE, without a flag"]
+    bare = {flag.lstrip("-"): flag for flag in flags if flag.startswith("--")}  # the dashes would be half of a short name
+    error.possibilities = meant[:1] or [bare[near] for near in find_nearest_names(name.lstrip("-"), bare)]
+
+
+def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
+    """Yield what to try after an error of usage."""
+    found = load_verb(words)
+    if found is None:
+        yield from _explain_unknown_verb([word for word in words if not word.startswith("-")])
+        return
+    names, verb, rest = found
+    flag = _find_misplaced_choice(error, verb, rest)
+    if flag:
+        yield f"What is meant may be: {flag}"
+        return
+    called = " ".join(("npuprof", *names))
+    parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
+    if parameter is not None and (hint := _MISSING.get(parameter.metavar.rstrip("."))):
+        yield hint
+    elif parameter is not None and parameter.required and not verb.usage_hint:
+        yield f"{_show_parameter(parameter)}: {parameter.describe()}"
+    elif (waiting := _find_flag(verb, error)) is not None and "requires an argument" in str(error):
+        yield f"{_show_parameter(waiting)}: {waiting.describe()}"
+    elif version := _join_version(verb, rest):
+        yield f"What is meant may be: {called} {version}"
+    elif verb.usage_hint:
+        yield verb.usage_hint
+    elif getattr(error, "possibilities", None) == [] or "unexpected extra argument" in str(error):
+        yield _describe_what_it_takes(called, verb)
+
+
+def _explain_unknown_verb(words: Sequence[str]) -> Iterator[str]:
+    """Yield which verb is meant by the names of other tools; of a family all there are."""
+    first, second = (*words, "", "")[:2]
+    table = _VERBS_OF_FAMILIES.get(first, {}) if second else _VERBS_ELSEWHERE
+    asked = second or first
+    if second and not table:
+        table, asked = _VERBS_ELSEWHERE, first
+    meant = next((verb for verb, others in table.items() if asked in others.split()), None)
+    if meant:
+        yield f"What is meant may be: npuprof {meant}"
+    elif second and first in _VERBS_OF_FAMILIES:
+        known = [names[1] for names, _ in list_verb_names() if names[0] == first and len(names) > 1]
+        yield f"npuprof {first} has {', '.join(known)}."
+
+
+def _find_misplaced_choice(error: Exception, verb: type[Verb], rest: Sequence[str]) -> str:
+    """Return the flag with its value where the value stands without it."""
+    for word in rest:
+        for parameter in verb.parameters.values():
+            if f"({word})" in str(error) and parameter.flags and word in parameter.list_choices():
+                return f"{parameter.flags[0]} {word}"
+    return ""
+
+
+def _find_flag(verb: type[Verb], error: Exception) -> Parameter | None:
+    name = getattr(error, "option_name", "")
+    return next((parameter for parameter in verb.parameters.values() if name and name in parameter.flags), None)
+
+
+def _join_version(verb: type[Verb], rest: Sequence[str]) -> str:
+    """Return a preset and its version as one word, where a verb that takes the two so was given them apart."""
+    joins = any("@" in parameter.metavar for parameter in verb.parameters.values() if not parameter.flags)
+    places = [word for word in rest if not word.startswith("-")]
+    if not joins or len(places) < 2 or "@" in places[0] or not re.fullmatch(r"v?\d+(\.\d+)*\S*|HEAD\S*", places[1]):
+        return ""
+    return f"{places[0]}@{places[1]}"
+
+
+def _show_parameter(parameter: Parameter) -> str:
+    return f"{parameter.flags[0]} {parameter.metavar}" if parameter.flags else parameter.metavar.rstrip(".")
+
+
+def _describe_what_it_takes(called: str, verb: type[Verb]) -> str:
+    """Return in a line which words and flags a verb takes."""
+    places = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
+    flags = [parameter.flags[0] for parameter in verb.parameters.values() if parameter.flags]
+    return f"{called} takes {' '.join(places) or 'no words'}" + (f", and {', '.join(flags)}." if flags else ".")

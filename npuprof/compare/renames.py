@@ -1,0 +1,85 @@
+"""Which presets of a store were renamed from one state to another, by what is in them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from contextlib import suppress
+from typing import Protocol
+
+from npuprof.model import NpuprofError
+
+_LIKENESS = 0.5  # from this part of lines in common on, a file is another renamed
+_MOST_COMPARED = 40_000  # so many pairs of files are compared line by line; of more, only equal ones are renamed
+#: Lines that many presets have alike: they do not say that one is another.
+_COMMONPLACE = re.compile(rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abstract|cann|products|owner)["']?\s*=.*""")
+
+
+class Texts(Protocol):
+    """Where the texts of one state of a store are read."""
+
+    def load_texts(self, names: set[str]) -> None:
+        """Read the texts of presets ahead, in one go."""
+
+    def read_profile_text(self, name: str) -> bytes:
+        """Return the text of a preset. Raises NpuprofError."""
+
+
+def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]) -> dict[str, str]:
+    """Return for each name that has come the one it most likely had: equal text first, then most lines in common.
+
+    Lines that many presets have alike count for nothing: a name that is gone became another only where its content says so.
+    """
+    if not (gone and come):
+        return {}
+    before, after = _count_lines(old, gone), _count_lines(new, come)
+    found = _match_equal_files(before, after)
+    taken = set(found.values())
+    left = {was: _strip_commonplace(lines) for was, lines in before.items() if was not in taken}
+    right = {name: _strip_commonplace(lines) for name, lines in after.items() if name not in found}
+    if len(left) * len(right) > _MOST_COMPARED:
+        return found
+    likeness = []
+    for was, lines in left.items():
+        for name, others in right.items():
+            total = lines.total() + others.total()
+            common = 2 * (lines & others).total() / total if total else 0
+            if common >= _LIKENESS:
+                likeness.append((-common, was.rpartition("/")[2] != name.rpartition("/")[2], was, name))
+    for _, _, was, name in sorted(likeness):
+        if name not in found and was not in taken:
+            found[name] = was
+            taken.add(was)
+    return found
+
+
+def _match_equal_files(before: dict[str, Counter[bytes]], after: dict[str, Counter[bytes]]) -> dict[str, str]:
+    """Return the new names of files whose lines are all the same, by their own last names first, then in order."""
+    known: dict[frozenset[tuple[bytes, int]], list[str]] = {}
+    for was in sorted(before):
+        if before[was]:
+            known.setdefault(frozenset(before[was].items()), []).append(was)
+    found: dict[str, str] = {}
+    for alike in (True, False):
+        for name in sorted(after):
+            waiting = known.get(frozenset(after[name].items()), []) if name not in found else []
+            last = name.rpartition("/")[2]
+            fitting = next((was for was in waiting if not alike or was.rpartition("/")[2] == last), None)
+            if fitting is not None:
+                waiting.remove(fitting)
+                found[name] = fitting
+    return found
+
+
+def _strip_commonplace(lines: Counter[bytes]) -> Counter[bytes]:
+    return Counter({line: number for line, number in lines.items() if not _COMMONPLACE.fullmatch(line)})
+
+
+def _count_lines(side: Texts, names: set[str]) -> dict[str, Counter[bytes]]:
+    """Return how often each line stands in files, blanks around it and empty lines aside; none where one cannot be read."""
+    side.load_texts(names)
+    found: dict[str, Counter[bytes]] = {name: Counter() for name in names}
+    for name, lines in found.items():
+        with suppress(NpuprofError):
+            lines.update(line.strip() for line in side.read_profile_text(name).splitlines() if line.strip())
+    return found

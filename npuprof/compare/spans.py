@@ -1,0 +1,81 @@
+"""Words of a page in markdown: code spans in which nothing is a mark, places with links to lines, lists of names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from npuprof.model import Origin
+from npuprof.report.text import escape_controls
+
+#: How many characters a list of names takes at most, where nothing else is said.
+NAMES_LIMIT = 8_000
+_PIPE = re.compile(r"(?<!\\)(\\*)\|")
+_ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|]+")
+
+
+class Page(NamedTuple):
+    """What a page can say beside the changes: the address of the repository, and the owners of presets."""
+
+    address: str = ""
+    owners: Mapping[str, Sequence[str]] = {}
+
+
+def format_code_span(text: str, in_table: bool = True) -> str:
+    """Return text as a code span, in which nothing is a link, a mention or a mark; it may stand in a table cell."""
+    shown = escape_controls(text)
+    ticks = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
+    span = f"{ticks}{pad}{shown}{pad}{ticks}"
+    return _PIPE.sub(_escape_pipe, span) if in_table else span
+
+
+def _escape_pipe(found: re.Match[str]) -> str:
+    """Return a pipe that ends no cell, whatever stands before it: backslashes escape each other there, so an odd number."""
+    before: str = found[1]
+    return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
+
+
+def format_listed_span(text: str) -> str:
+    """Return text as a code span outside of tables."""
+    return format_code_span(text, in_table=False)
+
+
+def format_code_list(names: Sequence[str], room: int = NAMES_LIMIT) -> str:
+    """Return names as code spans, as many as have room; the others are counted."""
+    return join_fitting(list(map(format_listed_span, names)), room)
+
+
+def join_fitting(shown: Sequence[str], room: int = NAMES_LIMIT) -> str:
+    """Return texts as a list, as many as have room; the others are counted."""
+    fitting = 0
+    for text in shown:
+        room -= len(text) + 2
+        if room < 0:
+            break
+        fitting += 1
+    more = len(shown) - fitting
+    return ", ".join(shown[:fitting]) + (f" and {more} more" if more and fitting else f"{more} of them" if more else "")
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text can be the address of a repository's pages."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+def show_place(origin: Origin, page: Page, in_table: bool = False) -> str:
+    """Return where something stands, with a link to the line where there is an address; the head says which commits are compared."""
+    shown = format_code_span(f"{origin.file}:{origin.line}" if origin.line else origin.file, in_table)
+    link = build_link(origin, page.address)
+    return f"[{shown}]({link})" if link else shown
+
+
+def build_link(origin: Origin, address: str) -> str:
+    """Return the address of the line that set a value, as GitHub and GitLab have it; empty for what is in no commit."""
+    if not address or not origin.revision or not origin.line:
+        return ""
+    from urllib.parse import quote
+
+    between = "/-/blob/" if "gitlab" in address.split("/")[2] or address.endswith("/-") else "/blob/"
+    return f"{address.removesuffix('/-').rstrip('/')}{between}{origin.revision}/{quote(origin.file)}#L{origin.line}"

@@ -1,0 +1,62 @@
+"""What asks for a step of a whole store since its last version: presets that are gone, renamed, new or other than they were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from npuprof.compare.renames import match_renamed_presets
+from npuprof.history.proposal import Reason, explain_changes
+from npuprof.model import NpuprofError
+from npuprof.resolve import Resolver
+from npuprof.resolve.config import Config
+from npuprof.store.revision import Revision
+
+#: How many presets a reason names; the notes name all.
+_SHOWN = 8
+
+
+class StoreSteps(NamedTuple):
+    """Why presets ask for a step, equal reasons once; ``removed`` are gone, ``renamed`` are old and new names."""
+
+    reasons: list[Reason]
+    removed: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+
+
+def explain_presets(resolver: Resolver, before: Revision, after: Revision, configs: Mapping[str, Config]) -> StoreSteps:
+    """Return what the presets of a store ask for from one revision to another; ``configs`` are those that can be resolved now.
+
+    A rename is told by content, as on the page of a pull request. It asks for as much as a removal: who names the old one finds nothing.
+    """
+    then, now = set(before.names()), set(after.names())
+    renamed = match_renamed_presets(before, after, then - now, now - then)
+    removed = sorted(then - now - set(renamed.values()))
+    came = sorted(now - then - renamed.keys())
+    pairs = tuple(sorted((was, name) for name, was in renamed.items()))
+    found = [Reason("major", f"removed: {_list_names(removed)}")] if removed else []
+    found += [Reason("major", f"renamed: {was} → {name}") for was, name in pairs]
+    found += [Reason("minor", f"new: {_list_names(came)}")] if came else []
+    told: dict[Reason, list[str]] = {}
+    for name in sorted(now - set(came)):
+        if name not in configs:
+            continue  # it cannot be resolved, which is told
+        former = renamed.get(name, name)
+        try:
+            was = resolver.resolve_profile(before.profile(former), former)
+            reasons = explain_changes(was, configs[name])
+        except NpuprofError as error:
+            reasons = [Reason("major", f"could not be resolved then: {error.findings[0].message}")]
+        for reason in dict.fromkeys(reasons):
+            told.setdefault(reason, []).append(name)
+    found += [Reason(reason.step, _name_presets(reason.text, names)) for reason, names in told.items()]
+    return StoreSteps(found, tuple(removed), pairs)
+
+
+def _name_presets(text: str, names: Sequence[str]) -> str:
+    """Return a reason with the presets that it holds for, which are told once."""
+    return f"{names[0]}: {text}" if len(names) == 1 else f"{len(names)} presets: {text} (in {_list_names(names)})"
+
+
+def _list_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

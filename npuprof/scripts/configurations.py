@@ -1,0 +1,153 @@
+"""Which settings of one file are in force together: an object of a script, all that is laid on it, and the parts it is given.
+
+Two objects are two configurations, however much they have in common. What belongs to one of them is only what the text shows
+to be its own: an attribute of the same class, the entry that was added to the same session config, the session config that a
+NPURunConfig is given, the nested objects of the only NPURunConfig.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cached_property
+
+from npuprof.model import Record
+from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.session import AddedEntry
+
+_MADE = re.compile(r"@\d+$")
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_ASSIGNED = re.compile(r"^[ \t]*([A-Za-z_]\w*)[ \t]*=(?!=)[ \t]*(.+)$", re.MULTILINE)
+_WHOLE = "NPURunConfig"
+
+
+class Group(Record):
+    """The settings of one scope: ``scope`` is the object, in the words of the walk (``main:custom_op@12``)."""
+
+    scope: str
+    surface: str
+    found: tuple[FoundSetting, ...]
+    site: Site | None = None
+
+    @property
+    def function(self) -> str:
+        """The dotted name of the function that makes the object; empty for the module and for the whole process."""
+        name = self.scope.rpartition(":")[0] if self.surface != "session" else self.scope.partition(":")[0]
+        return "" if name.startswith("<") or self.surface in ("atc", "env", "global_options") else name
+
+    @property
+    def root(self) -> str:
+        """The expression that stands for the object where it is used."""
+        return _MADE.sub("", self.scope.partition(":")[2])
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether the object is made elsewhere, so that these settings are laid on it."""
+        return self.surface == "session" and not _MADE.search(self.scope)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a nested object that no NPURunConfig in sight is given."""
+        return self.surface == "run_config" and _WHOLE not in self.scope and self.site is None
+
+    @property
+    def line(self) -> int:
+        """The line where it begins."""
+        return self.site.line if self.site else min(one.line for one in self.found)
+
+
+class Layout:
+    """The objects of one file, and which belongs to which."""
+
+    def __init__(self, imported: ImportedFile) -> None:
+        self._facts = imported.facts
+        sites = {site.scope: site for site in imported.sites}
+        found: dict[str, list[FoundSetting]] = {}
+        for one in imported.found:
+            if not one.commented:
+                found.setdefault(one.scope, []).append(one)
+        self.groups = [Group(scope, ones[0].surface, tuple(ones), sites.get(scope)) for scope, ones in found.items()]
+        self._entries: dict[str, AddedEntry] = {entry.site: entry for entry in self._facts.get("added entries", ()) if entry.site}
+        self._wholes = [group for group in self.groups if group.surface == "run_config" and not group.is_part]
+        self._made: dict[str, list[Group]] = {}  #: the session objects by what stands for them, for their config, and for their function
+        for group in self.groups:
+            if group.surface == "session" and not group.is_fragment:
+                entry = self._entries.get(group.scope)
+                told = {group.root, f"{group.function.rpartition('.')[2]}(", *([f"config {entry.config}"] if entry else [])}
+                for name in told:
+                    self._made.setdefault(name, []).append(group)
+
+    def find_home(self, group: Group) -> Group | None:
+        """Return the group that makes the object which these settings are laid on, None where the text does not show it."""
+        if group.is_fragment:
+            same = [other for other in self._made.get(group.root, ()) if _is_same_object(group, other)]
+            config = group.root.partition(".graph_options.")
+            if not same and config[1]:
+                same = self._select_seen(config[0], group.function)
+            return _find_nearest(same, group.line)
+        if group.is_part:
+            return self._wholes[0] if len(self._wholes) == 1 else None
+        return None
+
+    def find_given_sessions(self) -> dict[str, Group]:
+        """Return, for the scope of each NPURunConfig, the session configuration that it is given."""
+        found: dict[str, Group] = {}
+        for expression, line, function in self._facts.get("estimator", ()):
+            given = self._find_session(expression, line, function)
+            if given is None and expression.isidentifier():  # a name that a function of the script gives its value
+                lines = self._assigned.get(expression, [])
+                at = bisect_right(lines, line, key=lambda pair: pair[0])
+                given = self._find_session(lines[at - 1][1], line, function) if at else None
+            if given is not None:
+                found[f"{function or '<module>'}:{_WHOLE}@{line}@{line}"] = given
+        return found
+
+    def _find_session(self, expression: str, line: int, function: str) -> Group | None:
+        fitting = [group for name in _NAME.findall(expression) for group in self._select_seen(name, function)]
+        called = [group for name in _CALL.findall(expression) for group in self._made.get(f"{name}(", ())] if not fitting else []
+        return _find_nearest(fitting or called, line)
+
+    def _select_seen(self, config: str, function: str) -> list[Group]:
+        """Return the session objects added to a config that a function sees by that name: its own, else those around it."""
+        known = [(self._entries[group.scope].scope, group) for group in self._made.get(f"config {config}", ())]
+        own = [group for scope, group in known if scope == function]
+        around = [group for scope, group in known if not scope or function.startswith(f"{scope}.") or "." in config]
+        return own or around
+
+    @cached_property
+    def _assigned(self) -> dict[str, list[tuple[int, str]]]:
+        """What each name is given, with the number of the line."""
+        text: str = self._facts.get("text", "")
+        found: dict[str, list[tuple[int, str]]] = {}
+        line, at = 1, 0
+        for match in _ASSIGNED.finditer(text):
+            line += text.count("\n", at, match.start())
+            at = match.start()
+            found.setdefault(match[1], []).append((line, match[2]))
+        return found
+
+    def describe_object(self, group: Group) -> tuple[str, ...]:
+        """Return what tells an object from others of its file: its function, then the config it is added to, or what it writes."""
+        if group.surface == "atc":
+            texts = {one.key: one.value for one in group.found if isinstance(one.value, str) and not one.reason}
+            return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
+        owner, _, name = group.function.rpartition(".")
+        if name.startswith("__"):  # a method that every class has says nothing, its class does
+            name = owner.rpartition(".")[2] or name
+        entry = self._entries.get(group.scope)
+        return (name, entry.config.rpartition(".")[2]) if entry else (name,)
+
+
+def _find_nearest(groups: list[Group], line: int) -> Group | None:
+    """Return the last one above a line, or the first one below."""
+    before = [one for one in groups if one.line <= line]
+    return before[-1] if before else groups[0] if groups else None
+
+
+def _is_same_object(group: Group, other: Group) -> bool:
+    """Return whether two functions of one class, or of the module, speak of one object: an attribute, or a name of the module."""
+    owner = group.function.rpartition(".")[0]
+    if "." in group.root:
+        return bool(owner) and owner == other.function.rpartition(".")[0]
+    return group.function == other.function or not other.function

@@ -1,0 +1,84 @@
+"""A preset in the making: what settings of scripts say, where each comes from, and what is left out of it."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+from npuprof.model import Record
+from npuprof.scripts.reading.found import FoundSetting
+from npuprof.store import find_repository_top
+
+
+class Note:
+    """A setting that is not in the preset, why, and what to do about it."""
+
+    __slots__ = ("found", "hint", "why")
+
+    def __init__(self, found: FoundSetting, why: str, hint: str = "") -> None:
+        self.found = found
+        self.why = why
+        self.hint = hint
+
+
+class Source(Record):
+    """A configuration of a script: the file and line where it begins, the function, the condition under which it is made at all."""
+
+    file: str
+    line: int = 1
+    function: str = ""
+    condition: str = ""
+
+
+class Draft:
+    """A preset in the making: ``settings`` by full key, ``origins`` where each comes from, ``notes`` what is left.
+
+    ``carried`` are all settings that are in the preset, those that a later one takes the place of too.
+    ``sources`` are the configurations that have these settings, ``labels`` what tells the first from others of its file, if it
+    is one of several.
+    """
+
+    def __init__(self, name: str, file: str, surface: str = "") -> None:
+        self.name = name
+        self.file = file
+        self.surfaces = {surface} if surface else set()
+        self.settings: dict[str, Any] = {}
+        self.origins: dict[str, FoundSetting] = {}
+        self.notes: list[Note] = []
+        self.carried: list[FoundSetting] = []
+        self.sources: list[Source] = []
+        self.labels: tuple[str, ...] = ()
+        self.is_one_of_several = False
+
+    @property
+    def scenario(self) -> str | None:
+        """What the settings say about the scenario, None where they say nothing."""
+        if self.surfaces == {"atc"}:
+            return "offline-inference"
+        return {0: "online-inference", 1: "training"}.get(self.settings.get("graph_run_mode"))  # type: ignore[arg-type]
+
+
+def describe_sources(draft: Draft, most: int = 6) -> str:
+    """Return the script of a draft, with the configurations in it where that has several, no more than so many."""
+    file = cite_script(draft.file)
+    if not draft.is_one_of_several and len(draft.sources) < 2:
+        return file
+    told = list(dict.fromkeys(_describe_source(source) for source in draft.sources))
+    more = f" and {len(told) - most} more" if len(told) > most else ""
+    return f"{file}: {', '.join(told[:most])}{more}"
+
+
+def _describe_source(source: Source) -> str:
+    where = f"{source.function}()" if source.function else f"line {source.line}"
+    return f"{where} if {source.condition}" if source.condition else where
+
+
+@cache
+def cite_script(file: str) -> str:
+    """Return the path of a script as a preset names it, the same on every machine: from the top of its repository, or its name."""
+    if not os.path.isabs(file) and os.pardir not in file.split(os.sep):
+        return file
+    full = os.path.realpath(file)
+    top = find_repository_top(os.path.dirname(full))
+    return os.path.relpath(full, top) if top else os.path.basename(full)

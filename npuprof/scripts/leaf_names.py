@@ -1,0 +1,95 @@
+"""Names of the presets of a family, such as a person would choose: by the model, and where many models share one, by what it does."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from npuprof.scripts.draft import Draft, Source
+from npuprof.scripts.naming import clean_label, find_covering_folder, join_names, name_drafts, name_files, number_names
+from npuprof.scripts.sharing import Pair
+from npuprof.scripts.topics import find_topic, is_deed, name_topics
+
+#: The name of a base, by what its heirs are for.
+BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
+_MIXINS = "mixins"
+_WORD, _SHORT = re.compile(r"[A-Za-z][A-Za-z_-]{1,20}"), re.compile(r"[\w|,]{1,8}")
+
+
+class NamedLeaf(Protocol):
+    """What the name of a leaf is made of."""
+
+    name: str
+    drafts: list[Draft]
+    facts: dict[str, Any]
+    own: frozenset[Pair]
+
+    @property
+    def sources(self) -> list[Source]:
+        """The configurations that it stands for."""
+
+
+def name_leaves(leaves: Sequence[NamedLeaf]) -> None:
+    """Name the leaves of a family, those of most scripts first; what they say for themselves has to be settled.
+
+    A leaf of one script has the name of that. One of several is called by the folder that holds just these, else by what it does,
+    if no other leaf does the same, else as the first of its scripts.
+    """
+    members = [list(dict.fromkeys(draft.file for draft in leaf.drafts)) for leaf in leaves]
+    holders = Counter(file for files in members for file in files)
+    everything = sorted(holders)
+    wanted = [""] * len(leaves)
+    for at, leaf in enumerate(leaves):
+        if len(members[at]) > 1:
+            alone = all(holders[file] == 1 for file in members[at])
+            folder = find_covering_folder(members[at], everything) if alone else ""
+            wanted[at] = next((name for name in (folder, _name_deed(leaf)) if name and name not in wanted), "")
+    stems = name_files(sorted({files[0] for at, files in enumerate(members) if not wanted[at]}))
+    by_file: dict[str, list[int]] = {}
+    for at, files in enumerate(members):
+        if not wanted[at]:
+            by_file.setdefault(files[0], []).append(at)
+    for file, places in by_file.items():
+        drafts = [leaves[at].drafts[0] for at in places]
+        name_drafts(stems[file], drafts)
+        for at, draft in zip(places, drafts, strict=True):
+            wanted[at] = draft.name
+    singles = [at for at, files in enumerate(members) if len(files) == 1]  # the names of scripts go before what they do
+    order = [*singles, *(at for at in range(len(leaves)) if at not in set(singles))]
+    for at, name in zip(order, number_names([wanted[at] for at in order], (*BASES.values(), _MIXINS)), strict=True):
+        leaves[at].name = name
+
+
+def _name_deed(leaf: NamedLeaf) -> str:
+    """Return what a leaf does that its base does not: ``mixed-precision``, ``profiling-training``; ``standard`` where that is nothing."""
+    own = [(key, leaf.facts[key]) for key, _ in sorted(leaf.own)]
+    claims = {find_topic(key, value) for key, value in own if key.startswith("profile.")}
+    plain = [(key, value) for key, value in own if find_topic(key, value) not in claims]
+    return "-".join([*name_topics(plain, 2), *sorted(claims)]) or "standard"
+
+
+def name_mixins(parts: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a name for each mix-in: what it switches on, else what most of it is about; then what it has and none before it has."""
+    names: list[str] = []
+    before: dict[str, set[tuple[str, str]]] = {}
+    for facts in parts:
+        switched = dict.fromkeys(find_topic(key, value) for key, value in facts.items() if is_deed(key, value))
+        topics = list(switched) or name_topics(facts.items(), 1)
+        name = f"{_MIXINS}/{'-'.join(topics)}"
+        known = before.get(name, set())
+        new = [(key, value) for key, value in facts.items() if (key, str(value)) not in known]
+        before.setdefault(name, set()).update((key, str(value)) for key, value in facts.items())
+        if known:
+            name = next((longer for word in _list_words(new, topics[0]) if (longer := join_names(name, word)) not in names), name)
+        names.append(name)
+    return number_names(names)
+
+
+def _list_words(pairs: Sequence[tuple[str, Any]], topic: str) -> list[str]:
+    """Return words for settings: values that are words, else the names of the keys, with the value where that is short."""
+    words = [clean_label(value) for _, value in pairs if isinstance(value, str) and _WORD.fullmatch(value)]
+    plain = [(clean_label(key.rpartition(".")[2]).removeprefix(f"{topic}-"), value) for key, value in pairs]
+    valued = [f"{key}-{clean_label(str(value))}" for key, value in plain if _SHORT.fullmatch(str(value))]
+    return [*words, *valued, *(key for key, _ in plain)]

@@ -1,0 +1,243 @@
+"""Where in a Python script the name and the value of a setting are written: one literal each, or nothing is changed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from npuprof import catalog
+from npuprof.scripts.migration.places import Change, Places, StuckError, find_new_words
+from npuprof.scripts.migration.planning import DueStep
+from npuprof.scripts.reading.found import FoundSetting
+
+_STRING = re.compile(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
+_GIVES = ("CopyFrom", "MergeFrom", "list")
+_FIELDS = ("s", "b", "i", "f")
+
+
+class PythonScript:
+    """A Python script whose literals can be changed. Raises SyntaxError."""
+
+    def __init__(self, text: str) -> None:
+        from npuprof.scripts.reading.source import parse_python
+
+        self.places = Places(text, python=True)
+        self.tree = parse_python(text)
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.at: dict[tuple[int, int], list[ast.AST]] = {}
+        self.names: dict[str, list[ast.Name]] = {}
+        self._uses: dict[str, int] = {}
+        for node in ast.walk(self.tree):
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+            if isinstance(node, ast.Name):
+                self.names.setdefault(node.id, []).append(node)
+            if isinstance(node, (ast.expr, ast.stmt, ast.keyword)):
+                self.at.setdefault((node.lineno, node.col_offset), []).append(node)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and self._is_read(node):
+                self._uses.setdefault(node.value, node.lineno)
+
+    def find_use(self, name: str) -> int:
+        """Return the line in which a name is compared or looked up, 0 where it is not: under another name that would go wrong."""
+        return self._uses.get(name, 0)
+
+    def _is_read(self, node: ast.Constant) -> bool:
+        parent = self.parents.get(node)
+        if isinstance(parent, ast.Compare):
+            return True
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute):
+            return parent.func.attr in ("get", "pop", "getattr", "HasField", "ClearField")
+        if isinstance(parent, ast.Subscript):
+            above = self.parents.get(parent)
+            kept = isinstance(parent.ctx, ast.Store)
+            given = isinstance(above, ast.Attribute) and (
+                isinstance(above.ctx, ast.Store) or above.attr in ("CopyFrom", "MergeFrom", "list")
+            )
+            handed = isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id == "setattr"
+            return not (kept or given or handed)
+        return False
+
+    def list_changes(self, due: DueStep) -> list[Change]:
+        """Return what makes a step. Raises StuckError."""
+        node = self._find_node(due.setting)
+        if due.step.action == "drop":
+            return [self._take_out(node)]
+        new_name, new_value = find_new_words(due)
+        key, value = self._find_key_and_value(node, due.setting)
+        changes = [self._rename(key, due.setting, new_name)] if new_name != due.setting.name else []
+        field = _find_new_field(due)
+        if field and isinstance(key, ast.Constant):
+            changes.append(self._change_field(key, due.setting, field))
+        return [*changes, self._rewrite(value, due.setting, new_value, bool(field))]
+
+    def _find_node(self, one: FoundSetting) -> ast.AST:
+        """Return the largest node below a statement that begins where a setting stands, or the statement itself."""
+        start = self.places.find(one.line, 1)
+        found = self.at.get((one.line, len(self.places.text[start : start + one.column - 1].encode())), ())
+        nodes = [node for node in found if not isinstance(node, ast.stmt)] or list(found)
+        if not nodes:
+            raise StuckError("the place where it is written could not be found")
+        return nodes[0]
+
+    def _find_statement(self, node: ast.AST) -> ast.stmt:
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return node
+
+    def _find_key_and_value(self, node: ast.AST, one: FoundSetting) -> tuple[ast.AST, ast.expr]:
+        """Return what holds the name of a setting (a constant, keyword or attribute) and the expression of its value. Raises StuckError."""
+        last = one.name.rpartition(".")[2]
+        spellings = (one.name, one.name.encode(), last)
+        if isinstance(node, ast.keyword) and node.arg == last:
+            return node, node.value
+        statement = self._find_statement(node)
+        value = _find_assigned(statement, node)
+        if value is not None and isinstance(node, ast.Attribute) and node.attr == last:
+            return node, value
+        here: ast.AST = node
+        while True:
+            keys = [inner for inner in _walk_header(here) if isinstance(inner, ast.Constant) and inner.value in spellings]
+            if len(keys) == 1:
+                return keys[0], value if value is not None else self._find_companion(keys[0], here)
+            if keys or here is statement:
+                raise StuckError("its name is not written out where it stands" if not keys else "its name stands there more than once")
+            here = self.parents[here]
+
+    def _find_companion(self, key: ast.Constant, region: ast.AST) -> ast.expr:
+        """Return what stands with a name: the value in a table, the other one of a pair, or all that is given beside it."""
+        parent = self.parents[key]
+        if isinstance(parent, ast.Dict) and key in parent.keys:
+            return parent.values[parent.keys.index(key)]
+        if isinstance(parent, (ast.Tuple, ast.List)) and len(parent.elts) == 2:
+            return parent.elts[1 - parent.elts.index(key)]
+        if isinstance(region, ast.expr):
+            return region
+        raise StuckError("its value is not written out where it stands")
+
+    def _rename(self, key: ast.AST, one: FoundSetting, name: str) -> Change:
+        old, new = one.name.rpartition("."), name.rpartition(".")
+        if isinstance(key, ast.Constant):
+            whole = key.value in (one.name, one.name.encode())
+            return self._write_text(key, one.name if whole else old[2], name if whole else new[2])
+        if old[0] != new[0]:
+            raise StuckError(f"it has its place in {new[0] or 'the options themselves'} by then")
+        if isinstance(key, ast.keyword):
+            start = self.places.find_byte(key.lineno, key.col_offset)
+        else:
+            assert isinstance(key, ast.Attribute)
+            start = self.places.find_byte(key.end_lineno or 0, key.end_col_offset or 0) - len(old[2])
+        if self.places.text[start : start + len(old[2])] != old[2]:
+            raise StuckError("its name is written in an unusual way")
+        return Change(start, start + len(old[2]), new[2])
+
+    def _change_field(self, key: ast.Constant, one: FoundSetting, field: str) -> Change:
+        """Return what makes ``.b`` of a parameter map ``.s``."""
+        above = self.parents.get(self.parents[key])
+        if not isinstance(above, ast.Attribute) or above.attr != one.field or above.attr not in _FIELDS:
+            raise StuckError(f"the field it is stored in has to become .{field}")
+        end = self.places.find_byte(above.end_lineno or 0, above.end_col_offset or 0)
+        return Change(end - 1, end, field)
+
+    def _rewrite(self, value: ast.expr, one: FoundSetting, new: Any, as_bytes: bool) -> Change:
+        """Return what writes another value: where one literal gives it, there or in a name that nothing else uses. Raises StuckError."""
+        old = one.value if one.written is None else one.written
+        value = self._follow_name(value)
+        found = [node for node in ast.walk(value) if isinstance(node, ast.Constant) and _is_literal_of(node.value, old)]
+        if len(found) != 1:
+            raise StuckError("its value is not written as one literal" if not found else "its value stands there more than once")
+        [node] = found
+        if isinstance(node.value, (str, bytes)):
+            text = node.value if isinstance(node.value, str) else node.value.decode(errors="replace")
+            return self._write_text(node, text, str(new))
+        start, end = self._find_span(node)
+        return Change(start, end, repr(str(new).encode() if as_bytes else new).replace("'", '"'))
+
+    def _follow_name(self, value: ast.expr) -> ast.expr:
+        """Return the expression that a name stands for which is given it once and used for nothing else."""
+        names = [node for node in ast.walk(value) if isinstance(node, ast.Name) and isinstance(self.parents[node], (ast.Assign, ast.Call))]
+        for name in names:
+            uses = self.names[name.id]
+            givers = [self.parents[use] for use in uses if isinstance(use.ctx, ast.Store)]
+            if len(uses) == 2 and len(givers) == 1 and isinstance(givers[0], ast.Assign) and isinstance(givers[0].value, ast.Constant):
+                return givers[0].value
+        return value
+
+    def _write_text(self, node: ast.Constant, old: str, new: str) -> Change:
+        start, end = self._find_span(node)
+        match = _STRING.fullmatch(self.places.text[start:end])
+        if match is None or match[3] != old:
+            raise StuckError("it is not written as one plain literal")
+        return Change(start + match.start(3), start + match.end(3), new)
+
+    def _take_out(self, node: ast.AST) -> Change:
+        """Return what takes a setting out: a statement that has its lines for itself, or an argument. Raises StuckError."""
+        if isinstance(node, ast.keyword):
+            return self._take_out_argument(node)
+        statement = self._find_statement(node)
+        simple = isinstance(statement, ast.Assign) and statement.targets == [node]
+        block = next((part for part in _list_blocks(self.parents[statement]) if statement in part), [])
+        start, end = self._find_span(statement)
+        after = self.places.find_next_line(max(start, end - 1))
+        alone = self.places.is_line_start(start) and not self.places.text[end:after].strip()
+        if not (simple and alone and len(block) > 1) or "#" in self.places.text[start:end]:
+            raise StuckError("more than the setting would go with it")
+        return Change(self.places.find_line_start(start), after, "")
+
+    def _take_out_argument(self, keyword: ast.keyword) -> Change:
+        call = self.parents[keyword]
+        assert isinstance(call, ast.Call)
+        given = sorted((self._find_span(one) for one in (*call.args, *call.keywords)), key=lambda span: span[0])
+        start, end = self._find_span(keyword)
+        place = given.index((start, end))
+        first, last = (start, given[place + 1][0]) if place + 1 < len(given) else (given[place - 1][1], end) if place else (start, end)
+        between = self.places.text[first:start] + self.places.text[end:last]
+        if between.strip(" \t\r\n") not in ("", ","):
+            raise StuckError("more than the setting would go with it")
+        return Change(first, last, "")
+
+    def _find_span(self, node: Any) -> tuple[int, int]:
+        return self.places.find_byte(node.lineno, node.col_offset), self.places.find_byte(node.end_lineno, node.end_col_offset)
+
+
+def _find_new_field(due: DueStep) -> str:
+    """Return the field of a parameter map that the value moves to, empty where it stays where it is."""
+    option = catalog.find_option(due.key)
+    one = due.setting
+    return option.field if one.surface == "session" and option is not None and option.field and one.field != option.field else ""
+
+
+def _find_assigned(statement: ast.stmt, node: ast.AST) -> ast.expr | None:
+    """Return what a statement assigns to a target, None where that is no target of it."""
+    if isinstance(statement, ast.AnnAssign) and statement.target is node:
+        return statement.value
+    if not isinstance(statement, ast.Assign):
+        return None
+    for target in statement.targets:
+        if target is node:
+            return statement.value
+        if isinstance(target, (ast.Tuple, ast.List)) and isinstance(statement.value, (ast.Tuple, ast.List)) and node in target.elts:
+            return statement.value.elts[target.elts.index(node)]
+    return None
+
+
+def _walk_header(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of an expression, or those of a statement without the ones below it."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += [child for child in ast.iter_child_nodes(one) if not isinstance(child, ast.stmt)]
+
+
+def _list_blocks(node: ast.AST) -> list[list[ast.stmt]]:
+    return [part for name in ("body", "orelse", "finalbody") if isinstance(part := getattr(node, name, None), list)]
+
+
+def _is_literal_of(written: Any, value: Any) -> bool:
+    if isinstance(written, bytes):
+        written = written.decode(errors="replace")
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    return type(written) is type(value) and bool(written == value)

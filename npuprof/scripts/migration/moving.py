@@ -1,0 +1,191 @@
+"""One script moved to another release: the literals changed, the result read again and held against what was planned."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Sequence
+from typing import Any
+
+from npuprof.edit.migration import MadeStep
+from npuprof.model import Context, Finding, NpuprofError, Place, Record
+from npuprof.scripts.blocks import find_blocks
+from npuprof.scripts.lint import check_script
+from npuprof.scripts.migration.flags import ShellScript
+from npuprof.scripts.migration.literals import PythonScript
+from npuprof.scripts.migration.places import Change, StuckError
+from npuprof.scripts.migration.planning import DueStep, check_changed_defaults, plan_script
+from npuprof.scripts.reading import FoundSetting, ImportedFile, import_script
+from npuprof.scripts.reading.files import KINDS, detect_script_kind
+
+_NUMBERS = re.compile(r"@\d+")
+
+
+class MovedScript(Record):
+    """A script that was moved: its bytes before and after, the steps that were made with their lines, and what is left to decide."""
+
+    path: str
+    before: bytes
+    after: bytes
+    made: tuple[tuple[int, MadeStep], ...] = ()
+    left: tuple[Finding, ...] = ()
+
+
+class _Unit(Record):
+    """The steps for one option of a script, which are made all or not at all, and the changes that make them."""
+
+    due: list[DueStep]
+    changes: list[Change]
+
+
+class _Text:
+    """A script as text that can be written back byte by byte. Raises StuckError, SyntaxError and ValueError."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        kind = detect_script_kind(path, data) or "python"
+        if not KINDS[kind].holds_blocks:
+            raise StuckError("only Python and shell scripts are written anew")
+        self.encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0] if kind == "python" else "utf-8"
+        text = data.decode(self.encoding)
+        if text.encode(self.encoding) != data:
+            raise StuckError("the file would not be the same after it is written back")
+        self.script: PythonScript | ShellScript = PythonScript(text) if kind == "python" else ShellScript(text)
+
+    def apply(self, changes: Sequence[Change]) -> bytes:
+        """Return the bytes of the file with changes. Raises StuckError where two of them are about one place."""
+        text = self.script.places.text
+        pieces, at = [], 0
+        for change in sorted(set(changes)):  # one literal may give several settings
+            if change.start < at:
+                raise StuckError("two settings are written in one place")
+            pieces += [text[at : change.start], change.text]
+            at = change.end
+        return "".join([*pieces, text[at:]]).encode(self.encoding)
+
+
+def move_script(path: str, data: bytes, context: Context, since: str = "") -> MovedScript:
+    """Return a script moved to the release of a context, nothing written."""
+    imported = import_script(path, data)
+    release = str(context.cann)
+    if not imported.found:
+        return MovedScript(path, data, data, left=imported.problems)
+    before = context._replace(cann=since or None)
+    try:
+        blocks = [(block.first + 1, block.last + 1, block.spec) for block in find_blocks(path, data)]
+        text = _Text(path, data)
+    except (StuckError, SyntaxError, ValueError, RecursionError, MemoryError, NpuprofError) as error:
+        return _leave_script(imported, data, context, before, error)
+    plan = plan_script(imported, release, text.script.find_use, blocks)
+    units, left = _list_units(text, plan.due)
+    made, after = _prove(imported, data, text, units)
+    done = {id(due) for unit in made for due in unit.due}
+    unproven = "what it is changed to could not be proven to set the same"
+    left += [due.build_finding(unproven) for unit in units for due in unit.due if id(due) not in done]
+    result = import_script(path, after)
+    told = [*plan.findings, *left, *check_changed_defaults(result, since, release)]
+    told += _list_brought(imported, result, context, before, {finding.key for finding in told})
+    rows = sorted((due for unit in made for due in unit.due), key=lambda due: (due.setting.line, due.setting.column))
+    return MovedScript(path, data, after, tuple((due.setting.line, _build_made(due)) for due in rows), tuple(sorted(told, key=_find_place)))
+
+
+def _leave_script(imported: ImportedFile, data: bytes, context: Context, before: Context, error: Exception) -> MovedScript:
+    """Return a script that nothing can be changed in, with what would be due."""
+    hindrance = str(error) if isinstance(error, StuckError) else "the file cannot be changed as it stands"
+    hindrance = "Python 3 does not read the file as it stands" if isinstance(error, SyntaxError) else hindrance
+    plan = plan_script(imported, str(context.cann), lambda _: 0)
+    told = [*plan.findings, *(due.build_finding(hindrance) for due in plan.due)]
+    brought = _list_brought(imported, imported, context, before, {finding.key for finding in told})
+    problems = error.findings if isinstance(error, NpuprofError) else ()
+    return MovedScript(imported.file, data, data, left=tuple(sorted([*imported.problems, *problems, *told, *brought], key=_find_place)))
+
+
+def _list_units(text: _Text, due: list[DueStep]) -> tuple[list[_Unit], list[Finding]]:
+    """Return the steps with the changes that make them, by option; those of one configuration are made all, or are findings."""
+    stuck: dict[tuple[str, str], str] = {}
+    changes: dict[int, list[Change]] = {}
+    for one in due:
+        try:
+            changes[id(one)] = text.script.list_changes(one)
+        except StuckError as error:
+            stuck.setdefault((one.setting.scope, one.setting.key), str(error))
+    units: dict[str, _Unit] = {}
+    left: list[Finding] = []
+    for one in due:
+        hindrance = stuck.get((one.setting.scope, one.setting.key))
+        if hindrance is not None:
+            left.append(one.build_finding(hindrance))
+            continue
+        unit = units.setdefault(one.setting.key, _Unit([], []))
+        unit.due.append(one)
+        unit.changes.extend(changes[id(one)])
+    return list(units.values()), left
+
+
+def _prove(imported: ImportedFile, data: bytes, text: _Text, units: list[_Unit]) -> tuple[list[_Unit], bytes]:
+    """Return the units after which a script sets what was planned, and its bytes with them."""
+    chosen = units
+    for attempt in range(2):
+        try:
+            after = text.apply([change for unit in chosen for change in unit.changes])
+        except StuckError:
+            after = b""
+        if not chosen or (after and _is_as_planned(imported, after, [due for unit in chosen for due in unit.due])):
+            return chosen, after if chosen else data
+        chosen = [unit for unit in units if _prove_alone(imported, text, unit)] if not attempt else []
+    return [], data
+
+
+def _prove_alone(imported: ImportedFile, text: _Text, unit: _Unit) -> bool:
+    try:
+        return _is_as_planned(imported, text.apply(unit.changes), unit.due)
+    except StuckError:
+        return False
+
+
+def _is_as_planned(imported: ImportedFile, after: bytes, due: list[DueStep]) -> bool:
+    """Return whether bytes hold the settings of a script with some steps made, each other one as it was, and no new fault."""
+    steps = {id(one.setting): one for one in due}
+    wanted = [mark for one in imported.found if (mark := _mark_planned(one, steps.get(id(one)))) is not None]
+    result = import_script(imported.file, after)
+    faults = [len(one.problems) for one in (imported, result)]
+    return faults[0] == faults[1] and len(imported.sites) == len(result.sites) and wanted == [_mark_setting(one) for one in result.found]
+
+
+def _mark_setting(one: FoundSetting) -> tuple[Any, ...]:
+    """Return what makes a setting what it is, wherever its line has gone."""
+    return (
+        one.surface, one.key, one.field, type(one.value), one.value, one.reason, one.condition, _NUMBERS.sub("", one.scope), one.commented,
+        one.dead, one.made, one.function,
+    )  # fmt: skip
+
+
+def _mark_planned(one: FoundSetting, due: DueStep | None) -> tuple[Any, ...] | None:
+    """Return the mark of a setting after its step, None where it is gone."""
+    if due is None:
+        return _mark_setting(one)
+    if due.step.action == "drop":
+        return None
+    from npuprof import catalog
+
+    option = catalog.find_option(due.key)
+    field = option.field if one.surface == "session" and option is not None else one.field
+    return _mark_setting(one._replace(key=due.key, value=due.value, field=field))
+
+
+def _list_brought(before: ImportedFile, after: ImportedFile, asked: Context, known: Context, told: set[str]) -> list[Finding]:
+    """Return what the release brings against a script, of settings that nothing is told of yet."""
+    there = {(finding.code, finding.key, finding.message) for finding in check_script(before, known)}
+    return [
+        finding
+        for finding in check_script(after, asked)
+        if finding.severity != "info" and (finding.code, finding.key, finding.message) not in there and finding.key not in told
+    ]
+
+
+def _build_made(due: DueStep) -> MadeStep:
+    return MadeStep(due.step, ("options", due.setting.key), due.setting.value, due.value)
+
+
+def _find_place(finding: Finding) -> tuple[int, int]:
+    return (finding.line, finding.column) if isinstance(finding.where, Place) else (0, 0)

@@ -1,0 +1,185 @@
+"""Which steps are due for the settings of a script, and which of them lose nothing; the rest are findings at their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import condition
+from npuprof.document.keys import format_short_value
+from npuprof.edit.migration import Step, list_changed_defaults, load_migration_steps
+from npuprof.model import Finding, Place, Record
+from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Site
+
+#: Where the adapter's options are set, each of which has a default.
+_ONLINE = ("session", "run_config", "global_options")
+_SCENARIOS = {0: "online-inference", 1: "training"}
+_HINTS = {"rename": "write it by hand", "modes": "write the file of modes, and name it in op_precision_mode", "drop": "take it out by hand"}
+
+
+class DueStep(Record):
+    """A step that loses nothing, for one setting: the value that takes the place of the old one, if any."""
+
+    setting: FoundSetting
+    step: Step
+    value: Any = None
+
+    @property
+    def key(self) -> str:
+        """The key that the setting has afterwards."""
+        return self.step.to if self.step.action == "rename" else self.setting.key
+
+    def build_finding(self, hindrance: str) -> Finding:
+        """Return what there is to say where the step is not made."""
+        one, step = self.setting, self.step
+        to = f" to {step.to}" if step.to else ""
+        what = f"{step.rule}: {one.key}{f' = {format_short_value(one.value)}' if not one.reason else ''} is not moved{to}: {hindrance}"
+        hint = step.decide or _HINTS.get(step.action, "change it by hand")
+        return Finding("NP511", what, step.why, hint, key=one.key, where=Place(one.file, one.line, one.column))
+
+
+class Plan(Record):
+    """The steps to make, in the order of the script, and what is left to decide."""
+
+    due: list[DueStep]
+    findings: list[Finding]
+
+
+class _Group:
+    """The settings of one configuration, as far as they run at all."""
+
+    def __init__(self, found: list[FoundSetting], site: Site | None) -> None:
+        self.found = found
+        self.surface = found[0].surface
+        self.by_key: dict[str, list[FoundSetting]] = {}
+        for one in found:
+            self.by_key.setdefault(one.key, []).append(one)
+        self.base = site.branches if site else ()
+        # NPURunConfig shows all that it is given, unless a star hides it
+        self.closed = "" not in self.by_key and (self.surface == "run_config" or bool(site and site.closed))
+
+    @property
+    def scenario(self) -> str:
+        """The scenario, empty where the settings do not tell."""
+        if self.surface == "atc":
+            return "offline-inference"
+        known, value = self.look_up("graph_run_mode")
+        return _SCENARIOS.get(value, "") if known and any(self.by_key.get("graph_run_mode", ())) else ""
+
+    def look_up(self, name: str) -> tuple[bool | None, Any]:
+        """Return whether an option is set, None where that is not certain, and its value where that is known."""
+        ones = [one for one in self.by_key.get(name, ()) if one.reason != UNSET]
+        if not ones:
+            if not self.closed or name in self.by_key:
+                return None, None
+            sent = catalog.estimator_defaults() if self.surface == "run_config" else {}
+            return (True, sent[name]) if name in sent else (False, 1 if name == "iterations_per_loop" else None)
+        sure = any(one.branches == self.base[: len(one.branches)] for one in ones)
+        return sure or None, ones[0].value if sure and len(ones) == 1 and not ones[0].reason else None
+
+    def judge(self, step: Step, one: FoundSetting, certain: bool) -> bool | None:
+        """Return whether a step is due for a setting; what nobody can tell is taken for unset where it need not be ``certain``."""
+
+        def look_up(path: tuple[str, ...]) -> tuple[bool | None, Any]:
+            if path[0] == one.key:
+                return True, None if one.reason else one.value
+            known, value = self.look_up(path[0])
+            return (known, value) if known is not None or certain else (False, None)
+
+        return condition.evaluate_condition(step.when, look_up)
+
+
+def plan_script(imported: ImportedFile, release: str, find_use: Callable[[str], int], blocks: Sequence[tuple[int, int, str]] = ()) -> Plan:
+    """Return what a release asks of a script.
+
+    ``find_use`` gives the line in which else a script uses the name of an option, 0 for none; ``blocks`` are lines that a preset
+    writes, with its spec.
+    """
+    plan = Plan([], [])
+    steps = load_migration_steps(release)
+    sites = {site.scope: site for site in imported.sites}
+    groups: dict[str, list[FoundSetting]] = {}
+    for one in imported.found:
+        if not one.commented and not one.dead and one.surface != "env":
+            groups.setdefault(one.scope, []).append(one)
+    for scope, found in groups.items():
+        _plan_group(_Group(found, sites.get(scope)), steps, find_use, blocks, plan)
+    plan.due.sort(key=lambda due: (due.setting.line, due.setting.column))
+    return plan
+
+
+def _plan_group(
+    group: _Group, steps: list[Step], find_use: Callable[[str], int], blocks: Sequence[tuple[int, int, str]], plan: Plan
+) -> None:
+    for option in dict.fromkeys(step.option for step in steps if step.option in group.by_key):
+        ways = [step for step in steps if step.option == option]
+        ones = [one for one in group.by_key[option] if one.reason != UNSET]
+        planned = [found for one in ones if (found := _plan_setting(group, ways, one, plan))]
+        block = next((name for one in ones for first, last, name in blocks if first <= one.line <= last), "")
+        hindrance = f"the block belongs to the preset {block}; migrate that, and inject it again" if block else ""
+        renamed = {due.step.to for due in planned if due.step.action == "rename"}
+        if not hindrance and renamed:
+            hindrance = _find_hindrance(option, ones, planned, renamed, find_use)
+        if hindrance:
+            plan.findings.extend(due.build_finding(hindrance) for due in planned)
+        else:
+            plan.due.extend(planned)
+
+
+def _plan_setting(group: _Group, ways: list[Step], one: FoundSetting, plan: Plan) -> DueStep | None:
+    """Return the step that can be made for a setting; what can not goes to the findings of the plan."""
+    place = Place(one.file, one.line, one.column)
+    for step in ways:
+        due = group.judge(step, one, certain=True)
+        if due is None and not one.reason and step.action != "tell" and group.judge(step, one, certain=False):
+            others = [name for (name, *_) in condition.collect_condition_paths(step.when) if name != one.key]
+            plan.findings.append(DueStep(one, step).build_finding(f"the script does not show whether {' or '.join(others)} is set as well"))
+            return None
+        if not due:
+            continue
+        if step.loss == "decide" or step.action == "tell" or (step.scenarios and group.scenario not in step.scenarios):
+            severity = "info" if step.rule == "M19" else "warning"
+            what = f"{step.rule}: {one.key} needs a decision"
+            plan.findings.append(Finding("NP511", what, step.why, step.decide, key=one.key, where=place, severity=severity))
+            return None
+        if step.action == "modes":
+            plan.findings.append(DueStep(one, step).build_finding("it takes a file, which stands beside the script"))
+            return None
+        known = dict(step.values)
+        mark = str(one.value).lower() if isinstance(one.value, bool) else str(one.value)
+        if step.action == "drop" or (not one.reason and mark in known):
+            return DueStep(one, step, known.get(mark))
+    if one.reason and any(step.values for step in ways):
+        what = f"{one.key} {one.reason}: what it is given there may have another name by now"
+        moved = ", ".join(str(value) for step in ways for value, _ in step.values)
+        to = next((step.to for step in ways if step.to), one.key)
+        hint = f"where it is given one of {moved}, write what {to} has for it"
+        plan.findings.append(Finding("NP511", what, "Only a run tells the value.", hint, key=one.key, where=place, severity="info"))
+    return None
+
+
+def _find_hindrance(
+    option: str, ones: list[FoundSetting], planned: list[DueStep], renamed: set[str], find_use: Callable[[str], int]
+) -> str:
+    """Return why an option keeps its name in a configuration: it gets the new one everywhere, or nowhere."""
+    to = ", ".join(sorted(renamed))
+    left = next((one for one in ones if all(due.setting is not one for due in planned)), None)
+    if left is not None and left.reason:
+        return f"line {left.line} sets {option} too, to what a run decides"
+    if left is not None:
+        return f"line {left.line} sets {option} to {format_short_value(left.value)}, for which {to} has no word"
+    line = find_use(option)
+    return f"line {line} uses the name {option} for something else" if line else ""
+
+
+def check_changed_defaults(imported: ImportedFile, since: str, release: str) -> list[Finding]:
+    """Return the defaults that changed between two releases, of options that a script does not set: once for the file."""
+    places = [(site.line, site.column) for site in imported.sites if site.surface in _ONLINE]
+    places = places or [(one.line, one.column) for one in imported.found if one.surface in _ONLINE and not one.commented]
+    if not since or not places:
+        return []
+    held = {one.key for one in imported.found if not one.commented and not one.dead}
+    place = Place(imported.file, *min(places))
+    rows = [row for row in list_changed_defaults(since, release) if row.option not in held and row.unless not in held]
+    return [row.build_finding()._replace(where=place) for row in rows]

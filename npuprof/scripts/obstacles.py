@@ -1,0 +1,92 @@
+"""Whether a setting of a script holds whatever happens, why it cannot be in a preset where it cannot, and what to do then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog.values import find_structure, is_same_typed_value
+from npuprof.document import keys
+from npuprof.document.keys import format_toml_value
+from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.sidecars import find_sidecar, find_sidecar_structure, read_sidecar
+
+
+def find_steady_settings(group: Sequence[FoundSetting], base: int) -> set[int]:
+    """Return the settings that hold although they stand in branches: every arm of the ``if`` says the same."""
+    found: set[int] = set()
+    arms: dict[tuple[str, int, int], list[FoundSetting]] = {}
+    for one in group:
+        if len(one.branches) == base + 1 and not one.reason and one.key:
+            arms.setdefault((one.key, one.branches[base][0], len(one.branches)), []).append(one)
+    for ones in arms.values():
+        numbers = sorted(one.branches[base][1] for one in ones)
+        whole = len(numbers) > 1 and numbers == [1 - len(numbers), *range(len(numbers) - 1)]
+        if whole and all(is_same_typed_value(one.value, ones[0].value) for one in ones):
+            found |= {id(one) for one in ones}
+    return found
+
+
+def format_condition(one: FoundSetting, base: int) -> str:
+    """Return the tests that a setting stands under within its configuration, as one text."""
+    texts = [text for _, _, text in one.branches[base:]]
+    return " and ".join(texts if len(texts) == 1 else (f"({text})" for text in texts))
+
+
+def suggest_override(one: FoundSetting, base: int) -> str:
+    """Return what to make of a branch: an override where the condition names a product or a scenario, else a mix-in."""
+    text = format_condition(one, base)
+    from npuprof.catalog import products
+
+    for word in re.findall(r"Ascend\w+", text):
+        if family := products.find_product(word):
+            return f'[[override]] match = {{ product = "{family}" }}'
+    if re.search(r"\b(?:is_|do_)?train(?:ing)?\b", text, re.IGNORECASE) and "not " not in text:
+        return '[[override]] match = { scenario = "training" }'
+    if re.search(r"\b(?:do_|is_)?(?:infer(?:ence)?|predict|eval|test)\b", text, re.IGNORECASE) and "not " not in text:
+        return '[[override]] match = { scenario = "online-inference" }'
+    return "a mix-in preset, laid over this one with --with"
+
+
+def find_obstacle(one: FoundSetting) -> tuple[str, str]:
+    """Return why a setting cannot be in a preset, and what to do; empty where it can."""
+    if one.reason:
+        hint = f"{format_toml_value(one.default)} is what the script takes if nobody says otherwise" if one.default is not None else ""
+        return one.reason, hint
+    if one.surface == "session":
+        option = catalog.find_option(one.name)
+        if option is None:
+            return "no adapter reads the key", "see npuprof scan"
+        if option.field is not None and one.field != option.field:
+            return f"stored in .{one.field}, the adapter reads .{option.field}", "see npuprof scan"
+        return "", ""
+    section, name = keys.split_section_and_name(one.key)
+    if section == "env":
+        variable = catalog.find_variable(name)
+        if variable is None:
+            return "the catalogue does not know the variable", ""
+        if variable.freeze in ("never", "launcher"):
+            hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
+            return "a fact of one process or job, not of a preset", hint
+        return "", ""
+    if one.key in catalog.load_attributes()["choices"]:
+        return "an attribute of global_options() that is no option", ""
+    if section == "options" and catalog.find_option(one.key) is None:
+        return "the catalogue does not know the option", "see npuprof scan"
+    if section == "estimator":
+        argument = catalog.find_argument(name)
+        if argument is None:
+            return "NPURunConfig takes no such argument", "see npuprof scan"
+        return ("an object of the script", "") if argument.kind == "object" else ("", "")
+    return "", ""
+
+
+def read_preset_value(one: FoundSetting, folders: Sequence[str]) -> Any:
+    """Return the value a preset holds; a sidecar file that lies beside the script is written out."""
+    structure = find_sidecar_structure(one) if find_structure(one.key) else None  # other files stay where they are
+    path = find_sidecar(one.file, one.value, folders) if structure else None
+    text = read_sidecar(path) if path else None
+    parsed = structure.parse(text) if structure and text is not None else None
+    return parsed if structure and parsed and not structure.faults(parsed) and structure.format(parsed) else one.value

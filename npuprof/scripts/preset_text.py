@@ -1,0 +1,73 @@
+"""A preset that is made of scripts, as TOML: what it says, and as comments what it does not say and where that stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from npuprof import catalog
+from npuprof.document import keys
+from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value, is_visible
+from npuprof.model import SECTIONS
+from npuprof.scripts.draft import Note, cite_script
+
+
+def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()) -> str:
+    """Return a preset: what stands in ``[profile]``, its settings by full key in the catalogue's order, and comments after it."""
+    lines = ["[profile]", *(f"{name} = {format_toml_value(value)}" for name, value in head.items())]
+    for section in SECTIONS:
+        found = select_section(settings, section)
+        plain = {name: value for name, value in found.items() if not isinstance(value, dict) or section != "options"}
+        if plain:
+            lines += ["", f"[{section}]", *(f"{format_key_segment(name)} = {format_toml_value(value)}" for name, value in plain.items())]
+        for name, value in found.items():
+            if name not in plain:
+                lines += [
+                    "",
+                    f"[{section}.{format_key_segment(name)}]",
+                    *(f"{format_key_segment(part)} = {format_toml_value(item)}" for part, item in value.items()),
+                ]
+    return "\n".join([*lines, *map(_format_comment, comments), ""])
+
+
+def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
+    """Return the settings of a section by plain name, in the catalogue's order."""
+    found = {}
+    for key, value in settings.items():
+        where, name = keys.split_section_and_name(key)
+        if where == section:
+            found[name] = value
+    order = catalog.record_positions(section)
+    return {name: found[name] for name in sorted(found, key=lambda name: (order.get(name, len(order)), name))}
+
+
+def describe_notes(notes: Sequence[Note], most: int | None = None, cite: Callable[[str], str] = cite_script) -> list[str]:
+    """Return what was left out, as lines of comments; of several scripts what is the same once, and no more than so many."""
+    if not notes:
+        return []
+    several = len({note.found.file for note in notes}) > 1
+    found: dict[tuple[str, str], list[str]] = {}
+    for note in notes:
+        one = note.found
+        value = f" = {format_short_value(one.value)}" if not one.reason and one.value is not None else ""
+        places = found.setdefault((f"{one.key or 'a computed key'}{value}: {note.why}", note.hint), [])
+        if (place := f"{cite(one.file)}:{one.line}" + (f" ({one.part})" if one.part else "")) not in places:
+            places.append(place)
+    lines = ["", "Not carried over:"]
+    for (what, hint), places in list(found.items())[:most]:
+        more = f" and {len(places) - 1} more" if several and len(places) > 1 else ""
+        for place in places[:1] if several else places:
+            lines += [f"{place}{more}: {what}", *([f"    {hint}"] if hint else [])]
+    if most is not None and len(found) > most:
+        lines.append(f"and {len(found) - most} more, which npuprof import --format text tells")
+    return lines
+
+
+def escape_file_name(file: str) -> str:
+    """Return the name of a file as text, which it need not be."""
+    return file.encode(errors="backslashreplace").decode()
+
+
+def _format_comment(text: str) -> str:
+    flat = "".join(char if is_visible(char) else " " for char in escape_file_name(text))
+    return f"# {flat}" if flat else ""

@@ -1,0 +1,137 @@
+"""Arguments of an NPURunConfig that a block can stand for: the call takes them from a table that the block makes."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from npuprof.scripts.draft import Draft
+from npuprof.scripts.reading.found import Site
+from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.replacing.cuts import Edit, Stand, build_refusal
+from npuprof.scripts.replacing.python import PythonFile, list_left
+from npuprof.scripts.replacing.statements import Standing
+
+_TABLE = "npu_arguments"
+
+
+def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Stand:
+    """Return the block for the arguments of one call. Raises NpuprofError (NP830) where that cannot be proven right."""
+    call, statement = _find_call(file, site)
+    try:
+        file.lines.data.decode()
+    except UnicodeDecodeError:
+        why = "Its columns cannot be told for certain."
+        raise build_refusal(file.path, "the script is not UTF-8", why, site.line, "save it as UTF-8") from None
+    carried = {(one.line, one.column) for one in draft.carried}
+    left = {(note.found.line, note.found.column): note.found for note in draft.notes}
+    gone: list[ast.keyword] = []
+    cuts: list[Edit] = []
+    for keyword in call.keywords:
+        held = _find_held_call(file, keyword, statement)
+        inside = [place for node in (keyword, held[1].node if held else None) if node is not None for place in _list_places(file, node)]
+        known, unknown = [at for at in inside if at in carried], [at for at in inside if at in left]
+        if not known:
+            continue
+        if unknown:
+            one = left[unknown[0]]
+            raise file.refuse(one, f"It stands in {keyword.arg or 'a table'} beside what the preset says.")
+        if keyword.arg is None:
+            one = next(found for found in draft.carried if (found.line, found.column) in known)
+            raise file.refuse(one, "It comes from a table that is handed on with two stars.")
+        gone.append(keyword)
+        if held:
+            file.check_lines(held[1], next(found for found in draft.carried if (found.line, found.column) in known))
+            cuts.append(file.build_cut(held[1]))
+        carried -= set(known)
+    for one in draft.carried:
+        if (one.line, one.column) in carried:
+            raise file.refuse(one, "It is given by position, or from elsewhere.")
+    table = _TABLE
+    while re.search(rf"\b{table}\b", file.script.text):
+        table += "_"
+    line = statement.node.lineno
+    edits = (*cuts, *_rewrite_call(file, call, gone, table))
+    return Stand(file.lines.starts[line - 1], file.lines.find_indent(line), {"target": "estimator", "onto": table}, edits, list_left(draft))
+
+
+def _find_call(file: PythonFile, site: Site) -> tuple[ast.Call, Standing]:
+    for one in file.statements.find_simple(site.line):
+        for node in ast.walk(one.node):
+            if isinstance(node, ast.Call) and node.lineno == site.line and file.script.column(node.lineno, node.col_offset) == site.column:
+                parts = [
+                    inner
+                    for inner in ast.walk(one.node)
+                    if isinstance(inner, (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.DictComp, ast.IfExp, ast.BoolOp))
+                ]
+                if any(node is inner for part in parts for inner in ast.walk(part)):
+                    raise build_refusal(
+                        file.path, "the call of NPURunConfig does not always run", "It stands in a part of an expression.", site.line
+                    )
+                file.check_head(one, site.line)
+                return node, one
+    raise build_refusal(file.path, "the call of NPURunConfig stands in the head of another statement", "", site.line)
+
+
+def _find_held_call(file: PythonFile, keyword: ast.keyword, statement: Standing) -> tuple[str, Standing] | None:
+    """Return the one statement that makes the object of an argument, where a name that is used for nothing else holds it."""
+    if not isinstance(keyword.value, ast.Name):
+        return None
+    name = keyword.value.id
+    uses = [node for node in ast.walk(statement.home or file.statements.tree) if isinstance(node, ast.Name) and node.id == name]
+    if len(uses) != 2:
+        return None
+    for one in file.statements.all:
+        node = one.node
+        alone = isinstance(node, ast.Assign) and len(node.targets) == 1 and any(node.targets[0] is use for use in uses)
+        if alone and one.home is statement.home and one.control == statement.control and isinstance(node, ast.Assign):
+            made = isinstance(node.value, ast.Call) and name_callee(node.value) not in ("dict",)
+            return (name, one) if made else None
+    return None
+
+
+def _list_places(file: PythonFile, node: ast.AST) -> list[tuple[int, int]]:
+    return [
+        (inner.lineno, file.script.column(inner.lineno, inner.col_offset))
+        for inner in ast.walk(node)
+        if isinstance(inner, (ast.keyword, ast.expr))
+    ]
+
+
+def _rewrite_call(file: PythonFile, call: ast.Call, gone: list[ast.keyword], table: str) -> list[Edit]:
+    """Return the edits that take arguments out of a call and hand the table on behind those that stay."""
+    given: list[ast.expr | ast.keyword] = sorted([*call.args, *call.keywords], key=lambda one: (one.lineno, one.col_offset))
+    data = file.lines.data
+    ends = [_find_offset(file, *_find_end(one)) for one in given]
+    starts = [_find_offset(file, one.lineno, one.col_offset) for one in given]
+    last = len(given) - 1
+    edits: list[Edit] = []
+    handed = f"**{table}".encode()
+    for number, one in enumerate(given):
+        if one not in gone:
+            continue
+        if number == last:
+            edits.append(Edit(starts[number], ends[number], handed))
+            continue
+        between = data[ends[number] : starts[number + 1]]
+        comments = between[between.index(b",") + 1 :].lstrip(b" \t") if b"#" in between else b""
+        if b"#" in between[: between.index(b",")]:
+            raise build_refusal(file.path, "a comment stands before a comma", "It would be lost.", one.lineno)
+        edits.append(Edit(starts[number], starts[number + 1], comments))
+    if given[last] not in gone:
+        own = given[last].lineno != call.lineno and not file.lines.lines[given[last].lineno - 1][: given[last].col_offset].strip()
+        ending = b"\r\n" if file.lines.lines[given[last].lineno - 1].endswith(b"\r") else b"\n"
+        before = b"," + ending + file.lines.find_indent(given[last].lineno) if own else b", "
+        edits.append(Edit(ends[last], ends[last], before + handed))
+    return edits
+
+
+def _find_end(one: ast.expr | ast.keyword) -> tuple[int, int]:
+    node = one.value if isinstance(one, ast.keyword) else one
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
+
+
+def _find_offset(file: PythonFile, line: int, column: int) -> int:
+    """Return the byte of the file at which a place of the tree lies."""
+    mark = 3 if line == 1 and file.lines.data.startswith(b"\xef\xbb\xbf") else 0
+    return file.lines.starts[line - 1] + mark + column

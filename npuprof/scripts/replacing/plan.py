@@ -1,0 +1,214 @@
+"""Which configurations of a file a preset equals, and the blocks that take the place of their lines; proven before anything is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from npuprof.catalog.values import is_equivalent_setting
+from npuprof.document.keys import format_short_value, split_section_and_name
+from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.resolve.config import Config
+from npuprof.scripts import blocks
+from npuprof.scripts.block_files import FileBlocks
+from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
+from npuprof.scripts.draft import Draft
+from npuprof.scripts.preset import build_site_drafts
+from npuprof.scripts.reading import import_script
+from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_shell_kind
+from npuprof.scripts.reading.found import ImportedFile, Site
+from npuprof.scripts.replacing.atc import plan_flags
+from npuprof.scripts.replacing.calls import plan_arguments
+from npuprof.scripts.replacing.cuts import Stand, build_refusal, open_stands
+from npuprof.scripts.replacing.proof import find_differences
+from npuprof.scripts.replacing.python import PythonFile, plan_assignments
+from npuprof.scripts.replacing.shell import plan_exports
+
+#: For each surface the target of its block, and the sections that it sets.
+_SURFACES = {
+    "session": ("session", ("options",)),
+    "run_config": ("estimator", ("options", "estimator")),
+    "global_options": ("global-options", ("options",)),
+    "env": ("env", ("env",)),
+    "atc": ("atc", ("options", "atc")),
+}
+_MOST_DIFFERENCES = 5
+
+
+class Replacement(Record):
+    """What becomes of a file: its blocks as ``block_files`` writes them, and remarks. Without ``file`` nothing is left to replace."""
+
+    file: FileBlocks | None
+    remarks: tuple[str, ...] = ()
+
+
+class _Candidate(Record):
+    """A configuration that stands in a script by hand, how the preset differs from it, and how it would be told."""
+
+    scope: str
+    surface: str
+    draft: Draft
+    differences: tuple[str, ...]
+
+
+def plan_replacement(
+    path: str, data: bytes, spec: str, injector: Injector, given: dict[str, str], folders: Sequence[str] = ()
+) -> Replacement:
+    """Return the file with a block of the preset in place of each configuration that equals it.
+
+    Raises NpuprofError: NP830 where no configuration equals the preset, where one cannot be taken out, or where it is not certain
+    that the script would set the same.
+    """
+    kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
+    if not kind.holds_blocks:
+        raise build_refusal(path, "a block stands in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
+    before = import_script(path, data)
+    marked = blocks.find_blocks(path, data)
+    candidates = _list_candidates(path, before, marked, spec, injector, given, folders)
+    equal = [one for one in candidates if not one.differences]
+    if not equal:
+        if any(block.spec == spec for block in marked):
+            return Replacement(None, _tell_others(candidates))
+        raise _build_mismatch(path, before, candidates, spec)
+    stands = _plan_stands(path, data, before, equal)
+    opened, lines = open_stands(data, stands)
+    fresh = [block for block in blocks.find_blocks(path, opened) if block.first in set(lines)]
+    ordered = sorted(stands, key=lambda stand: stand.start)
+    changes = [injector.refresh_block(block, {**stand.facts, **given}, spec) for block, stand in zip(fresh, ordered, strict=True)]
+    _refuse_sidecars(path, changes)
+    after = blocks.replace_blocks(opened, changes, {change.block.first: spec for change in changes})
+    _prove_equal(path, data, before, after, stands, changes)
+    remarks = (*(remark for stand in stands for remark in stand.left), *_tell_others(candidates), *_tell_python_env(before))
+    return Replacement(FileBlocks(data, opened, changes), remarks)
+
+
+def _list_candidates(
+    path: str, imported: ImportedFile, marked: list[Block], spec: str, injector: Injector, given: dict[str, str], folders: Sequence[str]
+) -> list[_Candidate]:
+    shell = is_shell_kind(path, b"") or bool(blocks.detect_shell(path, b""))
+    found: list[_Candidate] = []
+    for scope, draft in build_site_drafts(imported, folders).items():
+        surface = next(iter(draft.surfaces), "")
+        standing = [one for one in draft.carried if not any(block.first < one.line <= block.last for block in marked)]
+        if not standing or surface not in _SURFACES or (surface == "env" and not shell):
+            continue
+        target, sections = _SURFACES[surface]
+        config = injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
+        found.append(_Candidate(scope, surface, draft, tuple(_compare_settings(config, sections, draft))))
+    return found
+
+
+def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> list[str]:
+    """Return how a preset differs from what a script sets, a text for each key."""
+    wanted = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
+    told = []
+    for key in dict.fromkeys((*wanted, *draft.settings)):
+        if key not in draft.settings:
+            told.append(f"{key} = {format_short_value(wanted[key])} is in the preset only")
+        elif key not in wanted:
+            told.append(f"{key} = {format_short_value(draft.settings[key])} is in line {draft.origins[key].line} only")
+        elif not is_equivalent_setting(key, wanted[key], draft.settings[key]) and (
+            "env" not in sections or str(wanted[key]) != draft.settings[key]
+        ):
+            ours, theirs = format_short_value(wanted[key]), format_short_value(draft.settings[key])
+            told.append(f"{key} is {ours} in the preset, {theirs} in line {draft.origins[key].line}")
+    return told
+
+
+def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str) -> NpuprofError:
+    if not candidates:
+        what = f"{path} has no hand-written lines that {spec} could stand for"
+        why = "Nothing that it sets always holds." if imported.found else "It sets no option."
+        return NpuprofError([Finding("NP830", what, why, "npuprof import --format text tells what it sets", where=Place(path))])
+    closest = min(candidates, key=lambda one: len(one.differences))
+    line = min(one.line for one in closest.draft.carried)
+    more = len(closest.differences) - _MOST_DIFFERENCES
+    why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
+    what = f"{spec} does not set what {path} sets"
+    hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"
+    return NpuprofError(
+        [
+            Finding(
+                "NP830",
+                what,
+                why[:1].upper() + why[1:] if why[:1].islower() and "_" not in why.split(" ")[0] else why,
+                hint,
+                where=Place(path, line),
+            )
+        ]
+    )
+
+
+def _plan_stands(path: str, data: bytes, imported: ImportedFile, equal: list[_Candidate]) -> list[Stand]:
+    sites = {site.scope: site for site in imported.sites}
+    if equal[0].surface in ("env", "atc"):
+        shell = blocks.detect_shell(path, data)
+        if not shell:
+            raise build_refusal(path, "no shell is known that reads the file", "Its ending and its first line name none.")
+        return [
+            plan_exports(path, data, one.draft, shell)
+            if one.surface == "env"
+            else plan_flags(path, data, one.draft, sites[one.scope], shell)
+            for one in equal
+        ]
+    file = PythonFile(path, data)
+    return [_plan_python(file, one, sites.get(one.scope)) for one in equal]
+
+
+def _plan_python(file: PythonFile, one: _Candidate, site: Site | None) -> Stand:
+    first = one.draft.carried[0]
+    if site is None:
+        raise file.refuse(first, "What it is set on is not followed.")
+    if one.surface == "run_config":
+        return plan_arguments(file, one.draft, site)
+    return plan_assignments(file, one.draft, site, one.surface)
+
+
+def _refuse_sidecars(path: str, changes: list[RefreshedBlock]) -> None:
+    for name in (name for change in changes for name in change.sidecars):
+        what = f"the block would write {name} beside {path}, and name that"
+        why = "The script names a file that is there already; its path would be another."
+        raise build_refusal(path, what, why, 0, "write the path in the preset, as the script has it")
+
+
+def _prove_equal(path: str, data: bytes, before: ImportedFile, after: bytes, stands: list[Stand], changes: list[RefreshedBlock]) -> None:
+    """Raise NpuprofError unless the file sets what it set, and says all it said."""
+    now = import_script(path, after)
+    if differences := list(dict.fromkeys(find_differences(before, now))):
+        why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
+        raise build_refusal(path, "it is not certain that the script would set the same", why)
+    if is_shell_kind(path, data):
+        return
+    removed = b"\n".join(data[edit.start : edit.end] for stand in stands for edit in stand.edits)
+    text = before.facts["text"]
+    for name in sorted({name for change in changes for name in _list_needed_names(change.text)}):
+        known = re.search(rf"(?<![\w.]){name}\b".encode(), removed) or re.search(
+            rf"^[ \t]*(?:import|from)\b.*\b{name}\b", text, re.MULTILINE
+        )
+        if not known:
+            why = f"The block uses {name}, which the script does not import by that name."
+            raise build_refusal(path, f"{name} is not known where the block would stand", why, 0, f"import {name} first")
+
+
+def _list_needed_names(text: str) -> set[str]:
+    """Return the names of modules and classes that the lines of a block use."""
+    import ast
+
+    tree = ast.parse(text)
+    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return {name for name in used - stored if name == "tf" or name.endswith("Config")}
+
+
+def _tell_others(candidates: list[_Candidate]) -> tuple[str, ...]:
+    """Return a remark on each configuration that stays, for it is another than the preset."""
+    return tuple(
+        f"line {min(found.line for found in one.draft.carried)}: another configuration stays as it is: {one.differences[0]}"
+        for one in candidates
+        if one.differences
+    )
+
+
+def _tell_python_env(imported: ImportedFile) -> tuple[str, ...]:
+    names = sorted({one.name for one in imported.found if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")})
+    return (f"{', '.join(names)}: set in os.environ, which stays as it is",) if names else ()

@@ -1,0 +1,74 @@
+"""What another release would touch in the settings of a script: what is gone, has another name, or means something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import condition
+from npuprof.checks.scope import find_scope_faults
+from npuprof.checks.view import Scope
+from npuprof.document.keys import format_short_value
+from npuprof.edit.migration import Step, list_changed_defaults, load_migration_steps
+from npuprof.model import Record
+from npuprof.scripts.draft import Draft
+
+#: What a finding says happens to a setting in a release.
+_KINDS = {"NP404": "gone", "NP405": "not known", "NP408": "value not known", "NP501": "deprecated", "NP502": "without effect"}
+#: The kinds, the worst first.
+KINDS = ("gone", "value not known", "decide", "rename", "new value", "drop", "without effect", "deprecated", "default", "not known")
+_ACTIONS = {"rename": "rename", "modes": "rename", "set": "new value", "drop": "drop"}
+
+
+class Touched(Record):
+    """One thing that a release does to a setting, the same in each script that has it."""
+
+    kind: str
+    key: str
+    what: str
+    hint: str
+
+
+def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touched]:
+    """Yield what a release does to the settings of a draft; defaults that changed are told from a release on (``since``)."""
+    settings = _list_written(draft)
+    stepped: set[str] = set()
+    for step in load_migration_steps(release):
+        if step.option in settings and step.option not in stepped and _is_step_due(step, settings):
+            stepped.add(step.option)
+            yield _build_stepped(step, settings[step.option], draft.scenario)
+    scope = Scope(draft.scenario, (release,), ())
+    for key, value in settings.items():
+        option = catalog.find_option(key)
+        surface = next(iter(draft.surfaces), "") if len(draft.surfaces) == 1 else ""
+        if key in stepped or (surface == "atc" and option is not None):
+            continue  # the adapter's releases say nothing of ATC
+        for fault in find_scope_faults(scope, key, value):
+            if fault.code in _KINDS:
+                yield Touched(_KINDS[fault.code], key, fault.message, fault.hint)
+    if since and draft.surfaces - {"env", "atc"}:
+        for row in list_changed_defaults(since, release):
+            if row.option not in settings and row.unless not in settings:
+                told = row.build_finding()
+                yield Touched("default", row.option, told.message, told.hint)
+
+
+def _list_written(draft: Draft) -> dict[str, Any]:
+    """Return what a script sets at all, those settings too that are left out of the preset: they are in the way all the same."""
+    left = {note.found.key: note.found.value for note in draft.notes if note.found.key and not note.found.reason and not note.found.dead}
+    return {**left, **draft.settings}
+
+
+def _is_step_due(step: Step, settings: dict[str, Any]) -> bool:
+    def look_up(path: tuple[str, ...]) -> tuple[bool, Any]:
+        name = path[0]
+        return name in settings, settings.get(name, 1 if name == "iterations_per_loop" else None)
+
+    return condition.evaluate_condition(step.when, look_up) is True
+
+
+def _build_stepped(step: Step, value: Any, scenario: str | None) -> Touched:
+    sure = step.loss != "decide" and (not step.scenarios or scenario in step.scenarios)
+    kind = _ACTIONS.get(step.action, "decide") if sure else "decide"
+    return Touched(kind, step.option, f"{step.option} = {format_short_value(value)}: {step.why}", step.decide)

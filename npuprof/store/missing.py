@@ -1,0 +1,88 @@
+"""What else a word may mean that names no preset, or no store: a revision, a preset of a source, a path, a source itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+
+from npuprof.model import Finding, NpuprofError, find_nearest_names
+from npuprof.store import Folder, find_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.sources.reading import Sources
+
+
+def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> NpuprofError:
+    """Return the error that a store has no preset of a name, with what the name means otherwise where that can be told."""
+    if len(error.findings) != 1 or error.findings[0].code not in ("NP004", "NP008", "NP023") or error.findings[0].origin is not None:
+        return error
+    finding = error.findings[0]
+    if _is_revision(home, word):
+        hint = f"npuprof diff --rev {word} compares the whole store"
+        if ".." not in word:
+            hint = f"NAME@{word} is a preset as it was then; npuprof check --rev {word} checks the whole store, {hint}"
+        return NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)])
+    if meant := _find_path_in_store(home, word) or _find_preset_of_source(home, word):
+        return NpuprofError([finding._replace(hint=f"did you mean {meant!r}?")])
+    return error
+
+
+def _is_revision(home: Folder, word: str) -> bool:
+    """Return whether git knows a word, or both ends of what looks like a range."""
+    from npuprof.store import revisions
+
+    ends = [end for end in re.split(r"\.{2,3}", word) if end]
+    if not ends or len(ends) > 2 or word.startswith(("-", ".", "/")) or not home.in_work_tree:
+        return False
+    with suppress(NpuprofError):
+        repository = revisions.find_repository(home)
+        return all(map(repository.has_commit, ends))
+    return False
+
+
+def _find_path_in_store(home: Folder, word: str) -> str:
+    """Return the preset that is named with the folder of the store before it."""
+    folder, _, name = word.partition("/")
+    return name if name and folder == os.path.basename(os.path.realpath(home.root)) and name in home.names() else ""
+
+
+def _find_preset_of_source(home: Folder, word: str) -> str:
+    """Return the preset of a source whose name was joined with a slash."""
+    source, slash, name = word.partition("/")
+    if not slash or not home.project_file:
+        return ""
+    with suppress(NpuprofError):
+        sources = _find_sources(home)
+        if source in sources.project.sources and (near := find_nearest_names(name, sources.open_source(source).names(), 1)):
+            return f"{source}:{near[0]}"
+    return ""
+
+
+def build_missing_store_finding(word: str, why: str) -> Finding:
+    """Return that a word names no store, with the sources there are, and how to name one; ``why`` says what it stands for."""
+    known: list[str] = []
+    with suppress(NpuprofError):
+        known = [f"{name}:" for name in _find_sources(find_store(None, {})).project.sources]
+    hint = "name a folder that holds presets, or make one: npuprof init"
+    if near := find_nearest_names(f"{word.rstrip(':/')}:", known, 1):
+        hint = f"write {near[0]} for the store of that source"
+    elif known:
+        hint = f"name a folder that holds presets, or a source: {', '.join(known)}"
+    return Finding("NP010", f"the store {word!r} is not a folder", why, hint)
+
+
+def _find_sources(home: Folder) -> Sources:
+    from npuprof.store.sources.reading import find_sources
+
+    return find_sources(home)
+
+
+def build_file_revision_finding(path: str, revision: str) -> Finding:
+    """Return that a file outside of the store has no revisions here, and how its text at one is had all the same."""
+    what = f"{path}@{revision}: a path takes no revision"
+    why = "A revision is one of the store's presets; this file is none of them."
+    shown = path if path.startswith(("./", "../")) else f"./{path}"
+    hint = f"write {path} for the file as it is now, or git show {revision}:{shown} > old.toml, and ./old.toml in its place"
+    return Finding("NP023", what, why, hint)

@@ -1,0 +1,76 @@
+"""The digest of a source's store: computed, kept beside the texts of its commit, and compared with what the lock says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from npuprof.model import Finding, NpuprofError
+from npuprof.resolve.digests import load_sha256
+from npuprof.store.sources.lock import LockedSource
+from npuprof.store.sources.mirror import TextCache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.repository import Repository
+    from npuprof.store.revision import Revision
+
+#: What the digest is kept as, beside the texts of a commit: no preset can be called so.
+_KEPT = ".digest"
+
+
+def compute_store_digest(repository: Repository, commit: str) -> str:
+    """Return the digest of a store at a commit; an empty text where there is none. Raises NpuprofError."""
+    from npuprof.store.revisions import load_repository_revision
+
+    there = load_repository_revision(repository, commit)
+    names = there.names()
+    there.load_texts(names)
+    return digest_texts({name: _read_text(there, name) for name in names})
+
+
+def compute_kept_digest(repository: Repository, url: str, path: str, commit: str) -> str:
+    """Return the digest of a store at a commit, and keep it for who reads presets of it without git. Raises NpuprofError."""
+    found = compute_store_digest(repository, commit)
+    TextCache(url, path, commit).keep_text(_KEPT, found.encode())
+    return found
+
+
+def load_store_digest(locked: LockedSource, open_revision: Callable[[], Revision]) -> str:
+    """Return the digest of the store of a source where it is locked; it is opened unless that was computed before. Raises NpuprofError."""
+    kept = TextCache(locked.url, locked.path, locked.commit).read_text(_KEPT)
+    return kept.decode() if kept is not None else compute_kept_digest(open_revision().repository, locked.url, locked.path, locked.commit)
+
+
+def digest_texts(texts: Mapping[str, bytes]) -> str:
+    """Return the digest of a store: SHA-256 over the names and texts of its presets, links followed; an empty text where there are none."""
+    return _digest_lines([f"{name}.toml {load_sha256()(texts[name]).hexdigest()}\n".encode() for name in sorted(texts)])
+
+
+def digest_listed(lines: bytes, place: str) -> str:
+    """Return the digest of the store that lies in a folder of a copy, by the list of the copy's files; no file is read."""
+    prefix = place.encode(errors="surrogateescape")
+    below = [line[len(prefix) :] for line in lines.splitlines(True) if line.startswith(prefix)]
+    named = [(path.removesuffix(b".toml"), line) for line in below if (path := line.rpartition(b" ")[0]).endswith(b".toml")]
+    return _digest_lines([line for name, line in sorted(named) if not name.startswith(b".")])
+
+
+def build_digest_finding(name: str, locked: LockedSource) -> Finding:
+    """Return that the store of a source is not what the lock says."""
+    above, _, own = name.rpartition("/")
+    what = f"the store of the source {name!r} at {locked.commit[:7]} is not what npuprof.lock says: its digest is another"
+    hint = f"restore npuprof.lock, or lock it anew: npuprof source update {own}"
+    if above:
+        what = f"the store of the source {name!r} at {locked.commit[:7]} is not what the lock of {above} says: its digest is another"
+        hint = f"it is locked where {above} is kept; once mended there: npuprof source update {above.partition('/')[0]}"
+    return Finding("NP049", what, "The lock was edited by hand, or merged wrongly.", hint)
+
+
+def _digest_lines(lines: list[bytes]) -> str:
+    return f"sha256:{load_sha256()(b''.join(lines)).hexdigest()}" if lines else ""
+
+
+def _read_text(there: Revision, name: str) -> bytes:
+    try:
+        return there.read_profile_text(name)
+    except NpuprofError:
+        return b""  # a link that leads nowhere: told where the preset is read

@@ -1,0 +1,59 @@
+"""What presets that are made of scripts are called."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from npuprof.scripts.naming import find_covering_folder, name_files
+
+ZOO = "cv/ResNet50_ID0360_for_TensorFlow"
+
+#: Files of one import, and their names.
+FILES: dict[str, dict[str, str]] = {
+    "names that say enough": {"a/yolo.py": "yolo", "b/Widedeep.py": "widedeep", "launch/8p.d/hello.sh": "hello"},
+    "names that say nothing": {"alexnet/train.py": "alexnet-train", "vgg/train.py": "vgg-train", "vgg/eval.py": "vgg-eval"},
+    "entries": {"alexnet/main.py": "alexnet", "vgg/run.py": "vgg", "bert/__init__.py": "bert", "gpt2/src/start_npu.py": "gpt2"},
+    "words that say nothing together": {"bert/run_pretraining.py": "bert-run_pretraining", "bert/train_full_1p.sh": "bert-train_full_1p"},
+    "folders that say nothing": {"alexnet/src/train.py": "alexnet-train", "vgg/scripts/test/train.py": "vgg-train"},
+    "no folder": {"train.py": "train", "main.py": "main"},
+    "only folders that say nothing": {"src/train.py": "train"},
+    "a zoo": {f"{ZOO}/train.py": "resnet50-train", "cv/VGG16_ID0068_for_TensorFlow2.X/test/train_npu.py": "vgg16-train_npu"},
+    "a zoo with one model twice": {
+        f"{ZOO}/train.py": "resnet50_id0360-train", "cv/ResNet50_ID0058_for_TensorFlow/train.py": "resnet50_id0058-train",
+    },
+    "a zoo with one number twice": {
+        f"{ZOO}/train.py": "resnet50_id0360_for_tensorflow-train", f"{ZOO}2.X/train.py": "resnet50_id0360_for_tensorflow2.x-train",
+    },
+    "one name in two folders": {"a/yolo.py": "a-yolo", "b/yolo.py": "b-yolo"},
+    "one name in folders of one name": {"x/a/yolo.py": "x-yolo", "y/a/yolo.py": "y-yolo"},
+    "one name above the other": {"a/yolo.py": "a-yolo", "a/b/yolo.py": "b-yolo"},
+    "beside each other": {"a/yolo.py": "yolo-py", "a/yolo.sh": "yolo-sh"},
+    "names that differ in case": {"a/Yolo.py": "a-yolo", "b/yolo.py": "b-yolo"},
+    "names that no preset may have": {"a b/é.py": "imported", "x/-n.py": "n", "y/.hidden.py": "hidden"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_named_as_a_person_would(name: str) -> None:
+    expected = FILES[name]
+    files = list(expected)
+    assert name_files(files) == expected
+    assert name_files(random.Random(1).sample(files, len(files))) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "others", "folder"),
+    [
+        (["vgg/train.py", "vgg/eval.py"], ["bert/train.py"], "vgg"),
+        (["vgg/train.py", "vgg/eval.py"], ["vgg/test.py"], ""),  # not all of the folder
+        (["cv/VGG16_ID0068_for_TensorFlow/a.py", "cv/VGG16_ID0068_for_TensorFlow/x/b.py"], ["cv/b.py"], "vgg16"),
+        (["vgg/a.py", "bert/b.py"], [], ""),
+        (["src/a.py", "src/b.py"], [], ""),
+        (["/zoo/vgg/a.py", "/zoo/vgg/b.py"], ["/zoo/vgg2/a.py"], "vgg"),
+        (["/zoo/vgg/a.py", "vgg/b.py"], [], ""),
+    ],
+)
+def test_a_folder_names_what_all_in_it_share(files: list[str], others: list[str], folder: str) -> None:
+    assert find_covering_folder(files, sorted([*files, *others])) == folder

@@ -1,0 +1,473 @@
+"""``inject --replace``: a block in place of hand-written lines, where the script provably sets the same; refused by name elsewhere."""
+
+# ruff: noqa: E501 (a script is told in a line)
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from importing import write
+from staging import record_all
+
+from npuprof import __main__
+from npuprof.scripts.blocks import find_blocks
+from npuprof.scripts.preset import build_drafts, format_draft
+from npuprof.scripts.reading import import_script
+
+HEAD = """\
+import tensorflow as tf
+from npu_bridge.npu_init import *
+"""
+ENTRY = """\
+config = tf.ConfigProto(allow_soft_placement=True)
+custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+custom_op.name = "NpuOptimizer"
+"""
+MIXED = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes("allow_mix_precision")\n'
+OFF = "config.graph_options.rewrite_options.remapping = RewriterConfig.OFF\n"
+RUN = "with tf.Session(config=config) as sess:\n    sess.run(None)\n"
+
+
+def indent(text: str, by: str = "    ") -> str:
+    return "".join(f"{by}{line}" if line.strip() else line for line in text.splitlines(keepends=True))
+
+
+#: Scripts whose lines a block can stand for, with what must stay of them.
+REPLACED: dict[str, tuple[str, str]] = {
+    "lines in a row": (f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}", OFF),
+    "in a function": (f"{HEAD}def main(_):\n{indent(ENTRY + MIXED + OFF + RUN)}\nmain(None)\n", "main(None)"),
+    "with tabs": (f"{HEAD}def main(_):\n{indent(ENTRY + MIXED + OFF + RUN, chr(9))}\nmain(None)\n", "main(None)"),
+    "under the main test": (f"{HEAD}if __name__ == '__main__':\n{indent(ENTRY + MIXED + OFF + RUN)}", "if __name__"),
+    "with comments at the ends of lines": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True  # never off: # really\n{MIXED}{OFF}{RUN}',
+        "# never off: # really",
+    ),
+    "a mark of a comment inside a text": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("/a#b")  # c\n{OFF}{RUN}',
+        "# c",
+    ),
+    "over several lines": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(\n    "allow_mix_precision"  # fast\n)\n{OFF}{RUN}',
+        "# fast",
+    ),
+    "with a backslash": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["precision_mode"].s = \\\n    tf.compat.as_bytes("allow_mix_precision")\n{OFF}{RUN}',
+        OFF,
+    ),
+    "other options of the config between": (
+        f"{HEAD}{ENTRY}{MIXED}config.gpu_options.allow_growth = True\n{OFF}custom_op.parameter_map['use_off_line'].b = True\n{RUN}",
+        "allow_growth",
+    ),
+    "a condition that stays": (
+        f'{HEAD}{ENTRY}{MIXED}if FLAGS.a:\n    custom_op.parameter_map["profiling_mode"].b = True\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
+        "if FLAGS.a:",
+    ),
+    "a condition that wins over a line": (
+        f'{HEAD}{ENTRY}{MIXED}if FLAGS.a:\n    custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes("force_fp32")\n{OFF}{RUN}',
+        "force_fp32",
+    ),
+    "a value of the run that stays": (
+        f'{HEAD}{ENTRY}{MIXED}custom_op.parameter_map["iterations_per_loop"].i = int(FLAGS.a) + 1\n{OFF}{RUN}',
+        "int(FLAGS.a) + 1",
+    ),
+    "a wrong field that stays": (f'{HEAD}{ENTRY}{MIXED}custom_op.parameter_map["jit_compile"].b = True\n{OFF}{RUN}', "jit_compile"),
+    "a misspelt key that stays": (f'{HEAD}{ENTRY}{MIXED}custom_op.parameter_map["use_offline"].b = True\n{OFF}{RUN}', "use_offline"),
+    "a value that is given twice": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["precision_mode"].s = b"force_fp32"\n{MIXED}{OFF}{RUN}',
+        OFF,
+    ),
+    "constants and arithmetic": (
+        f'{HEAD}SIZE = 15 * 1024 ** 3\n{ENTRY}custom_op.parameter_map["graph_memory_max_size"].s = tf.compat.as_bytes(str(SIZE))\n{OFF}{RUN}',
+        "SIZE = 15",
+    ),
+    "a loop over a table": (
+        f'{HEAD}{ENTRY}for key, value in {{"use_off_line": True, "mix_compile_mode": False}}.items():\n    custom_op.parameter_map[key].b = value\n{OFF}{RUN}',
+        OFF,
+    ),
+    "a second name for the map": (
+        f'{HEAD}{ENTRY}options = custom_op.parameter_map\noptions["use_off_line"].b = True\noptions["precision_mode"].s = b"force_fp16"\n{OFF}{RUN}',
+        "options = custom_op.parameter_map",
+    ),
+    "setattr and CopyFrom": (
+        f'{HEAD}from tensorflow.core.framework.attr_value_pb2 import AttrValue\n{ENTRY}setattr(custom_op.parameter_map["use_off_line"], "b", True)\n'
+        f'custom_op.parameter_map["precision_mode"].CopyFrom(AttrValue(s=b"force_fp16"))\n{OFF}{RUN}',
+        OFF,
+    ),
+    "several at once": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b, custom_op.parameter_map["mix_compile_mode"].b = True, False\n{OFF}{RUN}',
+        OFF,
+    ),
+    "an entry of another name": (
+        f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}".replace("custom_op.", "npu.")
+        .replace("custom_op ", "npu ")
+        .replace("config", "session_config")
+        .replace("(session_config=", "(config="),
+        "session_config.graph_options",
+    ),
+    "an attribute of an object": (
+        f"{HEAD}class Net:\n    def __init__(self):\n{indent(ENTRY + MIXED + OFF + RUN, ' ' * 8)}        self.config = config\nNet().config\n".replace(
+            "custom_op.", "self.custom_op."
+        ).replace("custom_op =", "self.custom_op ="),
+        "self.config = config",
+    ),
+    "a helper that fills the entry": (
+        f"{HEAD}def fill(custom_op):\n{indent(MIXED)}    return custom_op\n{ENTRY}fill(custom_op)\n{OFF}{RUN}",
+        "fill(custom_op)",
+    ),
+    "two equal configurations": (
+        f"{HEAD}def a():\n{indent(ENTRY + MIXED + OFF + RUN)}def b():\n{indent(ENTRY + MIXED + OFF + RUN)}a()\nb()\n",
+        "def b():",
+    ),
+    "the options of TF 2": (
+        'import npu_device as npu\nnpu.global_options().precision_mode = "allow_mix_precision"\nnpu.global_options().dump_config.enable_dump = True\n'
+        'npu.global_options().dump_config.dump_path = "/d"\nnpu.open().as_default()\n',
+        "npu.open().as_default()",
+    ),
+    "the options of TF 2 by another name": (
+        'import npu_device\noptions = npu_device.global_options()\noptions.graph_run_mode = 1\noptions.jit_compile = "true"\nnpu_device.open().as_default()\n',
+        "options = npu_device.global_options()",
+    ),
+    "a group of the options of TF 2": (
+        "import npu_device as npu\ndump = npu.global_options().dump_config\ndump.enable_dump = True\ndump.dump_path = '/d'\nnpu.open().as_default()\n",
+        "dump = npu.global_options()",
+    ),
+    "arguments of NPURunConfig": (
+        f'{HEAD}run = NPURunConfig(model_dir="/m", precision_mode="allow_mix_precision", iterations_per_loop=10, hcom_parallel=True)\n',
+        "run = NPURunConfig(",
+    ),
+    "arguments in lines of their own": (
+        f'{HEAD}def make():\n    return NPURunConfig(\n        model_dir=FLAGS.a,\n        precision_mode="allow_mix_precision",  # fast\n        session_config=tf.ConfigProto(),\n'
+        f"        enable_data_pre_proc=False,\n    )\nmake()\n",
+        "# fast",
+    ),
+    "nested configurations": (
+        f'{HEAD}dump_config = DumpConfig(enable_dump=True, dump_path="/d")\nrun = NPURunConfig(dump_config=dump_config, profiling_config=ProfilingConfig(enable_profiling=False), save_checkpoints_steps=100)\n',
+        "run = NPURunConfig(",
+    ),
+    "an argument of the run beside": (
+        f'{HEAD}tf.estimator.Estimator(config=NPURunConfig(precision_mode="force_fp16", iterations_per_loop=int(FLAGS.a) + 1))\n',
+        "int(FLAGS.a) + 1",
+    ),
+}
+
+
+def prepare(folder: Path, text: str, name: str = "train.py", at: int = 0) -> str:
+    """Write a script and a preset of what it sets; return the preset's name."""
+    drafts = [draft for draft in build_drafts(import_script(name, text.encode())) if draft.settings]
+    write(folder, {"profiles/p.toml": format_draft(drafts[at]), name: text})
+    return "p"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> int:
+    return __main__.main(list(words))
+
+
+@pytest.mark.parametrize("shape", REPLACED)
+def test_lines_give_way_to_a_block_that_sets_the_same(here: Path, shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text, stays = REPLACED[shape]
+    prepare(here, text)
+    assert run("inject", "train.py", "p", "--replace") == 0, capsys.readouterr().err
+    after = (here / "train.py").read_text()
+    found = find_blocks("train.py", after.encode())
+    assert len(found) == (2 if shape.startswith("two") else 1)
+    assert stays in after
+    lines = after.split("\n")
+    for block in reversed(found):
+        del lines[block.first : block.last + 1]
+    assert not [setting for setting in import_script("train.py", "\n".join(lines).encode()).found if is_plain(setting, text)]
+    assert run("inject", "train.py", "--all", "--check") == 0
+    assert run("inject", "train.py", "p", "--replace") == 0
+    assert (here / "train.py").read_text() == after
+
+
+def is_plain(setting: Any, text: str) -> bool:
+    """Return whether a setting is one that a preset of the script would hold."""
+    drafts = build_drafts(import_script("train.py", text.encode()))
+    carried = any(setting.key in draft.settings for draft in drafts)
+    return carried and not setting.reason and not setting.condition and not setting.commented
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", REPLACED)
+def test_a_replaced_script_gives_the_same_to_sessions_and_estimators(here: Path, shape: str, tensorflow: Any) -> None:
+    text, _ = REPLACED[shape]
+    prepare(here, text)
+    before = record_all(text, tensorflow, "a")
+    assert run("inject", "train.py", "p", "--replace") == 0
+    assert record_all((here / "train.py").read_text(), tensorflow, "a") == before
+    assert before[0][:-1] or before[0][-1][1]
+
+
+#: Scripts whose lines stay as they are, with a word of the reason.
+REFUSED: dict[str, tuple[str, str]] = {
+    "other code in the line": (f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True; print("x")\n{OFF}{RUN}', "share the line"),
+    "lines that do not always run together": (
+        f'{HEAD}{ENTRY}{MIXED}for i in range(int(FLAGS.a)):\n    custom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
+        "does not always run together with line 6",
+    ),
+    "a session between": (
+        f'{HEAD}{ENTRY}{MIXED}sess = tf.Session(config=config)\ncustom_op.parameter_map["use_off_line"].b = True\n',
+        "Line 7 stands between them",
+    ),
+    "a function that uses the entry between": (
+        f'{HEAD}{ENTRY}def go():\n    return tf.Session(config=config)\n{MIXED}go()\ncustom_op.parameter_map["use_off_line"].b = True\n',
+        "go() uses what the lines work on",
+    ),
+    "an early end between": (
+        f'{HEAD}def make():\n{indent(ENTRY + MIXED)}    if FLAGS.a:\n        return config\n    custom_op.parameter_map["use_off_line"].b = True\n    return config\ntf.Session(config=make())\n',
+        "the code may end",
+    ),
+    "a condition that a later line overrules": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True\nif FLAGS.a:\n    custom_op.parameter_map["precision_mode"].s = b"force_fp32"\n{MIXED}{OFF}{RUN}',
+        "precision_mode of custom_op would not be what it was",
+    ),
+    "a function that sets what it is given": (
+        f'{HEAD}{ENTRY}def put(key, value):\n    custom_op.parameter_map[key].s = tf.compat.as_bytes(value)\nput("precision_mode", "force_fp16")\nput("dump_path", "/d")\n{OFF}{RUN}',
+        "a computed key",
+    ),
+    "a loop that does more": (
+        f'{HEAD}{ENTRY}for key in ["use_off_line", "mix_compile_mode"]:\n    custom_op.parameter_map[key].b = True\n    print(key)\n{OFF}{RUN}',
+        "The loop around it does more",
+    ),
+    "a variable of a loop that is used later": (
+        f'{HEAD}{ENTRY}for key in ["use_off_line", "mix_compile_mode"]:\n    custom_op.parameter_map[key].b = True\n{OFF}{RUN}print(key)\n',
+        "variable of the loop",
+    ),
+    "half of a statement": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b, custom_op.parameter_map["mix_compile_mode"].b = True, FLAGS.a\n{OFF}{RUN}',
+        "sets mix_compile_mode too",
+    ),
+    "nothing left in a body": (
+        f"{HEAD}{ENTRY}custom_op.parameter_map['use_off_line'].b = True\nwith open('/dev/null'):\n{indent(MIXED)}{OFF}{RUN}",
+        "Nothing would be left",
+    ),
+    "an argument by position": (f'{HEAD}NPURunConfig(10, precision_mode="force_fp16")\n', "by position"),
+    "arguments from a table": (f'{HEAD}given = {{"precision_mode": "force_fp16"}}\nNPURunConfig(**given)\n', "from elsewhere"),
+    "an object that is used elsewhere": (
+        f'{HEAD}dump = DumpConfig(enable_dump=True, dump_path="/d")\nNPURunConfig(dump_config=dump)\nprint(dump)\n',
+        "given by position, or from elsewhere",
+    ),
+    "half of an object": (
+        f"{HEAD}NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=FLAGS.a))\n",
+        "beside what the preset says",
+    ),
+    "a call in a lambda": (f'{HEAD}make = lambda: NPURunConfig(precision_mode="force_fp16")\n', "does not always run"),
+}
+
+
+@pytest.mark.parametrize("shape", REFUSED)
+def test_what_is_not_proven_stays_and_is_named(here: Path, shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text, why = REFUSED[shape]
+    prepare(here, text)
+    assert run("inject", "train.py", "p", "--replace") == 2
+    said = capsys.readouterr().err
+    assert "NP830" in said
+    assert why in " ".join(said.split())
+    assert (here / "train.py").read_text() == text
+
+
+def test_a_preset_that_sets_something_else_is_refused_with_the_differences(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepare(here, f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}")
+    run("set", "p", "precision_mode=force_fp16", "use_off_line=true")
+    capsys.readouterr()
+    assert run("inject", "train.py", "p", "--replace") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert 'precision_mode is "force_fp16" in the preset, "allow_mix_precision" in line 6' in said
+    assert "use_off_line = true is in the preset only" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--all",), "--replace and --all exclude each other"),
+        (("p", "--check"), "--replace and --check exclude each other"),
+        (("p", "--line", "3"), "--replace and --line exclude each other"),
+        (("p", "--to", "session"), "--replace and --to exclude each other"),
+        ((), "--replace needs the preset"),
+    ],
+)
+def test_replace_stands_alone(here: Path, words: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    prepare(here, f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}")
+    assert run("inject", "train.py", *words, "--replace") == 2
+    assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_every_other_byte_stays(here: Path, newline: str, mark: bytes) -> None:
+    text = f"# -*- coding: utf-8 -*-\n{HEAD}\n# größer\n{ENTRY}{MIXED}  \n\t\n{OFF}\f\n{RUN}"
+    prepare(here, text)
+    data = mark + text.replace("\n", newline).encode()
+    (here / "train.py").write_bytes(data)
+    assert run("inject", "train.py", "p", "--replace") == 0
+    after = (here / "train.py").read_bytes()
+    (block,) = find_blocks("train.py", after)
+    lines = after.split(b"\n")
+    lines[block.first : block.last + 1] = [MIXED.rstrip("\n").encode() + newline.encode()[:-1]]
+    assert b"\n".join(lines) == data
+
+
+def test_latin_1_stays_as_it_is(here: Path) -> None:
+    text = f"# -*- coding: latin-1 -*-\n# gr\xf6\xdfer\n{HEAD}{ENTRY}{MIXED}{OFF}{RUN}"
+    prepare(here, text)
+    (here / "train.py").write_bytes(text.encode("latin-1"))
+    assert run("inject", "train.py", "p", "--replace") == 0
+    assert "größer".encode("latin-1") in (here / "train.py").read_bytes()
+
+
+def test_python_2_is_read_as_far_as_it_goes(here: Path) -> None:
+    text = f'{HEAD}def main():\n{indent(ENTRY + MIXED + OFF, chr(9))}\tprint "x"\nmain()\n'
+    prepare(here, text)
+    assert run("inject", "train.py", "p", "--replace") == 0
+    assert '\tprint "x"\n' in (here / "train.py").read_text()
+
+
+def test_a_preset_that_changed_meanwhile_reaches_the_block(here: Path) -> None:
+    prepare(here, f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}")
+    assert run("inject", "train.py", "p", "--replace") == 0
+    assert run("set", "p", "precision_mode=force_fp16") == 0
+    assert run("inject", "train.py", "p") == 0
+    text = (here / "train.py").read_text()
+    assert '"force_fp16"' in text
+    assert text.count("custom_optimizers.add()") == 1
+
+
+EXPORTS = "export HCCL_CONNECT_TIMEOUT=600\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n"
+#: Shell scripts whose exports a block can stand for, with what must stay of them. ``record`` is a program that tells its environment.
+SHELL_REPLACED: dict[str, tuple[str, str]] = {
+    "lines in a row": (f"#!/bin/bash\n{EXPORTS}record\n", "record"),
+    "quoted, with comments": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT='600' # ten minutes\nexport ASCEND_GLOBAL_LOG_LEVEL=\"3\"\nrecord\n",
+        "# ten minutes",
+    ),
+    "two in a line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600 ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n", "record"),
+    "facts of the process stay": (f"#!/bin/bash\n{EXPORTS}export RANK_ID=0\nexport DEVICE_ID=$1\nrecord\n", "export RANK_ID=0"),
+    "quiet commands between": (
+        "#!/bin/sh\nexport HCCL_CONNECT_TIMEOUT=600\ncd /\nx=1\nif [ $x = 1 ]; then\n  echo yes\nfi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
+        "echo yes",
+    ),
+    "a constant of the script": ("#!/bin/bash\nT=600\nexport HCCL_CONNECT_TIMEOUT=$T\nrecord $T\n", "T=600"),
+    "exported later": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600\nexport HCCL_CONNECT_TIMEOUT\nrecord\n", "export HCCL_CONNECT_TIMEOUT\n"),
+    "in a function": (f"#!/bin/bash\nsetup() {{\n{indent(EXPORTS)}}}\nsetup\nrecord\n", "setup\nrecord"),
+    "a value that looks like a comment": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport HCCL_SOCKET_IFNAME='=eth0 #b'\nrecord\n",
+        "record",
+    ),
+}
+SHELL_REFUSED: dict[str, tuple[str, str]] = {
+    "a program between": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nrecord\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n", "it runs record"),
+    "a substitution between": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nx=$(record)\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it runs a command",
+    ),
+    "a reader between": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\necho $ASCEND_GLOBAL_LOG_LEVEL\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it reads or sets one",
+    ),
+    "for one command": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600 record\n", "no plain export"),
+    "a loop": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nfor i in 1 2; do\nexport ASCEND_GLOBAL_LOG_LEVEL=3\ndone\n",
+        "does not always run together",
+    ),
+    "a subshell": ("#!/bin/bash\n(\nexport HCCL_CONNECT_TIMEOUT=600\n)\nrecord\n", "subshells"),
+    "another variable in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600 FOO=1\n", "sets FOO too"),
+    "other commands in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600; record\n", "shares its line"),
+    "two lines of one value": ("#!/bin/bash\nexport HCCL_ALGO='a\nb'\n", "goes on in the next"),
+}
+
+
+def tell_environment(folder: Path, script: str) -> str:
+    """Run a script in bash; return what the programs that it starts find in their environment."""
+    tool = folder / "bin/record"
+    write(folder, {"bin/record": "#!/bin/sh\nenv | grep -v -e ^NPUPROF -e ^_= -e ^SHLVL -e ^PWD -e ^OLDPWD | sort\n"})
+    tool.chmod(0o755)
+    given = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
+    return subprocess.run(["bash", script, "7"], cwd=folder, env=given, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("shape", SHELL_REPLACED)
+def test_exports_give_way_to_a_block_that_exports_the_same(here: Path, shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text, stays = SHELL_REPLACED[shape]
+    prepare(here, text, "run.sh")
+    before = tell_environment(here, "run.sh")
+    assert run("inject", "run.sh", "p", "--replace") == 0, capsys.readouterr().err
+    after = (here / "run.sh").read_text()
+    assert len(find_blocks("run.sh", after.encode())) == 1
+    assert stays in after
+    assert tell_environment(here, "run.sh") == before
+    assert "HCCL_CONNECT_TIMEOUT=600" in before
+    assert run("inject", "run.sh", "--all", "--check") == 0
+    assert run("inject", "run.sh", "p", "--replace") == 0
+    assert (here / "run.sh").read_text() == after
+
+
+@pytest.mark.parametrize("shape", SHELL_REFUSED)
+def test_exports_that_others_could_see_change_stay(here: Path, shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text, why = SHELL_REFUSED[shape]
+    prepare(here, text, "run.sh")
+    assert run("inject", "run.sh", "p", "--replace") == 2
+    assert why in " ".join(capsys.readouterr().err.split())
+    assert (here / "run.sh").read_text() == text
+
+
+#: Scripts with a command line of ATC whose flags a block can stand for.
+ATC_REPLACED = {
+    "all flags": "#!/bin/bash\natc --model=./m.pb --framework=3 --output=./o --soc_version=Ascend310P3\n",
+    "a flag of the run": "#!/bin/bash\natc --model=$1 --framework=3 --output=./o --soc_version=Ascend310P3\n",
+    "lines that go on": "#!/bin/bash\natc --model=$1 \\\n    --framework=3 \\\n    --output=./o --soc_version=Ascend310P3 \\\n    --log=error\n",
+    "values in words of their own": "#!/bin/bash\natc --model $1 --framework 3 --output ./o --soc_version Ascend310P3 > /dev/stdout\n",
+    "values in quotes": "#!/bin/bash\natc --model=$1 --framework=3 --output='./o p' --input_shape=\"x:1,2;y:3\" --soc_version=Ascend310P3\n",
+    "behind words": '#!/bin/bash\nif true; then\n  X=1 nohup atc --framework=3 --model="$1" --output=./o --soc_version=Ascend310P3\nfi\n',
+    "two command lines": "#!/bin/bash\natc --model=a.pb --framework=3 --output=./o --soc_version=Ascend310P3\natc --model=$1 --framework=3 --soc_version=Ascend310B1\n",
+}
+ATC_REFUSED = {
+    "a shell without arrays": ("#!/bin/sh\natc --model=./m.pb --framework=3 --output=./o\n", "atc.ksh", "sh has none"),
+    "behind another command": ("#!/bin/bash\ncd /; atc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "Other code stands before"),
+    "a line that goes on": (
+        "#!/bin/bash\ntrue &&\natc --model=./m.pb --framework=3 --output=./o\n",
+        "run.sh",
+        "goes on from the one before",
+    ),
+    "carriage returns": ("#!/bin/bash\r\natc --model=./m.pb --framework=3 --output=./o\r\n", "run.sh", "carriage returns"),
+}
+
+
+def tell_arguments(folder: Path, script: str) -> list[list[str]]:
+    """Run a script in bash; return the flags that each start of ``atc`` is given, in any order."""
+    write(folder, {"bin/atc": "#!/bin/sh\nprintf '%s\\n' \"$*\" | sed 's/ --/\\n--/g' | sort\necho end\n"})
+    (folder / "bin/atc").chmod(0o755)
+    given = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
+    told = subprocess.run(["bash", script, "7"], cwd=folder, env=given, capture_output=True, text=True, check=True).stdout
+    return [sorted(one.replace("=", " ", 1) for one in part.split("\n") if one) for part in told.split("end\n")]
+
+
+@pytest.mark.parametrize("shape", ATC_REPLACED)
+def test_flags_of_atc_give_way_to_an_array_that_says_the_same(here: Path, shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    prepare(here, ATC_REPLACED[shape], "run.sh")
+    before = tell_arguments(here, "run.sh")
+    assert run("inject", "run.sh", "p", "--replace") == 0, capsys.readouterr().err
+    after = (here / "run.sh").read_text()
+    assert after.count('"${ATC_FLAGS[@]}"') == 1
+    assert tell_arguments(here, "run.sh") == before
+    assert any("--framework 3" in told for told in before)
+    assert run("inject", "run.sh", "--all", "--check") == 0
+    assert run("inject", "run.sh", "p", "--replace") == 0
+    assert (here / "run.sh").read_text() == after
+
+
+@pytest.mark.parametrize("shape", ATC_REFUSED)
+def test_flags_that_no_array_can_hand_on_stay(here: Path, shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text, name, why = ATC_REFUSED[shape]
+    prepare(here, text, name)
+    assert run("inject", name, "p", "--replace") == 2
+    assert why in " ".join(capsys.readouterr().err.split())
+    assert (here / name).read_bytes() == text.encode()

@@ -1,0 +1,108 @@
+# ruff: noqa: E501 (a script is told in a line)
+"""What a script sets and does not use, or uses somewhere else: reported, and not carried into a preset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from importing import HEAD, imported
+
+from npuprof.scripts.preset import build_drafts
+
+DUMP = 'DumpConfig(enable_dump=True, dump_path="/d")'
+NPU = "from npu_bridge.npu_init import *\n"
+
+
+def drafted(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the settings of the one preset that a script makes, and why others are left out."""
+    drafts = build_drafts(imported(text, name))
+    settings = {key: value for draft in drafts for key, value in draft.settings.items()}
+    return settings, {note.found.key: note.why for draft in drafts for note in draft.notes}
+
+
+@pytest.mark.parametrize(
+    ("text", "dump", "why"),
+    [
+        (f"NPURunConfig(dump_config={DUMP})", True, ""),
+        (f"dump = {DUMP}\nNPURunConfig(dump_config=dump)", True, ""),
+        (f"dump = {DUMP}\nNPURunConfig(precision_mode='force_fp16')", None, "the DumpConfig is given to no NPURunConfig here"),
+        (f"dump = {DUMP}\n", None, "the DumpConfig is given to no NPURunConfig here"),
+        (f"NPURunConfig(dump_config={DUMP} if FLAGS.dump else None)", None, "only if FLAGS.dump"),
+        (f"dump = {DUMP}\nNPURunConfig(dump_config=None if FLAGS.plain else dump)", None, "only if not (FLAGS.plain)"),
+        (f"dump = None\nif FLAGS.dump:\n    dump = {DUMP}\nNPURunConfig(dump_config=dump)", None, "only if FLAGS.dump"),
+        (f"if FLAGS.npu:\n    dump = {DUMP}\n    run = NPURunConfig(dump_config=dump)", True, ""),
+        (f"def make():\n    return {DUMP}\nNPURunConfig(dump_config=make())", True, ""),
+        (
+            f"class Net:\n    def __init__(self):\n        self.dump = {DUMP}\n    def run(self):\n        return NPURunConfig(dump_config=self.dump)",
+            True,
+            "",
+        ),
+        (f"given = dict(dump_config={DUMP})\nNPURunConfig(**given)", True, ""),
+        (f"given = {{'dump_config': {DUMP}}}\nNPURunConfig(**given)", True, ""),
+        (
+            f"dump = DumpConfig(enable_dump=False)\ndump = {DUMP}\nNPURunConfig(dump_config=dump)",
+            True,
+            "another DumpConfig takes its place",
+        ),
+        (f"NPURunConfig(profiling_config={DUMP})", True, ""),
+    ],
+)
+def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump: bool | None, why: str) -> None:
+    settings, left = drafted(f"{NPU}{text}\n")
+    assert settings.get("enable_dump") is dump
+    assert left.get("enable_dump", "").startswith(why) if why else "enable_dump" not in left
+
+
+def test_two_estimators_have_their_own_parts() -> None:
+    text = f"{NPU}a = DumpConfig(enable_dump=True, dump_path='/a')\nb = DumpConfig(enable_dump=True, dump_path='/b')\nNPURunConfig(dump_config=a)\nNPURunConfig(dump_config=b)\n"
+    found = imported(text)
+    by_path = {one.value: one.scope for one in found.found if one.key == "dump_path"}
+    assert len(set(by_path.values())) == 2
+    assert {site.scope for site in found.sites} == set(by_path.values())
+
+
+@pytest.mark.parametrize(
+    ("expression", "path"),
+    [
+        ('os.path.join(os.path.dirname(__file__), "dump")', "./dump"),
+        ('os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dump")', "./../dump"),
+        ('os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../dump"))', "../dump"),
+        ('os.path.dirname(os.path.dirname(__file__)) + "/dump"', "../dump"),
+        ('"%s/dump" % HERE', "./dump"),
+        ('f"{HERE}/dump"', "./dump"),
+        ('"{}/dump".format(HERE)', "./dump"),
+    ],
+)
+def test_a_path_from_the_folder_of_the_script_stays_in_the_script(expression: str, path: str) -> None:
+    text = f'import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
+    settings, left = drafted(text)
+    assert settings == {}
+    assert left == {"dump_path": "begins in the folder of the script"}
+    (one,) = [one for one in imported(text).found if one.key == "dump_path"]
+    assert (one.value, one.relative) == (path, True)
+
+
+@pytest.mark.parametrize("here", ['$(dirname "$0")', "${0%/*}", '$(cd "$(dirname "$0")" && pwd)'])
+def test_so_does_one_of_a_shell_script(here: str) -> None:
+    settings, left = drafted(f'#!/bin/bash\natc --model=m.pb --framework=3 --output="{here}/out"\n', "x.sh")
+    assert "atc.output" not in settings
+    assert left == {"atc.output": "begins in the folder of the script"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "frameworks"),
+    [
+        ('F=(--framework=3)\natc "${F[@]}" --model=m.pb', [3]),
+        ('F=(\n  --framework=3 # tf\n  --log=error\n)\natc "${F[@]}"', [3]),
+        ('F=(--log=error)\nF+=(--framework=3)\natc "${F[@]}"', [3]),
+        ('if [ $1 ]; then\n  F=(--framework=3)\n  atc "${F[@]}"\nfi', [3]),
+        ('F=(--framework=3)\nif [ $1 ]; then\n  F=(--framework=5)\nfi\natc "${F[@]}"', []),
+        ('F=(--framework=3)\nif [ $1 ]; then\n  F+=(--framework=5)\nfi\natc "${F[@]}"', []),
+        ("F=(--framework=3)\natc ${F[@]}", []),
+        ("F=(--framework=3\natc --framework=5", []),
+    ],
+)
+def test_flags_come_from_an_array_where_it_is_certain(lines: str, frameworks: list[int]) -> None:
+    settings, _ = drafted(f"#!/bin/bash\n{lines}\n", "x.sh")
+    assert [value for key, value in settings.items() if key == "atc.framework"] == frameworks
