@@ -156,7 +156,7 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
         told = ", ".join(dict.fromkeys(one.name for one in named[:8])) + (", ..." if len(named) > 8 else "")
         what = f"the file names {format_count(len(named), 'setting')}: {told}"
         why = "What becomes of them is up to the script that reads it; they were not looked at."
-        result.append(_build_script_finding(imported, "NP801", named[0].line, named[0].column, what, why, "")._replace(severity="info"))
+        result.append(_build_script_finding(imported, "NP829", named[0].line, named[0].column, what, why, ""))
     for line, column, name in facts.get("blanks", ()):
         why = f"The shell reads three words; {name} is not set, and bash says so."
         result.append(

@@ -88,5 +88,5 @@ def _describe_exports(said: list[FoundSetting]) -> list[Finding]:
         what = f"this is an export of the preset {one.written}{digest}"
         why = "npuprof env wrote it; the preset itself says where each value comes from."
         hint = f"npuprof show {one.written}, if it is in your store"
-        told.append(Finding("NP801", what, why, hint, where=Place(one.file, one.line, one.column), severity="info"))
+        told.append(Finding("NP828", what, why, hint, where=Place(one.file, one.line, one.column)))
     return told

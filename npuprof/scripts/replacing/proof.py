@@ -40,7 +40,7 @@ def _describe_event(one: FoundSetting) -> tuple[Any, ...]:
 
 def _is_export_remark(finding: Finding) -> bool:
     """Return whether a finding only says which preset the variables of a block are of."""
-    return finding.severity == "info" and finding.message.startswith("this is an export of")
+    return finding.code == "NP828"
 
 
 def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]:
