@@ -13,13 +13,21 @@ from random import Random
 from typing import Any, NamedTuple
 
 from building import REPOSITORY
-from oddities import CONDITIONS, EXPRESSIONS, REVISIONS, SPECS, VALUES, WORDS
+from oddities import ADDRESSES, CONDITIONS, EXPRESSIONS, NEW_NAMES, REVISIONS, SPECS, VALUES, VERSIONED, WORDS
 
 from npuprof import catalog
 from npuprof.catalog import targets
 from npuprof.commands.registry import list_verbs
 from npuprof.commands.verb import Parameter
 
+#: Verbs that have little to do without a history.
+COMMITTED = ("yank", "release", "rename", "undo", "source", "review", "verify", "restore", "commit", "migrate", "log", "blame")
+#: Commands that may have been run before: what they write is there, and can be undone.
+BEFORE = (
+    [], ["set", "leaf", "hccl_timeout=5"], ["rename", "base", "nlp/base"], ["copy", "leaf", "new"], ["unset", "leaf", "precision_mode_v2"],
+    ["set", "--where", "hccl_timeout > 1", "op_debug_level=1"], ["migrate", "--all", "--cann", "8.0.0"], ["check", "--fix"], ["commit"],
+    ["new", "x", "--extends", "base"], ["yank", "leaf@1.0.0", "--why", "x"], ["release", "leaf", "2.0.0"], ["restore", "leaf@HEAD"],
+)  # fmt: skip
 #: Files that may lie beside presets and scripts.
 BESIDE = ("a.json", "ops_info.json", "fusion.cfg", "mix.json", "b.ipynb", "out.py", "npuprof.toml", ".gitattributes")
 
@@ -32,6 +40,7 @@ class Case(NamedTuple):
     stdin: bytes
     environ: dict[str, str]
     committed: bool
+    before: list[str] = []
 
 
 @cache
@@ -63,7 +72,41 @@ def roll_case(seed: object) -> Case:
         files["npuprof.toml"] = _roll_policy(dice)
     if dice.random() < 0.2:
         files[dice.choice(BESIDE)] = _roll_bytes(dice)
-    return Case(files, _roll_words(dice), _roll_preset(dice) if dice.random() < 0.3 else b"", _roll_environ(dice), dice.random() < 0.15)
+    if dice.random() < 0.15:
+        files |= _roll_sources(dice)
+    words = _roll_words(dice)
+    stdin = _roll_preset(dice) if dice.random() < 0.3 else b""
+    if words[:2] == ["git", "receive"]:
+        stdin = _roll_pushed_refs(dice)
+    committed = dice.random() < (0.7 if words[0] in COMMITTED or words[:2] == ["git", "receive"] else 0.15)
+    before = dice.choice(BEFORE) if words[0] == "undo" or dice.random() < 0.05 else []
+    return Case(files, words, stdin, _roll_environ(dice), committed, before)
+
+
+def _roll_sources(dice: Random) -> dict[str, bytes]:
+    """Return npuprof.toml with a source, and a lock of it: whole, changed, or another's."""
+    url = dice.choice(ADDRESSES)
+    rev = dice.choice(("*", "^1", ">=1,<2", "HEAD", "main", "^", "", "1.0.0", "9" * 400))
+    said = f'[sources.team]\nurl = "{url}"\nrev = "{rev}"\n' + dice.choice(
+        ("", 'path = "x"\n', "rules = true\n", 'vendor = "vendor/team"\n', "x = 1\n")
+    )
+    commit = dice.choice(("0" * 40, "f" * 40, "x", ""))
+    lock = f'version = 1\n[sources.team]\nurl = "{url}"\npath = "profiles"\nrev = "{rev}"\nversion = "1.0.0"\ncommit = "{commit}"\n'
+    found = {"npuprof.toml": said.encode(errors="replace")}
+    if dice.random() < 0.7:
+        found["npuprof.lock"] = lock.encode(errors="replace")
+    if dice.random() < 0.3:
+        found["vendor/team/profiles/base.toml"] = _roll_preset(dice)
+        found["vendor/team/npuprof.lock"] = _roll_bytes(dice)
+    return {name: _mutate(dice, data) if dice.random() < 0.3 else data for name, data in found.items()}
+
+
+def _roll_pushed_refs(dice: Random) -> bytes:
+    """Return what git tells a hook of a push: the old and the new commit of each reference."""
+    commits = ("0" * 40, "f" * 40, "HEAD", "", "x", "0" * 64)
+    refs = ("refs/heads/main", "refs/tags/leaf/v1.0.0", "refs/tags/leaf/v1.0.0.yanked", "refs/tags/v1.0.0", "x", "refs/heads/\udcff")
+    rows = [f"{dice.choice(commits)} {dice.choice(commits)} {dice.choice(refs)}" for _ in range(dice.randrange(4))]
+    return dice.choice(("\n", "\n", " ", "\0")).join([*rows, ""]).encode(errors="surrogateescape")
 
 
 def _roll_policy(dice: Random) -> bytes:
@@ -122,7 +165,17 @@ def _roll_argument(dice: Random, name: str, parameter: Parameter) -> str:
         "COND": CONDITIONS,
         "REVS": REVISIONS,
         "TARGET": targets.NAMES,
-        "VERSION": ("1.0.0", "2.0.0-rc.1", "1", "v1"),
+        "VERSION": ("1.0.0", "2.0.0-rc.1", "1", "v1", "major", "1.0", "v1.0.0-"),
+        "NAME@VERSION": (*VERSIONED, *SPECS),
+        "NEW": NEW_NAMES,
+        "GIT-URL": ADDRESSES,
+        "CODE,": ("NP201", "NP", "NP201,NP3", ",", "T-1", "NP201,"),
+        "TEXT": ("x", "", "a\nb", "\x1b[31m", "é", "\udcff", "x" * 5000, "-", "#", "Digest: x"),
+        "URL": ("https://x.example.org/", "git+https://x.example.org/a", "x", "javascript:1", "https://u:p@x/"),
+        "RISK": ("numerics", "x", ""),
+        "LEVEL": ("error", "info", "x"),
+        "QUERY": ("hccl", "*", "[", "(", "\\"),
+        "WHEN": ("always", "never", "auto", "x"),
         "PATH...": ("a.py", "run.sh", ".", "profiles", "a.json", "nope"),
         "FILE...": ("a.py", "run.sh", "a.json", "nope", "-", "profiles", "b.ipynb"),
         "CMD...": ("true", "--", "echo", "x"),
@@ -135,6 +188,10 @@ def _roll_argument(dice: Random, name: str, parameter: Parameter) -> str:
     }.get(parameter.metavar, ())
     if name == "output" or (name == "check" and parameter.metavar == "FILE"):
         return dice.choice(("out", "a.py", "profiles", "x/y", "out.py"))
+    if name in ("deed", "words"):
+        return dice.choice(("post-merge", "post-rewrite", "rebase", "amend", "0", "1", "0" * 40, "HEAD", "profiles/odd.toml", "x"))
+    if parameter.metavar == "SPEC" and name == "spec" and dice.random() < 0.1:
+        return dice.choice(("team:base", "team:base@1", "team:", "HEAD", "main", "profiles/base", "team/base", "./d.toml@HEAD"))
     if name in ("file", "base", "ours", "theirs", "path") and not known:
         return dice.choice(("a.py", "run.sh", "profiles/odd.toml", "profiles/leaf.toml", "profiles/base.toml", "nope", "."))
     if parameter.metavar.startswith("KEY=VALUE"):

@@ -277,3 +277,14 @@ EXPRESSIONS = (
     "hash",
     "(1).real",
 )
+VERSIONED = ("leaf@1.0.0", "leaf@1", "leaf@v1.0.0", "leaf@2.0.0", "base@1.0.0", "v1.0.0", "@1.0.0", "leaf@1.0.0-rc.1", "leaf@")
+NEW_NAMES = (
+    "new", "nlp/new", "base", "BASE", "leaf/x", "base.toml", "profiles/x", "../x", "/x", ".x", "a//b", "HEAD", "new@1", "team:x", "é",
+    "x" * 300,
+    "a/" * 130 + "a", "npuprof", "base/base", "",
+)  # fmt: skip
+#: Addresses of sources: none leads out of the folder, and none is reached over a network.
+ADDRESSES = (
+    ".", "./.git", "nope", "file:///nonexistent", "file://.", "", "-x", "--upload-pack=x", "ext::sh -c x", "file:///nonexistent/a b", "é",
+    "file:///nonexistent/\udcff", "fd::1", "x" * 3000, "file:///nonexistent?a#b",
+)  # fmt: skip

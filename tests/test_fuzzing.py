@@ -151,6 +151,8 @@ def run_case(case: Case, folder: Path, history: Path, run: Callable[..., Any], m
         try:
             FENCE.folder = os.path.realpath(folder)
             with limit_time():
+                if case.before:
+                    run(*case.before)
                 code, out, err = run(*case.words, stdin=case.stdin)
         except SystemExit as stop:  # the framework, where a shell asks it for completions
             code = stop.code

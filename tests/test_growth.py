@@ -17,6 +17,8 @@ from zoo import write_zoo
 from npuprof.commands.git import configuration
 from npuprof.document import parse_document
 from npuprof.model import NpuprofError, did_you_mean, renew_hints
+from npuprof.scripts.lint import check_script
+from npuprof.scripts.reading import import_script
 from npuprof.store.git import Git
 from npuprof.store.spec import Workspace
 
@@ -181,6 +183,17 @@ def test_scripts_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ca
         return lambda: run(verb, path)
 
     assert measure_growth(build_command, 400) < 2
+
+
+@pytest.mark.slow
+def test_configurations_of_one_script_take_time_by_their_number() -> None:
+    def measure_time(size: int) -> float:
+        read = import_script("a.py", (BASE * size).encode())
+        before = time.process_time()
+        check_script(read)
+        return time.process_time() - before
+
+    assert measure_time(12_000) < 6 * 2.5 * measure_time(2_000), "to go through all earlier ones takes twice that"
 
 
 def test_long_words_take_no_time(tmp_path: Path, run: Callable[..., Any]) -> None:

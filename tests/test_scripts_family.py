@@ -119,6 +119,12 @@ def test_two_configurations_are_one_only_where_values_and_scenario_are() -> None
     assert made.is_proven
 
 
+def test_no_leaf_inherits_two_scenarios() -> None:
+    found = {f"m{number}/a.py": {**MIXED, "hccl_timeout": number, "graph_run_mode": int(number < 7)} for number in range(16)}
+    scenarios = {leaf.name: table(build(found), leaf.name)["profile"] for leaf in build(found).leaves}
+    assert scenarios["m0-a"]["extends"] != scenarios["m9-a"]["extends"]
+
+
 def test_a_leaf_lists_its_scripts_and_what_is_left_out_of_them_once() -> None:
     def note(file: str, line: int) -> Note:
         found = FoundSetting(file, line, 1, "session", "hccl_timeout", "hccl_timeout", reason="depends on FLAGS.t")
@@ -245,6 +251,18 @@ def test_a_script_with_several_sessions_becomes_a_family_too(tmp_path: Path, cap
     assert __main__.main(["import", str(tmp_path / "a.py"), "--base", "auto", "-o", str(tmp_path / "out")]) == 0
     assert {path.stem for path in (tmp_path / "out").iterdir()} == {"base", "a-f0", "a-f1", "a-f2", "a-f3", "a-f4"}
     assert "5 leaves for 1 script, 1 base, 0 mix-ins" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("out", "parent"), [("profiles", "base"), ("profiles/zoo/tf", "zoo/tf/base"), ("elsewhere", "base")])
+def test_a_family_in_a_folder_of_a_store_is_found_there(out: str, parent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_zoo(tmp_path / "zoo", 90, 40)
+    (tmp_path / "profiles").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert __main__.main(["import", "zoo", "--base", "auto", "-o", out]) == 0
+    texts = [path.read_text() for path in (tmp_path / out).iterdir() if path.is_file()]
+    assert any(f'extends = ["{parent}"' in text for text in texts)
+    store = npuprof.open_store("elsewhere" if out == "elsewhere" else "profiles")
+    assert len([store.resolve(name) for name in store.names()]) >= 40
 
 
 NOTHING: dict[str, tuple[str, str]] = {

@@ -854,3 +854,33 @@ def test_what_is_longer_than_is_followed_is_told(script: str, reason: str, tmp_p
 
 def test_a_flag_may_have_any_name() -> None:
     assert findings(f'DEFINE_x(0x{"f" * 4000}, 1)\nop.parameter_map["precision_mode"].s = FLAGS.x\n') == []
+
+
+GIVEN = "import npu_device as npu\n\n\ndef setup(o, value='fp16'):\n    o.{} = value\n\n\n{}\n"
+
+
+@pytest.mark.parametrize(
+    ("attribute", "calls", "codes"),
+    [
+        ("precision_mode", "setup(npu.global_options(), 'force_fp16')", []),
+        ("precision_mode", "setup(npu.global_options())", ["NP203"]),
+        ("precision_mode", "setup(npu.global_options(), 'force_fp61')", ["NP203"]),
+        ("precision_mode", "def main():\n    opts = npu.global_options()\n    setup(value='force_fp61', o=opts)", ["NP203"]),
+        ("enable_dumpp", "opts = npu.global_options()\nsetup(opts.dump_config)", ["NP812"]),
+        ("enable_dumpp", "setup(npu.global_options())\nsetup(npu.global_options())", ["NP812"]),
+        # what else is given tells that the function is not about the options alone
+        ("precision_mode", "setup(npu.global_options())\nsetup(Settings())", []),
+        ("precision_mode", "setup(Settings())\nnpu.global_options().deterministic = 1", []),
+        ("precision_mode", "setup(*[npu.global_options()])", []),
+        ("precision_mode", "run(setup, npu.global_options())", []),
+    ],
+)
+def test_options_of_tf2_that_a_function_is_given_are_judged(attribute: str, calls: str, codes: list[str]) -> None:
+    assert [one.code for one in findings(GIVEN.format(attribute, calls)) if one.severity != "info"] == codes
+
+
+def test_a_method_that_is_given_the_options_of_tf2_is_judged() -> None:
+    text = (
+        "import npu_device as npu\n\n\nclass A:\n    def set(self, o):\n        o.jit_compile = True\n\n\nA().set(npu.global_options())\n"
+    )
+    assert [one.code for one in findings(text) if one.severity != "info"] == ["NP202"]

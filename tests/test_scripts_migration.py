@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -225,7 +226,7 @@ def test_a_change_that_does_not_give_what_was_planned_is_not_made(wrong: str, mo
     assert [made.step.option for _, made in done.made] == ["mstune_mode"]  # the other step is as good as before
     assert done.after.decode() == text.replace("mstune_mode", "aoe_mode")
     assert any("could not be proven" in one.message for one in done.left)
-    monkeypatch.setattr(moving, "_is_as_planned", lambda *_: False)
+    monkeypatch.setattr(moving, "_apply_units", lambda *_: None)
     assert moved(text).after == text.encode()
 
 
@@ -315,10 +316,31 @@ def test_words_are_presets_or_scripts(words: list[str], code: int, said: str, tm
     assert said in done.out + done.err
 
 
-def test_moving_scripts_costs_what_their_length_costs(tmp_path: Path) -> None:
-    def build(size: int) -> Callable[[], object]:
-        lines = "".join(f"{HEAD}{MAP.format('precision_mode', 's')}b'force_fp32'\n" for _ in range(size))
-        return lambda: moved(lines)
+#: What is written, by how often.
+LONG: dict[str, Callable[[int], str]] = {
+    "configurations": lambda n: f"{HEAD}{MAP.format('precision_mode', 's')}b'force_fp32'\n" * n,
+    "one line": lambda n: HEAD + "; ".join(["custom_op.parameter_map['mstune_mode'].s = 'é' and b'1'"] * n),
+    "one line of changes": lambda n: HEAD + "é = 1; " + "; ".join([MAP.format("mstune_mode", "s") + "b'1'"] * n),
+    "one key": lambda n: HEAD + f"{MAP.format('precision_mode', 's')}b'force_fp32'\n" * n,
+    "one name": lambda n: f"{HEAD}M = b'1'\n" + f"{MAP.format('mstune_mode', 's')}M\n" * n,
+    "what is taken out": lambda n: f"{HEAD}x = 1\n" + f"{MAP.format('graph_memory_max_size', 's')}b'1'\n" * n,
+    "calls": lambda n: RUN + "c = NPURunConfig(precision_mode='force_fp32', graph_memory_max_size='1', use_off_line=True)\n" * n,
+    "blocks": lambda n: HEAD + f"# >>> npuprof a >>>\n{MAP.format('mstune_mode', 's')}b'1'\n# <<< npuprof a <<<\n" * n,
+}  # fmt: skip
 
-    assert len(moved("".join(f"{HEAD}{MAP.format('precision_mode', 's')}b'force_fp32'\n" for _ in range(3))).made) == 3
-    assert measure_growth(build, 30) < 1.3
+
+@pytest.mark.parametrize("name", LONG)
+def test_moving_scripts_costs_what_their_length_costs(name: str) -> None:
+    assert measure_growth(lambda size: lambda: moved(LONG[name](size)), 50) < 1.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG)
+def test_long_scripts_are_moved_in_no_time(name: str) -> None:
+    text = LONG[name](1_500)
+    imported(text)
+    before = time.process_time()
+    imported(text)
+    alone = time.process_time() - before
+    moved(text)
+    assert time.process_time() - before - alone < 12 * alone + 2, "what is looked through for each setting takes far longer"

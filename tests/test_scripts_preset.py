@@ -73,6 +73,19 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
         session("main", MIXED) + session("main", FP16).partition("\n")[2],
         {"x-main": {"precision_mode": "allow_mix_precision"}, "x-main-2": {"precision_mode": "force_fp16"}},
     ),
+    "two of one function under conditions": (
+        f"def main():\n  if FLAGS.is_training:\n    op = {ENTRY}\n    {MIXED}\n  else:\n    op = {ENTRY}\n    {FP16}\n",
+        {"x-main-is-training": {"precision_mode": "allow_mix_precision"}, "x-main-not-is-training": {"precision_mode": "force_fp16"}},
+    ),
+    "an entry that another function makes": (
+        session("make_entry", MIXED, "return op") + f"def main():\n    op = make_entry()\n    {LOOPS}\n",
+        {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600}},
+    ),
+    "an entry of the config that another function makes": (
+        session("make_config", MIXED, "return config")
+        + f"def main():\n    c = make_config()\n    {LOOPS.replace('op', 'c.graph_options.rewrite_options.custom_optimizers[0]', 1)}\n",
+        {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600}},
+    ),
     "what is exported belongs to each": (
         "os.environ['HCCL_ALGO'] = 'level0:NA'\n" + session("train", MIXED) + session("evaluate", FP16),
         {

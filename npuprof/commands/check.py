@@ -90,7 +90,7 @@ class Check(JudgingVerb):
             found += find_idle_ignores(configs, accepted)
         whole = not (self.specs or self.canns or self.products)
         settled = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
-        return Outcome(judged.home, len(names), settled, len(checks.fold_findings(finding for finding, _ in accepted)), unresolved)
+        return Outcome(judged, len(names), settled, len(checks.fold_findings(finding for finding, _ in accepted)), unresolved)
 
     def answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return what was found as the answer; ``done`` says what was mended before."""

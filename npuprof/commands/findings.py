@@ -16,8 +16,8 @@ FORMATS = ("text", *written.FORMATS)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.commands.judged import JudgedStore
     from npuprof.commands.selection import Mark
-    from npuprof.store import ReadOnceStore
 
 
 class Settled(NamedTuple):
@@ -30,7 +30,7 @@ class Settled(NamedTuple):
 class Outcome(NamedTuple):
     """What a check of a store came to: how many presets, what is wrong with them, what would be, and how many could not be resolved."""
 
-    home: ReadOnceStore
+    judged: JudgedStore
     presets: int
     settled: Settled
     accepted: int

@@ -14,7 +14,7 @@ from npuprof.edit.preset_file import BOM, choose_cited_path, format_difference, 
 from npuprof.model import Finding, NpuprofError, Path
 from npuprof.report import output, writing
 from npuprof.report.writing import Wanted
-from npuprof.store import Folder, ReadOnceStore
+from npuprof.store import Folder
 
 #: A text that was mended may show what its faults hid; so often it is looked at again.
 _MOST_ROUNDS = 5
@@ -77,18 +77,21 @@ def _collect_fixable(outcome: Outcome) -> dict[str, tuple[Document, list[Finding
     found: dict[str, tuple[Document, list[Finding]]] = {}
     for finding in outcome.settled.findings:
         read = finding.origin.document if finding.origin and can_be_mended(finding) else None
-        if isinstance(read, Document) and (path := _find_file(read, outcome.home)):
+        if isinstance(read, Document) and (path := _find_file(read, outcome.judged)):
             found.setdefault(path, (read, []))[1].append(finding)
     return found
 
 
-def _find_file(document: Document, home: ReadOnceStore) -> str:
+def _find_file(document: Document, judged: JudgedStore) -> str:
     """Return the path of the file that a document was read from, as it can be written; an empty text where it is none of this store."""
     name = document.name
-    if not document.text or not isinstance(home, Folder):
+    if not document.text:
         return ""
     if name.endswith(".toml"):
-        return name
+        return name  # such a file needs no store
+    home = judged.home
+    if not isinstance(home, Folder):
+        return ""
     return home.profile_path(name) if home.cite_file(f"{name}.toml") == document.source else ""
 
 

@@ -60,7 +60,7 @@ class Import(Verb):
         problems += bad
         code = 2 if unread else 1 if self.strict and (bad or any(draft.notes for draft in made)) else 0
         if self.format == "json":
-            family = _build_proven_family(made) if self.base else None
+            family = _build_proven_family(made, self.output) if self.base else None
             return Answer({"json": lambda: _build_fields(read_files, made, nothing, problems, family)}, code=code)
         if self.format == "text":
             return Answer(_format_text(read_files, made, nothing, problems, self.coloured), code=code)
@@ -185,7 +185,7 @@ def _write_presets(
 
 def _tell_nothing(nothing: dict[str, str], most: int = 5) -> str:
     """Return which scripts give no preset and why, no more than so many."""
-    told = [f"{file}: {reason}" for file, reason in list(nothing.items())[:most]]
+    told = [escape_controls(f"{file}: {reason}") for file, reason in list(nothing.items())[:most]]
     more = [f"and {len(nothing) - most} more, which --format json lists"] if len(nothing) > most else []
     gives = f"{format_count(len(nothing), 'script')} {'gives' if len(nothing) == 1 else 'give'} no preset"
     return "\n  ".join([f"{gives}:", *told, *more])
@@ -220,32 +220,34 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
 
 
 def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:
-    made = _build_proven_family(good)
+    from npuprof.scripts.family_report import describe_family
+
+    made = _build_proven_family(good, path)
     if path is None or path == "-":
         parts = [f"# --- {name}.toml\n{written}" for name, written in made.files.items()]
-        return "\n".join(parts), [_describe_proof(made)]
-    return None, [_write_folder(made.files, path, force), _describe_proof(made)]
+        return "\n".join(parts), [describe_family(made)]
+    return None, [_write_folder(made.files, path, force), describe_family(made)]
 
 
-def _build_proven_family(made: list[Draft]) -> Family:
+def _build_proven_family(made: list[Draft], path: str | None) -> Family:
     from npuprof.scripts.family import build_family
 
-    family = build_family([draft for draft in made if draft.settings])
+    family = build_family([draft for draft in made if draft.settings], _find_folder_in_store(path))
     if not family.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")
     return family
 
 
-def _describe_proof(made: Family) -> str:
-    from npuprof.scripts.sharing import FILE_LINES
+def _find_folder_in_store(path: str | None) -> str:
+    """Return what the names of presets in a folder begin with, ``zoo/`` for one in the store; empty where it is no folder of the store."""
+    from npuprof.store import find_store, is_profile_name
 
-    scripts = len({source.file for leaf in made.leaves for source in leaf.sources})
-    bases = sum(shared.is_base for shared in made.shared.values())
-    count = len(made.leaves)
-    leaves = f"{count} {'leaf' if count == 1 else 'leaves'} for {format_count(scripts, 'script')}"
-    parts = f"{format_count(bases, 'base') if bases else 'no base'}, {format_count(len(made.shared) - bases, 'mix-in')}"
-    length = f"{made.length_alone} lines without them, {made.length} with them ({FILE_LINES} for each file)"
-    return f"{leaves}, {parts}: {length}; every leaf resolves to the digest it had"
+    try:
+        root = os.path.realpath(find_store(None, os.environ).root)
+    except NpuprofError:
+        return ""
+    inside = os.path.relpath(os.path.realpath(path), root) if path not in (None, "-") else ""
+    return f"{inside.replace(os.sep, '/')}/" if inside and is_profile_name(inside.replace(os.sep, "/")) else ""
 
 
 def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
@@ -260,32 +262,16 @@ def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _build_family_fields(family: Family) -> dict[str, Any]:
-    """Return a family as the fields of the JSON form: the file of each preset, and for leaves every script that it stands for."""
-    leaves = {
-        leaf.name: [
-            {"file": source.file, "line": source.line, "function": source.function or None, "condition": source.condition or None}
-            for source in leaf.sources
-        ]
-        for leaf in family.leaves
-    }
-    return {
-        "length_alone": family.length_alone, "length": family.length,
-        "presets": [
-            {
-                "name": name, "kind": "leaf" if name in leaves else "base" if family.shared[name].is_base else "mix-in",
-                "sources": leaves.get(name, []), "text": text,
-            }
-            for name, text in family.files.items()
-        ],
-    }  # fmt: skip
-
-
 def _build_fields(
     read_files: list[ImportedFile], made: list[Draft], nothing: dict[str, str], problems: list[Finding], family: Family | None
 ) -> dict[str, Any]:
     from npuprof.scripts.preset_text import select_section
 
+    grown: dict[str, Any] = {}
+    if family:
+        from npuprof.scripts.family_report import build_family_fields
+
+        grown = {"family": build_family_fields(family)}
     found = [one for imported in read_files for one in imported.found]
     return {
         "schema": "npuprof.import/1",
@@ -299,7 +285,7 @@ def _build_fields(
             }
             for draft in made
         ],
-        **({"family": _build_family_fields(family)} if family else {}),
+        **grown,
         "nothing": [{"file": file, "reason": reason} for file, reason in nothing.items()],
         "problems": [build_finding_dict(problem) for problem in problems],
     }  # fmt: skip

@@ -19,7 +19,11 @@ _MADE = re.compile(r"@\d+$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _ASSIGNED = re.compile(r"^[ \t]*([A-Za-z_]\w*)[ \t]*=(?!=)[ \t]*(.+)$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z]\w*")
 _WHOLE = "NPURunConfig"
+#: Words of a condition that tell nothing, and how many others may stand in a name.
+_VAGUE = frozenset(("args", "flags", "self", "cfg", "config", "params", "opt", "opts", "hparams", "is", "and", "none"))
+_MOST_WORDS = 4
 
 
 class Group(Record):
@@ -85,6 +89,8 @@ class Layout:
             config = group.root.partition(".graph_options.")
             if not same and config[1]:
                 same = self._select_seen(config[0], group.function)
+            if not same:
+                same = self._list_made_by(self._find_assigned(config[0], group.line))
             return _find_nearest(same, group.line)
         if group.is_part:
             return self._wholes[0] if len(self._wholes) == 1 else None
@@ -96,17 +102,24 @@ class Layout:
         for expression, line, function in self._facts.get("estimator", ()):
             given = self._find_session(expression, line, function)
             if given is None and expression.isidentifier():  # a name that a function of the script gives its value
-                lines = self._assigned.get(expression, [])
-                at = bisect_right(lines, line, key=lambda pair: pair[0])
-                given = self._find_session(lines[at - 1][1], line, function) if at else None
+                given = self._find_session(self._find_assigned(expression, line), line, function)
             if given is not None:
                 found[f"{function or '<module>'}:{_WHOLE}@{line}@{line}"] = given
         return found
 
     def _find_session(self, expression: str, line: int, function: str) -> Group | None:
         fitting = [group for name in _NAME.findall(expression) for group in self._select_seen(name, function)]
-        called = [group for name in _CALL.findall(expression) for group in self._made.get(f"{name}(", ())] if not fitting else []
-        return _find_nearest(fitting or called, line)
+        return _find_nearest(fitting or self._list_made_by(expression), line)
+
+    def _list_made_by(self, expression: str) -> list[Group]:
+        """Return the session objects that the functions make which are called in an expression."""
+        return [group for name in _CALL.findall(expression) for group in self._made.get(f"{name}(", ())]
+
+    def _find_assigned(self, name: str, line: int) -> str:
+        """Return what a name was given last above a line, as text."""
+        lines = self._assigned.get(name, [])
+        at = bisect_right(lines, line, key=lambda pair: pair[0])
+        return lines[at - 1][1] if at else ""
 
     def _select_seen(self, config: str, function: str) -> list[Group]:
         """Return the session objects added to a config that a function sees by that name: its own, else those around it."""
@@ -128,7 +141,7 @@ class Layout:
         return found
 
     def describe_object(self, group: Group) -> tuple[str, ...]:
-        """Return what tells an object from others of its file: its function, then the config it is added to, or what it writes."""
+        """Return what tells an object from others of its file: its function, its config, its condition, or what it writes."""
         if group.surface == "atc":
             texts = {one.key: one.value for one in group.found if isinstance(one.value, str) and not one.reason}
             return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
@@ -136,7 +149,9 @@ class Layout:
         if name.startswith("__"):  # a method that every class has says nothing, its class does
             name = owner.rpartition(".")[2] or name
         entry = self._entries.get(group.scope)
-        return (name, entry.config.rpartition(".")[2]) if entry else (name,)
+        tests = " ".join(text for _, _, text in group.site.branches) if group.site else ""
+        words = [word for word in _WORD.findall(tests) if word.lower() not in _VAGUE]
+        return name, entry.config.rpartition(".")[2] if entry else "", "-".join(words) if len(words) <= _MOST_WORDS else ""
 
 
 def _find_nearest(groups: list[Group], line: int) -> Group | None:

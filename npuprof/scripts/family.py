@@ -31,6 +31,10 @@ _MOST_LISTED = 20  #: scripts in the comment of a leaf
 _MOST_NOTES = 30
 
 
+#: The digest of a leaf, and its scenario.
+Proof = tuple[str, "str | None"]
+
+
 class Leaf:
     """One distinct configuration: what it sets, and the drafts that say so, the first one first."""
 
@@ -78,7 +82,7 @@ class Family:
         self.files: dict[str, str] = {}
         self.leaves: list[Leaf] = []
         self.shared: dict[str, Shared] = {}
-        self.proof: dict[str, tuple[tuple[str, str | None], tuple[str, str | None]]] = {}
+        self.proof: dict[str, tuple[Proof, Proof]] = {}
         self.length_alone = 0
         self.length = 0
 
@@ -88,8 +92,8 @@ class Family:
         return all(before == after for before, after in self.proof.values())
 
 
-def build_family(drafts: Iterable[Draft]) -> Family:
-    """Return a family that resolves to the drafts."""
+def build_family(drafts: Iterable[Draft], folder: str = "") -> Family:
+    """Return a family that resolves to the drafts; ``folder`` is where in a store its files are to be (``zoo/``)."""
     result = Family()
     leaves = result.leaves = _find_distinct(drafts)
     table = {pair: leaf.facts[pair[0]] for leaf in leaves for pair in leaf.pairs}
@@ -112,10 +116,10 @@ def build_family(drafts: Iterable[Draft]) -> Family:
     for name, shared in result.shared.items():
         result.files[name] = _format_shared(shared)
     for leaf in leaves:
-        result.files[leaf.name] = _format_leaf(leaf, cite)
+        result.files[leaf.name] = _format_leaf(leaf, folder, cite)
     result.length_alone = measure_alone(leaf.pairs for leaf in leaves)
     result.length = measure_family((shared.facts for shared in result.shared.values()), ((len(leaf.extends), leaf.own) for leaf in leaves))
-    result.proof = _prove_leaves(leaves, result.files)
+    result.proof = _prove_leaves(leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder)
     return result
 
 
@@ -131,22 +135,27 @@ def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
 
 def _list_pairs(draft: Draft) -> frozenset[Pair]:
     facts = {**draft.settings, **({_SCENARIO: draft.scenario} if draft.scenario else {})}
-    return frozenset((key, _write_value(key, value)) for key, value in facts.items())
+    return frozenset((key, write_value(key, value)) for key, value in facts.items())
 
 
-def _write_value(key: str, value: Any) -> str:
+def write_value(key: str, value: Any) -> str:
     """Return a value as text that is the same for the same value only; what is written as a string is that very string."""
     written = keys.format_toml_value(values.build_canonical_value(key, value))
     return f"{written} {value!r}" if isinstance(value, str) else written
 
 
 def _choose_bases(leaves: list[Leaf]) -> dict[str, tuple[frozenset[Pair], list[Leaf]]]:
-    """Return the base of each kind of leaves that has one, with its heirs."""
-    structured = {key for leaf in leaves for key, value in leaf.facts.items() if isinstance(value, dict) or values.find_structure(key)}
+    """Return the base of each kind of leaves that has one, with its heirs.
+
+    A scenario is nothing to overrule: two that a leaf inherits contradict each other. Nor are tables, which would be merged.
+    """
+    fixed = {_SCENARIO} | {
+        key for leaf in leaves for key, value in leaf.facts.items() if isinstance(value, dict) or values.find_structure(key)
+    }
     found = {}
     for kind in BASES:
         members = [leaf for leaf in leaves if leaf.kind == kind]
-        pairs, heirs = choose_base([leaf.pairs for leaf in members], lambda key: key not in structured)  # tables would be merged
+        pairs, heirs = choose_base([leaf.pairs for leaf in members], lambda key: key not in fixed)
         if pairs:
             found[kind] = pairs, [members[at] for at in sorted(heirs)]
     return found
@@ -165,7 +174,7 @@ def _build_citation(leaves: list[Leaf]) -> Any:
     return cite
 
 
-def _format_leaf(leaf: Leaf, cite: Any) -> str:
+def _format_leaf(leaf: Leaf, folder: str, cite: Any) -> str:
     """Return a leaf as TOML: the scripts that are this configuration, and what they set that is not carried over."""
     told = list_scripts(leaf, cite)
     description = f"imported from {told[0]}{f' and {len(told) - 1} more' if len(told) > 1 else ''}"
@@ -173,7 +182,10 @@ def _format_leaf(leaf: Leaf, cite: Any) -> str:
     if len(told) > _MOST_LISTED:
         listed.append(f"and {len(told) - _MOST_LISTED} more, which npuprof import --base auto --format json lists")
     notes = [note for draft in leaf.drafts for note in draft.notes]
-    head = {"description": escape_file_name(description), **({"extends": leaf.extends} if leaf.extends else {})}
+    head = {
+        "description": escape_file_name(description),
+        **({"extends": [f"{folder}{name}" for name in leaf.extends]} if leaf.extends else {}),
+    }
     facts = {key: leaf.facts[key] for key, _ in leaf.own}
     surfaces = sorted(set().union(*(draft.surfaces for draft in leaf.drafts)))
     cann = find_needed_releases(leaf.settings, surfaces)
@@ -223,12 +235,12 @@ class _MemoryStore:
         """Return nothing: these presets belong to no team yet."""
 
 
-def _prove_leaves(leaves: list[Leaf], files: dict[str, str]) -> dict[str, tuple[tuple[str, str | None], tuple[str, str | None]]]:
+def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> dict[str, tuple[Proof, Proof]]:
     """Return what each leaf was and is: the digest of what it sets, and its scenario."""
     store = _MemoryStore(files)
     resolver = Resolver(lambda reference, _referrer, _index: store.profile(reference))
     found = {}
     for leaf in leaves:
-        config = resolver.resolve_profile(store.profile(leaf.name))
+        config = resolver.resolve_profile(store.profile(f"{folder}{leaf.name}"))
         found[leaf.name] = (compute_digest(leaf.settings), leaf.drafts[0].scenario), (config.digest, config.scenario)
     return found

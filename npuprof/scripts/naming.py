@@ -49,7 +49,7 @@ def name_drafts(stem: str, drafts: Sequence[Draft]) -> None:
     if len(drafts) == 1:
         drafts[0].name = stem
         return
-    names = _tell_apart(drafts, [lambda draft: stem, *(_label_at(number) for number in range(2))])
+    names = _tell_apart(drafts, [lambda draft: stem, *(_label_at(number) for number in range(3))])
     for draft, name in zip(drafts, names, strict=True):
         draft.name = name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 from npuprof.model import Finding, Place
@@ -50,7 +50,7 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
     for entry in named:
         others = earlier.setdefault((entry.scope, entry.owner), [])
         before = next(marks.iterate_same_config(others, entry), None) if marks else None
-        others.append(entry)
+        insort(others, entry, key=_get_line)
         if before is None:
             if marks and entry.loop and marks.is_loop_on_same_config(entry):
                 what = f"an entry named NpuOptimizer is added to {entry.config} in each turn of the loop of line {entry.loop[0]}"
@@ -80,15 +80,15 @@ class _LineMarks:
                 self._bound.setdefault(match[1], []).append(number)
 
     def iterate_same_config(self, others: list[AddedEntry], entry: AddedEntry) -> Iterator[AddedEntry]:
-        """Yield those of some entries for the same owner that are certainly added to the same object in one run."""
+        """Yield those of some entries for the same owner, given by their lines, that are certainly added to the same object in one run."""
         parts = entry.owner.split(".")
         holders = [".".join(parts[: n + 1]) for n in range(len(parts))]
         bound = [_find_last(self._bound[name], entry.line) for name in holders if name in self._bound]
         newest = max((_find_last(self._taken_away, entry.line), *bound))
         leaves = _find_last(self._leaves, entry.line)
-        for other in others:
+        for other in others[bisect_left(others, newest, key=_get_line) :]:  # those before are of another object
             within = leaves <= other.line or other.branches == entry.branches[: len(other.branches)]
-            if within and newest <= other.line < entry.line and not are_exclusive(other.branches, entry.branches):
+            if within and other.line < entry.line and not are_exclusive(other.branches, entry.branches):
                 yield other
 
     def is_loop_on_same_config(self, entry: AddedEntry) -> bool:
@@ -97,6 +97,10 @@ class _LineMarks:
         parts = entry.owner.split(".")
         marks = [self._leaves, self._taken_away, *(self._bound.get(".".join(parts[: n + 1]), []) for n in range(len(parts)))]
         return all(_find_last(lines, last) < first for lines in marks)
+
+
+def _get_line(entry: AddedEntry) -> int:
+    return entry.line
 
 
 def _find_last(lines: list[int], line: int) -> int:

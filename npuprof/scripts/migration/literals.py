@@ -26,12 +26,15 @@ class PythonScript:
         self.places = Places(text, python=True)
         self.tree = parse_python(text)
         self.parents: dict[ast.AST, ast.AST] = {}
+        self.blocks: dict[ast.stmt, list[ast.stmt]] = {}
         self.at: dict[tuple[int, int], list[ast.AST]] = {}
         self.names: dict[str, list[ast.Name]] = {}
         self._uses: dict[str, int] = {}
         for node in ast.walk(self.tree):
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
+            for part in _list_blocks(node):
+                self.blocks.update(dict.fromkeys(part, part))
             if isinstance(node, ast.Name):
                 self.names.setdefault(node.id, []).append(node)
             if isinstance(node, (ast.expr, ast.stmt, ast.keyword)):
@@ -74,8 +77,7 @@ class PythonScript:
 
     def _find_node(self, one: FoundSetting) -> ast.AST:
         """Return the largest node below a statement that begins where a setting stands, or the statement itself."""
-        start = self.places.find(one.line, 1)
-        found = self.at.get((one.line, len(self.places.text[start : start + one.column - 1].encode())), ())
+        found = self.at.get((one.line, self.places.count_bytes(one.line, one.column)), ())
         nodes = [node for node in found if not isinstance(node, ast.stmt)] or list(found)
         if not nodes:
             raise StuckError("the place where it is written could not be found")
@@ -157,10 +159,9 @@ class PythonScript:
     def _follow_name(self, value: ast.expr) -> ast.expr:
         """Return the expression that a name stands for which is given it once and used for nothing else."""
         names = [node for node in ast.walk(value) if isinstance(node, ast.Name) and isinstance(self.parents[node], (ast.Assign, ast.Call))]
-        for name in names:
-            uses = self.names[name.id]
+        for uses in (self.names[name.id] for name in names if len(self.names[name.id]) == 2):
             givers = [self.parents[use] for use in uses if isinstance(use.ctx, ast.Store)]
-            if len(uses) == 2 and len(givers) == 1 and isinstance(givers[0], ast.Assign) and isinstance(givers[0].value, ast.Constant):
+            if len(givers) == 1 and isinstance(givers[0], ast.Assign) and isinstance(givers[0].value, ast.Constant):
                 return givers[0].value
         return value
 
@@ -177,7 +178,7 @@ class PythonScript:
             return self._take_out_argument(node)
         statement = self._find_statement(node)
         simple = isinstance(statement, ast.Assign) and statement.targets == [node]
-        block = next((part for part in _list_blocks(self.parents[statement]) if statement in part), [])
+        block = self.blocks[statement]
         start, end = self._find_span(statement)
         after = self.places.find_next_line(max(start, end - 1))
         alone = self.places.is_line_start(start) and not self.places.text[end:after].strip()

@@ -71,18 +71,22 @@ def move_script(path: str, data: bytes, context: Context, since: str = "") -> Mo
     if not imported.found:
         return MovedScript(path, data, data, left=imported.problems)
     before = context._replace(cann=since or None)
+    text: list[_Text] = []  # made where there is something to change: most scripts have nothing
+
+    def load_text() -> _Text:
+        text[:] = text or [_Text(path, data)]
+        return text[0]
+
     try:
         blocks = [(block.first + 1, block.last + 1, block.spec) for block in find_blocks(path, data)]
-        text = _Text(path, data)
+        plan = plan_script(imported, release, lambda name: load_text().script.find_use(name), blocks)
+        units, left = _list_units(load_text(), plan.due) if plan.due else ([], [])
+        made, after, result = _prove(imported, data, load_text(), units) if units else ([], data, imported)
     except (StuckError, SyntaxError, ValueError, RecursionError, MemoryError, NpuprofError) as error:
         return _leave_script(imported, data, context, before, error)
-    plan = plan_script(imported, release, text.script.find_use, blocks)
-    units, left = _list_units(text, plan.due)
-    made, after = _prove(imported, data, text, units)
     done = {id(due) for unit in made for due in unit.due}
     unproven = "what it is changed to could not be proven to set the same"
     left += [due.build_finding(unproven) for unit in units for due in unit.due if id(due) not in done]
-    result = import_script(path, after)
     told = [*plan.findings, *left, *check_changed_defaults(result, since, release)]
     told += _list_brought(imported, result, context, before, {finding.key for finding in told})
     rows = sorted((due for unit in made for due in unit.due), key=lambda due: (due.setting.line, due.setting.column))
@@ -122,34 +126,29 @@ def _list_units(text: _Text, due: list[DueStep]) -> tuple[list[_Unit], list[Find
     return list(units.values()), left
 
 
-def _prove(imported: ImportedFile, data: bytes, text: _Text, units: list[_Unit]) -> tuple[list[_Unit], bytes]:
-    """Return the units after which a script sets what was planned, and its bytes with them."""
+def _prove(imported: ImportedFile, data: bytes, text: _Text, units: list[_Unit]) -> tuple[list[_Unit], bytes, ImportedFile]:
+    """Return the units after which a script sets what was planned, its bytes with them, and what those hold."""
     chosen = units
-    for attempt in range(2):
-        try:
-            after = text.apply([change for unit in chosen for change in unit.changes])
-        except StuckError:
-            after = b""
-        if not chosen or (after and _is_as_planned(imported, after, [due for unit in chosen for due in unit.due])):
-            return chosen, after if chosen else data
-        chosen = [unit for unit in units if _prove_alone(imported, text, unit)] if not attempt else []
-    return [], data
+    for _ in range(2):
+        if not chosen:
+            break
+        if (proven := _apply_units(imported, text, chosen)) is not None:
+            return chosen, *proven
+        chosen = [unit for unit in units if len(units) > 1 and _apply_units(imported, text, [unit]) is not None]
+    return [], data, imported
 
 
-def _prove_alone(imported: ImportedFile, text: _Text, unit: _Unit) -> bool:
+def _apply_units(imported: ImportedFile, text: _Text, units: list[_Unit]) -> tuple[bytes, ImportedFile] | None:
+    """Return a script with some steps made, and what it holds; None unless each other setting is as it was, and there is no new fault."""
     try:
-        return _is_as_planned(imported, text.apply(unit.changes), unit.due)
+        after = text.apply([change for unit in units for change in unit.changes])
     except StuckError:
-        return False
-
-
-def _is_as_planned(imported: ImportedFile, after: bytes, due: list[DueStep]) -> bool:
-    """Return whether bytes hold the settings of a script with some steps made, each other one as it was, and no new fault."""
-    steps = {id(one.setting): one for one in due}
+        return None
+    steps = {id(due.setting): due for unit in units for due in unit.due}
     wanted = [mark for one in imported.found if (mark := _mark_planned(one, steps.get(id(one)))) is not None]
     result = import_script(imported.file, after)
-    faults = [len(one.problems) for one in (imported, result)]
-    return faults[0] == faults[1] and len(imported.sites) == len(result.sites) and wanted == [_mark_setting(one) for one in result.found]
+    same = len(imported.problems) == len(result.problems) and len(imported.sites) == len(result.sites)
+    return (after, result) if same and wanted == [_mark_setting(one) for one in result.found] else None
 
 
 def _mark_setting(one: FoundSetting) -> tuple[Any, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from npuprof import catalog
@@ -28,6 +29,7 @@ class Places:
     def __init__(self, text: str, python: bool) -> None:
         self.text = text
         ends = r"\r\n|\r|\n" if python else r"\n"
+        self._sizes: dict[int, list[int]] = {}
         self._starts = [0, *(match.end() for match in re.finditer(ends, text))]
 
     def find(self, line: int, column: int) -> int:
@@ -36,10 +38,21 @@ class Places:
 
     def find_byte(self, line: int, offset: int) -> int:
         """Return the place of a character from its offset in UTF-8, as trees count."""
-        start = self._starts[line - 1]
-        end = self._starts[line] if line < len(self._starts) else len(self.text)
-        piece = self.text[start : min(end, start + offset)]
-        return start + (offset if piece.isascii() else len(self.text[start:end].encode()[:offset].decode(errors="replace")))
+        sizes = self._measure_line(line)
+        return self._starts[line - 1] + (bisect_left(sizes, offset) if sizes else offset)
+
+    def count_bytes(self, line: int, column: int) -> int:
+        """Return the offset in UTF-8 of a character, as trees count, from its column."""
+        sizes = self._measure_line(line)
+        return sizes[min(column, len(sizes)) - 1] if sizes else column - 1
+
+    def _measure_line(self, line: int) -> list[int]:
+        """Return where each character of a line begins in UTF-8; nothing where all of them are ASCII."""
+        if line not in self._sizes:
+            end = self._starts[line] if line < len(self._starts) else len(self.text)
+            text = self.text[self._starts[line - 1] : end]
+            self._sizes[line] = [] if text.isascii() else [0, *accumulate(len(char.encode(errors="replace")) for char in text)]
+        return self._sizes[line]
 
     def is_line_start(self, place: int) -> bool:
         """Return whether nothing but blanks stands before a place in its line."""

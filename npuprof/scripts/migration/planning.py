@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,6 +54,7 @@ class _Group:
     def __init__(self, found: list[FoundSetting], site: Site | None) -> None:
         self.found = found
         self.surface = found[0].surface
+        self._known: dict[str, tuple[bool | None, Any]] = {}
         self.by_key: dict[str, list[FoundSetting]] = {}
         for one in found:
             self.by_key.setdefault(one.key, []).append(one)
@@ -69,6 +72,11 @@ class _Group:
 
     def look_up(self, name: str) -> tuple[bool | None, Any]:
         """Return whether an option is set, None where that is not certain, and its value where that is known."""
+        if name not in self._known:
+            self._known[name] = self._find_state(name)
+        return self._known[name]
+
+    def _find_state(self, name: str) -> tuple[bool | None, Any]:
         ones = [one for one in self.by_key.get(name, ()) if one.reason != UNSET]
         if not ones:
             if not self.closed or name in self.by_key:
@@ -116,7 +124,7 @@ def _plan_group(
         ways = [step for step in steps if step.option == option]
         ones = [one for one in group.by_key[option] if one.reason != UNSET]
         planned = [found for one in ones if (found := _plan_setting(group, ways, one, plan))]
-        block = next((name for one in ones for first, last, name in blocks if first <= one.line <= last), "")
+        block = next((name for one in ones if (name := _find_block(blocks, one.line))), "")
         hindrance = f"the block belongs to the preset {block}; migrate that, and inject it again" if block else ""
         renamed = {due.step.to for due in planned if due.step.action == "rename"}
         if not hindrance and renamed:
@@ -125,6 +133,12 @@ def _plan_group(
             plan.findings.extend(due.build_finding(hindrance) for due in planned)
         else:
             plan.due.extend(planned)
+
+
+def _find_block(blocks: Sequence[tuple[int, int, str]], line: int) -> str:
+    """Return the spec of the block in which a line stands, empty where it stands in none; blocks are in the order of the file."""
+    place = bisect_right(blocks, (line, sys.maxsize, "")) - 1
+    return blocks[place][2] if place >= 0 and line <= blocks[place][1] else ""
 
 
 def _plan_setting(group: _Group, ways: list[Step], one: FoundSetting, plan: Plan) -> DueStep | None:
@@ -164,7 +178,8 @@ def _find_hindrance(
 ) -> str:
     """Return why an option keeps its name in a configuration: it gets the new one everywhere, or nowhere."""
     to = ", ".join(sorted(renamed))
-    left = next((one for one in ones if all(due.setting is not one for due in planned)), None)
+    moved = {id(due.setting) for due in planned}
+    left = next((one for one in ones if id(one) not in moved), None)
     if left is not None and left.reason:
         return f"line {left.line} sets {option} too, to what a run decides"
     if left is not None:

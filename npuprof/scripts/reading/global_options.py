@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import cast
 
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
+from npuprof.scripts.reading.calls import bind_call_arguments
 from npuprof.scripts.reading.found import UNSET, Branch, Site
 from npuprof.scripts.reading.run_config import convert_option_value
 from npuprof.scripts.reading.scopes import Scope
@@ -20,6 +22,9 @@ _IMPORTED = re.compile(r"\bglobal_options\s+as\s+([A-Za-z_]\w*)")
 _GIVES = re.compile(r":=|(?<![=!<>:])=(?!=)")
 _TARGET = re.compile(r"([A-Za-z_][\w.]*)[ \t]*(?::[^:]*)?$")
 _MOST_NAMES = 50
+_DEFINED = re.compile(r"\bdef ([A-Za-z_]\w*)\(([^()]*)\)")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
+_PARAMETER = re.compile(r"(?:^|,)\s*([A-Za-z_]\w*)")
 
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
@@ -33,10 +38,11 @@ def find_options_names(text: str) -> list[str]:
         return []
     found = dict.fromkeys(_IMPORTED.findall(text))
     waiting = ["global_options", *found]
+    defined = {name: _PARAMETER.findall(parameters) for name, parameters in _DEFINED.findall(text)}
     while waiting and len(found) < _MOST_NAMES:
         word = waiting.pop()
         value = re.compile(rf"[ \t]*\(*(?:\w+\.)*{re.escape(word)}(?:\(\))?(?:\.\w+)*[ \t):]*(?:#.*)?$")
-        for name in _find_given_names(text, word, value):
+        for name in (*_find_given_names(text, word, value), *_find_parameter_names(text, word, defined)):
             if name not in found:
                 found[name] = None
                 waiting.append(name)
@@ -53,6 +59,17 @@ def _find_given_names(text: str, word: str, value: re.Pattern[str]) -> Iterator[
             *targets, last = _GIVES.split(statement)
             if targets and any(map(value.match, last.split(","))):
                 yield from (match[1] for target in ",".join(targets).split(",") if (match := _TARGET.search(target)))
+        at = text.find(word, end)
+
+
+def _find_parameter_names(text: str, word: str, defined: dict[str, list[str]]) -> Iterator[str]:
+    """Yield the parameters of the functions of a text that are called in the lines in which a word stands."""
+    at = text.find(word) if defined else -1
+    while at >= 0:
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        for function in dict.fromkeys(_CALLED.findall(text[text.rfind("\n", 0, at) + 1 : end])):
+            yield from defined.pop(function, ())
         at = text.find(word, end)
 
 
@@ -165,13 +182,52 @@ def _resolve_option_path(walk: Walk, node: ast.expr, scope: Scope) -> str | None
         node = node.value
     if isinstance(node, (ast.Name, ast.Attribute)):
         known = walk.find_alias(f"options {ast.unparse(node)}", scope)
-        if known is None or len(parts) > 10:
+        if len(parts) > 10:
             return None
+        if known is None:
+            before = _resolve_parameter(walk, node.id, scope) if isinstance(node, ast.Name) else None
+            return None if before is None else ".".join(filter(None, [before, *reversed(parts)]))
         before = _resolve_option_path(walk, known, scope)
         return ".".join(filter(None, [before or "", *reversed(parts)]))
     if isinstance(node, ast.Call) and not node.args and not node.keywords and _is_options_function(node, scope):
         return ".".join(reversed(parts))
     return None
+
+
+def _resolve_parameter(walk: Walk, name: str, scope: Scope) -> str | None:
+    """Return the path below the options that a parameter is by every call of its function in this file, None for others."""
+    if name in scope.bound:
+        return _resolve_given(walk, *scope.bound[name])
+    function, mark = scope.node, (scope.node, name)
+    found = scope.resolve_name(name)
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not found or found[0].node is not function:
+        return None
+    if {binding.kind for binding in found[1]} != {"parameter"}:
+        return None
+    known: dict[object, str | None] = walk.facts.setdefault("options given", {})
+    if mark not in known:
+        known[mark] = None  # what a function gives itself says nothing
+        paths = set()
+        for call, where in walk.find_calls(function.name):
+            bound = bind_call_arguments(function, scope, call, where)
+            given = bound.get(name) if bound else None
+            paths.add(_resolve_given(walk, *given) if given else None)
+        known[mark] = paths.pop() if len(paths) == 1 else None
+    return known[mark]
+
+
+def _resolve_given(walk: Walk, node: ast.expr, scope: Scope) -> str | None:
+    """Return the path below the options that an argument is, whose name may be given further down; None for others."""
+    path = _resolve_option_path(walk, node, scope)
+    parts: list[str] = []
+    while path is None and isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    found = scope.resolve_name(node.id) if path is None and isinstance(node, ast.Name) else None
+    if not found or [binding.kind for binding in found[1]] != ["assign"]:
+        return path
+    before = _resolve_option_path(walk, cast("ast.expr", found[1][0].node), found[0])
+    return None if before is None else ".".join(filter(None, [before, *reversed(parts)]))
 
 
 def _is_options_function(call: ast.Call, scope: Scope) -> bool:

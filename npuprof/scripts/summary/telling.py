@@ -125,9 +125,8 @@ def _tell_upgrade(survey: Survey) -> list[Table]:
     rows: list[tuple[Cell, ...]] = [(one.kind, len(names), one.what, one.hint, tuple(names)) for one, names in survey.touched.items()]
     rows.sort(key=lambda row: (KINDS.index(str(row[0])), -_number(row[1]), str(row[2])))
     held = {name for one, names in survey.touched.items() if one.kind != "default" for name in names}
-    remark = (
-        f"It touches what {len(held)} of {format_count(survey.presets, 'preset')} set; npuprof migrate makes the steps that lose nothing"
-    )
+    reached = f"{len(held)} of {format_count(survey.drafts, 'script')}"
+    remark = f"It touches what {reached} set, defaults apart; npuprof migrate makes the steps that lose nothing"
     title = f"What CANN {survey.context.cann} would touch{f', coming from {survey.since}' if survey.since else ''}"
     return [Table("upgrade", title, ("kind", "scripts", "what", "try", "names"), rows, 20, remark)]
 

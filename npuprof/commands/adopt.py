@@ -1,0 +1,222 @@
+"""``adopt``: a tree of scripts to a family of presets, and in each script a block in the place of its lines."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from npuprof.commands.parameters import DRY_RUN, STORE, TRUST, formats
+from npuprof.commands.verb import Verb, arguments, flag, option
+from npuprof.model import Finding, NpuprofError
+from npuprof.report import output
+from npuprof.report.answer import Answer
+from npuprof.report.findings import build_finding_dict
+from npuprof.report.text import format_count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.edit.preset_file import NewFile
+    from npuprof.report.writing import Wanted
+    from npuprof.scripts.adopting import Adoption, Script
+    from npuprof.scripts.draft import Draft
+    from npuprof.scripts.family import Family
+    from npuprof.store import Folder
+
+_MOST_TOLD = 10
+
+
+class Adopt(Verb):
+    """Take the settings of existing scripts over: presets in the store, blocks in the scripts.
+
+    Presets and scripts are written together or not at all. A script keeps its lines where a block is not certain to set the same.
+    """
+
+    usage_hint = "npuprof adopt src/ --dry-run shows the presets and the scripts as they would be."
+    group = "scripts"
+    undoable = True
+
+    paths: list[str] = arguments("PATH...", "Scripts, or folders of them.", required=True)
+    under: str | None = option("--under", metavar="NAME", text="Put the presets below this name: NAME/bert-train.")
+    format: str = formats("text", "json")
+    dry_run: bool = DRY_RUN
+    strict: bool = flag("--strict", text="Exit 1 where a script keeps lines that a preset could hold.")
+    store: str | None = STORE
+    trust: bool = TRUST
+
+    def run(self) -> Answer:
+        """Return what becomes of the scripts. Exit 1 with ``strict`` where one keeps its lines.
+
+        Raises NpuprofError, and writes nothing then.
+        """
+        from npuprof.report.locks import lock_folders
+        from npuprof.scripts.adopting import build_opener, find_standing, list_wanted_blocks, plan_adoption
+        from npuprof.scripts.blocks import Injector
+        from npuprof.store import spec
+
+        workspace = spec.Workspace(self.store)
+        home = workspace.store
+        below = f"{self.under.strip('/')}/" if self.under else ""
+        problems: list[Finding] = []
+        scripts = self._read_scripts(problems)
+        folders = [path for path in self.paths if os.path.isdir(path)]
+        drafts, beside = self._list_drafts(scripts, folders)
+        rest, standing = find_standing(drafts, workspace)
+        family = _build_family(rest, below) if rest else None
+        new = _locate_presets(home, [f"{below}{name}" for name in family.files], self.under) if family else {}
+        texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
+        with lock_folders([home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]):
+            sources = {name: (file.source, texts[name]) for name, file in new.items()}
+            injector = Injector(self.store, trusting=self.trust, open_store=build_opener(self.store, sources))
+            adoption = plan_adoption(scripts, list_wanted_blocks(family, below, standing), injector, folders)
+            wanted = [file.build_wanted(texts[name].encode()) for name, file in new.items()] + _list_scripts(adoption, folders)
+            if not self.dry_run:
+                _write(home, new, wanted)
+        told = _Told(texts, below, family, adoption, beside, self.dry_run)
+        code = int(self.strict and bool(adoption.kept or beside))
+        text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
+        remarks = [] if self.format == "json" else told.format_remarks(home.label)
+        return Answer(text, tuple(remarks), code, problems=tuple(problems))
+
+    def _read_scripts(self, problems: list[Finding]) -> dict[str, Script]:
+        from npuprof.model import Place
+        from npuprof.report.terminal import track_items
+        from npuprof.scripts.adopting import Script
+        from npuprof.scripts.files import find_script_files
+        from npuprof.scripts.reading import import_script, may_hold_settings
+
+        found: dict[str, Script] = {}
+        named = set(self.paths)
+        for file in track_items(list(find_script_files(self.paths, problems)), "files"):
+            try:
+                data = output.read_plain_file(file)
+            except OSError as error:
+                what = f"cannot read the file: {output.describe_os_error(error, file)}"
+                severity = "error" if file in named else "warning"
+                problems.append(Finding("NP801", what, "", "check the path", where=Place(file), severity=severity))
+                continue
+            if file in named or may_hold_settings(file, data):
+                found[file] = Script(file, data, import_script(file, data))
+                problems += found[file].imported.problems
+        return found
+
+    def _list_drafts(self, scripts: dict[str, Script], folders: list[str]) -> tuple[list[Draft], dict[str, str]]:
+        """Return what the scripts set and no block stands for yet, and for scripts what stands beside blocks. Raises NpuprofError."""
+        from npuprof.scripts import blocks
+        from npuprof.scripts.adopting import select_unmarked
+        from npuprof.scripts.preset import build_drafts
+
+        drafts = [draft for script in scripts.values() for draft in build_drafts(script.imported, None, folders) if draft.settings]
+        marked = {path: blocks.find_blocks(path, script.data) for path, script in scripts.items()}
+        return select_unmarked(drafts, lambda path: marked.get(path, []))
+
+
+def _build_family(drafts: list[Draft], below: str) -> Family:
+    from npuprof.scripts.family import build_family
+
+    family = build_family(drafts, below)
+    if not family.is_proven:
+        raise RuntimeError("a leaf of the family does not resolve as before")
+    return family
+
+
+def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[str, NewFile]:
+    """Return where presets go. Raises NpuprofError where the store has one of these names."""
+    from npuprof.edit.preset_file import locate_new_file, refuse_taken_name
+
+    found: dict[str, NewFile] = {}
+    problems: list[Finding] = []
+    for name in names:
+        try:
+            found[name] = locate_new_file(home, name)
+            refuse_taken_name(home, name)
+            found[name].refuse_existing()
+        except NpuprofError as error:
+            hint = f"put the new presets below {'another' if under else 'a'} name: --under {'more' if under else 'adopted'}"
+            problems += [one._replace(hint=hint) if one.code == "NP923" else one for one in error.findings]
+    if problems:
+        raise NpuprofError(problems)
+    return found
+
+
+def _list_scripts(adoption: Adoption, folders: list[str]) -> list[Wanted]:
+    """Return the scripts as they shall be; through no link out of a folder that was named."""
+    from npuprof.report.writing import Wanted
+
+    below = {one.path: next((top for top in folders if one.path.startswith(os.path.join(top, ""))), "") for one in adoption.adopted}
+    return [Wanted(one.path, one.data, one.known, below[one.path]) for one in adoption.adopted if one.data != one.known]
+
+
+def _write(home: Folder, new: dict[str, NewFile], wanted: list[Wanted]) -> None:
+    from npuprof.report import writing
+
+    made: list[str] = []
+    for file in new.values():
+        made += writing.make_folder_below(os.path.dirname(file.path), file.folder)
+    try:
+        writing.write_wanted_files(wanted)
+    except NpuprofError:
+        for folder in sorted(made, key=len, reverse=True):
+            writing.remove_empty_folders(os.path.join(folder, "x"), home.root)
+        raise
+
+
+class _Told:
+    """What an adoption comes to, for people and for programs."""
+
+    def __init__(
+        self, texts: dict[str, str], below: str, family: Family | None, adoption: Adoption, beside: dict[str, str], dry_run: bool
+    ) -> None:
+        self.texts, self.adoption, self.beside, self.dry_run = texts, adoption, beside, dry_run
+        leaves = family.leaves if family else []
+        self.sources = {f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources)) for leaf in leaves}
+
+    def format_remarks(self, store: str) -> list[str]:
+        """Return the summary: which scripts keep their lines and why, what was made, which scripts take part."""
+        adopted, kept = self.adoption.adopted, self.adoption.kept
+        if not adopted and not kept:
+            nothing = "nothing in the scripts is written by hand that a preset could hold"
+            return [*(f"{path}: {what}" for path, what in self.beside.items()), nothing]
+        told: list[str] = []
+        for path, findings in list(kept.items())[:_MOST_TOLD]:
+            one = findings[0]
+            line = f":{one.where.line}" if one.where and one.where.line else ""
+            told.append(f"{path}{line} keeps its lines: {one.message}. {one.why}".rstrip())
+        if len(kept) > _MOST_TOLD:
+            told.append(f"and {len(kept) - _MOST_TOLD} more keep theirs, which --format json lists")
+        told += [f"{path}: {what}" for path, what in list(self.beside.items())[:_MOST_TOLD]]
+        if stays := sum(len(one.remarks) for one in adopted):
+            told.append(f"{format_count(stays, 'line')} beside blocks {'stays' if stays == 1 else 'stay'}: --format json lists them")
+        return [*told, self._count(store)]
+
+    def _count(self, store: str) -> str:
+        adopted, kept = self.adoption.adopted, self.adoption.kept
+        leaves = len(self.sources)
+        shared = f" and {format_count(len(self.texts) - leaves, 'shared part')}" if len(self.texts) > leaves else ""
+        verb = "would write" if self.dry_run else "wrote"
+        made = f"{verb} {format_count(leaves, 'preset')}{shared} below {store}" if leaves else f"{store} has all the presets already"
+        some = f"{len(adopted)} of {format_count(len(adopted) + len(kept), 'script')}"
+        return f"{made}; {some} {'takes its' if len(adopted) == 1 else 'take their'} settings from blocks"
+
+    def build_fields(self) -> dict[str, Any]:
+        """Return the adoption as the fields of the JSON form."""
+        return {
+            "schema": "npuprof.adopt/1",
+            "written": not self.dry_run,
+            "presets": [{"name": name, "scripts": self.sources.get(name, []), "text": text} for name, text in self.texts.items()],
+            "adopted": [{"file": one.path, "presets": list(one.presets), "stays": list(one.remarks)} for one in self.adoption.adopted],
+            "kept": [{"file": path, "findings": [build_finding_dict(one) for one in found]} for path, found in self.adoption.kept.items()],
+            "beside": [{"file": path, "what": what} for path, what in self.beside.items()],
+        }
+
+
+def _format_differences(wanted: list[Wanted]) -> str:
+    from npuprof.edit.preset_file import format_difference
+
+    shown = []
+    for one in wanted:
+        before = one.known.decode(errors="replace") if one.known else None
+        shown.append(format_difference(one.path, before, (one.content or b"").decode(errors="replace")))
+    return "".join(shown)
+
+
+VERB = Adopt

@@ -1,0 +1,140 @@
+"""Scripts adopted as a whole: a family of presets of all of them, and in each script a block in the place of the lines it stands for.
+
+A script whose lines cannot be proven to be the preset keeps them, with the reason; the presets and all the others are written
+together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from npuprof import document
+from npuprof.document.profile import Profile
+from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.scripts import blocks
+from npuprof.scripts.blocks import Injector
+from npuprof.scripts.draft import Draft
+from npuprof.scripts.family import Family, write_value
+from npuprof.scripts.reading.found import ImportedFile
+from npuprof.scripts.replacing.plan import plan_replacement
+from npuprof.store import spec
+
+
+class Script(Record):
+    """A script as it was read, and what was found in it."""
+
+    path: str
+    data: bytes
+    imported: ImportedFile
+
+
+class Adopted(Record):
+    """A script that takes its settings from blocks: the names of their presets, the file as it shall be, remarks on lines that stay."""
+
+    path: str
+    presets: tuple[str, ...]
+    data: bytes
+    known: bytes
+    remarks: tuple[str, ...] = ()
+
+
+class Adoption(Record):
+    """What becomes of scripts: those with blocks, and for each that keeps its lines the reason."""
+
+    adopted: list[Adopted]
+    kept: dict[str, list[Finding]]
+
+
+def select_unmarked(drafts: Iterable[Draft], marked: Callable[[str], list[blocks.Block]]) -> tuple[list[Draft], dict[str, str]]:
+    """Return the drafts that no block stands for yet, and for scripts with lines beside a block what to do about them."""
+    found: list[Draft] = []
+    beside: dict[str, str] = {}
+    for draft in drafts:
+        inside = {one.key for one in draft.origins.values() if _find_block(marked(one.file), one.line)}
+        if not inside:
+            found.append(draft)
+        elif outside := [one for one in draft.origins.values() if one.key not in inside]:
+            block = next(block for one in draft.origins.values() if (block := _find_block(marked(one.file), one.line)))
+            lines = ", ".join(str(one.line) for one in outside[:5])
+            beside[draft.file] = f"lines {lines} set more beside the block of {block}: move them into that preset"
+    return found, beside
+
+
+def _find_block(found: list[blocks.Block], line: int) -> str:
+    return next((block.spec for block in found if block.first < line <= block.last), "")
+
+
+def build_opener(store: str | None, files: dict[str, tuple[str, str]]) -> Callable[[Context], spec.Workspace]:
+    """Return what opens the store as it will be, with new presets in it: name to file and text."""
+
+    def open_with_presets(context: Context) -> spec.Workspace:
+        workspace = spec.Workspace(store, context)
+        home = workspace.store
+        for name, (source, text) in files.items():
+            home.lay_over(Profile(document.parse_document(name, source, text), home=home))
+        return workspace
+
+    return open_with_presets
+
+
+def list_wanted_blocks(family: Family | None, below: str, standing: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the presets that each script is to have blocks of: those of the family, and those that the store has."""
+    wanted = {file: list(names) for file, names in standing.items()}
+    for leaf in family.leaves if family else ():
+        for source in leaf.sources:
+            names = wanted.setdefault(source.file, [])
+            if f"{below}{leaf.name}" not in names:
+                names.append(f"{below}{leaf.name}")
+    return wanted
+
+
+def find_standing(drafts: Iterable[Draft], workspace: spec.Workspace) -> tuple[list[Draft], dict[str, list[str]]]:
+    """Return the drafts that no preset of the store equals, and for scripts the presets that do."""
+    known: dict[frozenset[tuple[str, str]], str] = {}
+    for name in workspace.store.names():
+        try:
+            profile = workspace.profile(name)
+            if not profile.abstract and not profile.overrides:
+                known.setdefault(_list_pairs(workspace.resolve_spec(name).settings), name)
+        except NpuprofError:
+            continue  # told by check; it can stand for nothing here
+    rest: list[Draft] = []
+    standing: dict[str, list[str]] = {}
+    for draft in drafts:
+        name = known.get(_list_pairs(draft.settings), "")
+        if not name:
+            rest.append(draft)
+        for source in draft.sources if name else ():
+            names = standing.setdefault(source.file, [])
+            names += [name] if name not in names else []
+    return rest, standing
+
+
+def _list_pairs(settings: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    return frozenset((key, write_value(key, value)) for key, value in settings.items())
+
+
+def plan_adoption(scripts: dict[str, Script], wanted: dict[str, list[str]], injector: Injector, folders: Sequence[str]) -> Adoption:
+    """Return what becomes of scripts that are to have blocks of some presets."""
+    adopted: list[Adopted] = []
+    kept: dict[str, list[Finding]] = {}
+    for path, names in wanted.items():
+        try:
+            adopted.append(_adopt_script(scripts[path], names, injector, folders))
+        except NpuprofError as error:
+            kept[path] = list(error.findings)
+    return Adoption(adopted, kept)
+
+
+def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str]) -> Adopted:
+    """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot stand for its lines."""
+    data = script.data
+    remarks: dict[str, None] = {}
+    for name in names:
+        found = plan_replacement(script.path, data, name, injector, {}, folders)
+        remarks |= dict.fromkeys(one for one in found.remarks if "another configuration" not in one)
+        if found.file is not None:
+            changes = found.file.changes
+            data = blocks.replace_blocks(found.file.data, changes, {change.block.first: name for change in changes})
+    return Adopted(script.path, tuple(names), data, script.data, tuple(remarks))

@@ -1,0 +1,152 @@
+"""``adopt``: a tree of scripts becomes a family of presets, and its scripts take their settings from blocks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from importing import write
+from staging import record_all
+from test_scripts_replacing import ENTRY, EXPORTS, HEAD, MIXED, OFF, REPLACED, RUN
+
+import npuprof
+from npuprof import __main__
+
+PLAIN = f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['use_off_line'].b = True\n{OFF}{RUN}"
+OTHER = PLAIN.replace("allow_mix_precision", "force_fp16")
+STUCK = f"{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s = b'force_fp32'; print(1)\n{OFF}{RUN}"
+TREE = {
+    "src/bert/train.py": PLAIN,
+    "src/resnet/train.py": OTHER,
+    "src/resnet/eval.py": OTHER,
+    "src/stuck.py": STUCK,
+    "src/run.sh": f"#!/bin/bash\n{EXPORTS}python3 train.py\n",
+    "src/plain.py": "print(1)\n",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, TREE)
+    (tmp_path / "profiles").mkdir()
+    return tmp_path
+
+
+def run(*words: str) -> int:
+    return __main__.main(list(words))
+
+
+def read_tree(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".") and "home" not in path.relative_to(folder).parts
+    }
+
+
+def test_presets_and_blocks_are_written_together(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("adopt", "src") == 0
+    said = capsys.readouterr().err
+    assert "src/stuck.py:6 keeps its lines: the line that sets precision_mode cannot be taken out" in said
+    assert "4 of 5 scripts take their settings from blocks" in said
+    store = npuprof.open_store("profiles")
+    found = {tuple(sorted(store.resolve(name).options.items())) for name in store if not store.resolve(name).env}
+    mixed = {"precision_mode": "allow_mix_precision", "use_off_line": True}
+    assert tuple(sorted(mixed.items())) in found
+    assert run("inject", "src", "--all", "--check") == 0
+    assert run("check") == 0
+    assert b">>> npuprof" not in (here / "src/stuck.py").read_bytes()
+    assert b">>> npuprof" in (here / "src/run.sh").read_bytes()
+
+
+def test_a_second_run_changes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("adopt", "src")
+    before = read_tree(here)
+    capsys.readouterr()
+    assert run("adopt", "src") == 0
+    assert "profiles has all the presets already; 0 of 1 script take their settings from blocks" in capsys.readouterr().err
+    assert read_tree(here) == before
+    (here / "src/stuck.py").write_text(STUCK.replace("; print(1)", ""))
+    assert run("adopt", "src") == 0
+    assert "1 of 1 script takes its settings from blocks" in capsys.readouterr().err
+    assert read_tree(here / "profiles") == {name[len("profiles/") :]: data for name, data in before.items() if name.startswith("profiles/")}
+    assert run("adopt", "src") == 0
+    assert "nothing in the scripts is written by hand" in capsys.readouterr().err
+
+
+def test_a_dry_run_shows_it_and_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = read_tree(here)
+    assert run("adopt", "src", "--dry-run") == 0
+    said = capsys.readouterr()
+    assert "+++ b/src/bert/train.py" in said.out
+    assert "--- /dev/null\n+++ b/profiles/" in said.out
+    assert "would write" in said.err
+    assert read_tree(here) == before
+
+
+def test_names_that_are_taken_are_all_told_before_anything_is_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, {"profiles/run.toml": '[profile]\ndescription = "x"\n', "profiles/stuck.toml": '[profile]\ndescription = "x"\n'})
+    before = read_tree(here)
+    assert run("adopt", "src") == 2
+    said = capsys.readouterr().err
+    assert "'run' already" in said
+    assert "'stuck' already" in said
+    assert "--under adopted" in said
+    assert read_tree(here) == before
+    assert run("adopt", "src", "--under", "adopted") == 0
+    assert (here / "profiles/adopted/run.toml").is_file()
+    assert b"# >>> npuprof adopted/run >>>" in (here / "src/run.sh").read_bytes()
+    assert run("check") == 0
+    assert run("inject", "src", "--all", "--check") == 0
+
+
+def test_a_script_that_cannot_be_written_leaves_all_as_it_was(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "src/bert/train.py").chmod(0o444)
+    before = read_tree(here)
+    assert run("adopt", "src") == 2
+    assert "read-only" in capsys.readouterr().err
+    assert read_tree(here) == before
+    assert not list((here / "profiles").iterdir())
+
+
+def test_an_answer_for_programs_lists_everything(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("adopt", "src", "--format", "json", "--strict") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["schema"] == "npuprof.adopt/1"
+    scripts = {tuple(preset["scripts"]) for preset in told["presets"] if preset["scripts"]}
+    assert ("src/resnet/eval.py", "src/resnet/train.py") in scripts
+    assert [one["file"] for one in told["kept"]] == ["src/stuck.py"]
+    assert {one["file"] for one in told["adopted"]} == {"src/bert/train.py", "src/resnet/train.py", "src/resnet/eval.py", "src/run.sh"}
+
+
+def test_lines_beside_a_block_are_told_and_left(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("adopt", "src/bert")
+    path = here / "src/bert/train.py"
+    path.write_text(path.read_text().replace(OFF, f'custom_op.parameter_map["hcom_parallel"].b = True\n{OFF}'))
+    before = read_tree(here)
+    capsys.readouterr()
+    assert run("adopt", "src/bert", "--strict") == 1
+    assert "set more beside the block of" in capsys.readouterr().err
+    assert read_tree(here) == before
+
+
+def test_undo_takes_it_back(here: Path) -> None:
+    before = read_tree(here)
+    assert run("adopt", "src") == 0
+    assert run("undo") == 0
+    assert read_tree(here) == before
+
+
+@pytest.mark.slow
+def test_adopted_scripts_give_the_same_to_sessions_and_estimators(here: Path, tensorflow: Any) -> None:
+    scripts = {f"zoo/{number}/train.py": text for number, (text, _) in enumerate(REPLACED.values())}
+    write(here, scripts)
+    before = {path: record_all(text, tensorflow, "a") for path, text in scripts.items()}
+    assert run("adopt", "zoo") == 0
+    assert sum(b">>> npuprof" in (here / path).read_bytes() for path in scripts) >= len(scripts) - 2
+    for path in scripts:
+        assert record_all((here / path).read_text(), tensorflow, "a") == before[path]
+    assert run("inject", "zoo", "--all", "--check") == 0
