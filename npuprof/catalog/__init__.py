@@ -46,6 +46,7 @@ class Option(Record):
     What is in it: ``path_characters`` are what the manual lets a path be made of, the inside of a class of a pattern, empty where
     it says nothing. ``listed`` are the names that the documentation of a list has, ``names`` says of what they are (a
     list of ``names.toml``). ``value_products`` and ``doubtful_values`` hold for the members of a structured value as well.
+    Other tools have a setting of the same name where that is a ``common_name``: alone it says nothing of Ascend.
 
     ``topic`` is what it is for in a word or two, where its page does not say that, ``value_topics`` what a value is for: presets that
     are made of scripts are named by it.
@@ -107,6 +108,7 @@ class Option(Record):
     path_characters: str = ""
     listed: tuple[str, ...] = ()
     names: str = ""
+    common_name: bool = False
     topic: str = ""
     value_topics: dict[str, str] = {}
 

@@ -6,7 +6,7 @@ import os
 import shlex
 from typing import Any
 
-from npuprof.commands.parameters import COLOR, FROM, formats
+from npuprof.commands.parameters import COLOR, FROM, READ_KINDS, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
@@ -30,7 +30,7 @@ class Import(Verb):
     prose = True
     undoable = True
 
-    files: list[str] = arguments("FILE...", "Python scripts, shell scripts, or folders of them.", required=True)
+    files: list[str] = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, or folders of them.", required=True)
     format: str = formats("toml", "json", "text", "html")
     summary: bool = flag("--summary", text="Tell of all files together: what they set, who has the same, what matters first.")
     cann: str | None = option("--cann", metavar="RELEASE", text="With --summary: what an upgrade to this release would touch.")
@@ -105,7 +105,7 @@ def _read_scripts(paths: list[str], problems: list[Finding], take_defaults: bool
     unread = 0
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
-    for file in find_script_files(paths, problems):
+    for file in find_script_files(paths, problems, with_blocks=False):
         try:
             data = output.read_plain_file(file)
         except OSError as error:
@@ -114,7 +114,7 @@ def _read_scripts(paths: list[str], problems: list[Finding], take_defaults: bool
             unread += file in named
             continue
         if file in named or may_hold_settings(file, data):
-            one = import_script(file, data)
+            one = import_script(file, data, file in named)
             unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
             made += build_drafts(one, None, folders, take_defaults)
             found.append(one._replace(facts={}))
@@ -125,7 +125,7 @@ def _name_presets(read_files: list[ImportedFile], made: list[Draft], name: str |
     """Give the presets the name that is asked for, where all are of one script, or names that tell several scripts apart."""
     from npuprof.scripts.naming import name_all_drafts, name_drafts
 
-    if sum(bool(one.found) for one in read_files) > 1:
+    if sum(any(found.surface != "config" for found in one.found) for one in read_files) > 1:
         name_all_drafts([draft for draft in made if draft.settings])
     elif name:
         name_drafts(name, made)
@@ -259,6 +259,7 @@ def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
         "value": None if one.reason else one.value, "reason": one.reason or None,
         "condition": one.condition or None, "runs": not one.dead, "unused": one.unused or None,
         "default": one.default, "scope": one.scope or None,
+        **({"part": one.part} if one.part else {}),
     }  # fmt: skip
 
 
@@ -298,12 +299,12 @@ def _format_text(
     for draft in made:
         lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
         for key, one in sorted(draft.origins.items(), key=lambda pair: pair[1].line):
-            lines.append(f"  {one.line}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
+            lines.append(f"  {_format_place(one)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
         for note in draft.notes:
             one = note.found
             value = f" = {keys.format_short_value(one.value)}" if not one.reason and one.value is not None else ""
             said = escape_controls(f"{one.key or 'a computed key'}{value}: {note.why}")
-            lines.append(f"  {one.line}: {paint_text('left out', '33', coloured)} {said}")
+            lines.append(f"  {_format_place(one)}: {paint_text('left out', '33', coloured)} {said}")
             if note.hint:
                 lines.append(f"      try: {escape_controls(note.hint)}")
     commented = sum(one.commented for imported in read_files for one in imported.found)
@@ -312,6 +313,10 @@ def _format_text(
     lines += [escape_controls(f"{file}: no preset: {reason}") for file, reason in nothing.items()]
     lines += [escape_controls(str(problem)) for problem in problems]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _format_place(one: FoundSetting) -> str:
+    return f"{one.line} ({one.part})" if one.part else str(one.line)
 
 
 VERB = Import

@@ -14,7 +14,7 @@ from npuprof.report.writing import Wanted
 from npuprof.scripts.files import find_script_files
 from npuprof.scripts.migration.moving import MovedScript, move_script
 from npuprof.scripts.reading import may_hold_settings
-from npuprof.scripts.reading.files import PYTHON, SHELL, find_file_faults
+from npuprof.scripts.reading.files import find_file_faults, is_script_name
 from npuprof.store import spec
 
 
@@ -99,7 +99,7 @@ def are_scripts(words: list[str], store: str | None) -> bool:
 
 
 def _is_script(word: str, store: str | None) -> bool:
-    if os.path.splitext(word)[1].lower() in (*PYTHON, *SHELL):
+    if is_script_name(word):
         return True
     if word.endswith(".toml") or word == "-" or not os.path.exists(word):
         return False

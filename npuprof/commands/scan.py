@@ -13,6 +13,7 @@ from npuprof.commands.parameters import (
     IGNORE,
     OUTPUT,
     PRODUCT,
+    READ_KINDS,
     SELECT,
     SEVERITY,
     STORE,
@@ -45,7 +46,7 @@ class Scan(JudgingVerb):
     group = "scripts"
     prose = True
 
-    paths: list[str] = arguments("PATH...", "Files and folders; here if none is named.")
+    paths: list[str] = arguments("PATH...", f"Files and folders, here if none is named; read are {READ_KINDS}.")
     cann: str | None = CANN
     product: str | None = PRODUCT
     since: str | None = FROM

@@ -31,7 +31,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     from npuprof.scripts.blocks import build_block_checker
     from npuprof.scripts.ignoring import sift_script_findings
     from npuprof.scripts.lint import check_script
-    from npuprof.scripts.reading import import_script, may_hold_settings
+    from npuprof.scripts.reading import may_hold_settings, place_settings, read_script
     from npuprof.scripts.reading.files import find_file_faults
     from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
@@ -49,16 +49,17 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
             result.findings.append(data)
             unread = True
         elif may_hold_settings(file, data):
-            imported = import_script(file, data)
+            imported = read_script(file, data, file in named)
             if survey is not None:
-                survey.add_script(imported, folders)
+                survey.add_script(place_settings(imported), folders)
             sidecars = find_sidecars(imported, folders)
             imported = attach_contents(imported, sidecars)
             found = [*check_script(imported, context, team), *check_blocks(file, data)]
             beside = [one for one in check_sidecars(sidecars, context) if (one.where, one.message) not in judged]
             judged |= {(one.where, one.message) for one in beside}
-            sifted = sift_script_findings(file, data, [*found, *beside])
-            result.findings += sifted.told
+            text = imported.places.text.encode(errors="replace") if imported.places is not None else data
+            sifted = sift_script_findings(file, text, [*found, *beside])
+            result.findings += imported.places.place_findings(sifted.told) if imported.places is not None else sifted.told
             result.accepted += len(sifted.accepted)
             unread = any(one.code == "NP801" and one.severity == "warning" for one in found)
         elif file in named:
@@ -93,7 +94,7 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[s
     from npuprof.report.terminal import track_items
     from npuprof.scripts.files import find_script_files
 
-    for file in track_items(list(find_script_files(paths, problems)), "files"):
+    for file in track_items(list(find_script_files(paths, problems, with_blocks=False)), "files"):
         try:
             yield file, output.read_plain_file(file)
         except OSError as error:

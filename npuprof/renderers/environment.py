@@ -71,7 +71,7 @@ def collect_env_variables(
                     f"{twin} keeps the value of [env]; the option {name} wins where the script sets it" + (f" ({order})" if order else "")
                 )
             else:
-                found[twin] = _format_twin_variable(twin, value, text)
+                found[twin] = format_twin_text(twin, value, text)
         found[f"NPUPROF_{name.upper()}"] = text
     found["NPUPROF_PROFILE"] = config.name
     found["NPUPROF_DIGEST"] = config.digest
@@ -142,7 +142,8 @@ def _format_switch_variable(name: str, value: bool) -> str:
     return format_variable_text(value) if numeric else str(value).lower()
 
 
-def _format_twin_variable(twin: str, value: Any, text: str) -> str:
+def format_twin_text(twin: str, value: Any, text: str) -> str:
+    """Return what the variable that stands for an option holds for a value of it; ``text`` is how the option itself is written."""
     record = catalog.find_variable(twin)
     assert record is not None
     spelled = str(value).lower() if isinstance(value, bool) else text

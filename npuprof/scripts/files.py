@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 
 from npuprof.model import Finding, Place
 from npuprof.report.output import describe_os_error, name_special_file
-from npuprof.scripts.reading.files import PYTHON, SHELL
+from npuprof.scripts.reading.files import is_script_candidate
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 #: File systems that hold no files of anybody: what the kernel tells, and devices.
@@ -21,13 +22,17 @@ _KERNELS = frozenset(
 )  # fmt: skip
 
 
-def find_script_files(paths: list[str], problems: list[Finding]) -> Iterator[str]:
-    """Yield the files below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``."""
+def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bool = True) -> Iterator[str]:
+    """Yield the files below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``.
+
+    Unless ``with_blocks``, also of the kinds in which no block of a preset can stand.
+    """
     seen: set[str] = set()
+    is_candidate = partial(is_script_candidate, with_blocks=with_blocks)
     for path in paths:
         if os.path.isdir(path):
-            found = _list_git_files(path, problems)
-            for file in sorted(found) if found is not None else _walk_folder(path, problems):
+            found = _list_git_files(path, problems, is_candidate)
+            for file in sorted(found) if found is not None else _walk_folder(path, problems, is_candidate):
                 if file not in seen:
                     seen.add(file)
                     yield file
@@ -36,12 +41,7 @@ def find_script_files(paths: list[str], problems: list[Finding]) -> Iterator[str
             yield path
 
 
-def _is_script_candidate(name: str) -> bool:
-    ending = os.path.splitext(name)[1].lower()
-    return ending in PYTHON or ending in SHELL or not ending
-
-
-def _list_git_files(folder: str, problems: list[Finding]) -> list[str] | None:
+def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:
     """Return the files git would show in a folder: tracked ones and new ones that are not ignored. None without git.
 
     git tells of no pipes, so they are looked for in the folders that it tells of.
@@ -62,31 +62,31 @@ def _list_git_files(folder: str, problems: list[Finding]) -> list[str] | None:
             continue
         path = os.path.join(folder, os.fsdecode(raw)) if folder != "." else os.fsdecode(raw)
         if os.path.isdir(path) and not os.path.islink(path):  # a repository inside, or a submodule
-            inner = _list_git_files(path, problems) if os.path.exists(os.path.join(path, ".git")) else None
-            found += inner if inner is not None else _walk_folder(path, problems)
+            inner = _list_git_files(path, problems, is_candidate) if os.path.exists(os.path.join(path, ".git")) else None
+            found += inner if inner is not None else _walk_folder(path, problems, is_candidate)
         else:
             folders.add(os.path.dirname(path) or ".")
-            if _is_script_candidate(path) and os.path.isfile(path):
+            if is_candidate(path) and os.path.isfile(path):
                 found.append(path)
     for here in sorted(folders):
         with suppress(OSError), os.scandir(here) as entries:
             for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
-                _tell_special_file(os.path.join(here, name) if here != "." else name, problems)
+                _tell_special_file(os.path.join(here, name) if here != "." else name, problems, is_candidate)
     return found
 
 
-def _tell_special_file(path: str, problems: list[Finding]) -> None:
+def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
     """Say that a pipe, a socket or a device among the files of a folder is not read."""
     try:
         kind = name_special_file(os.stat(path).st_mode)
     except OSError:  # a link to nothing
         return
-    if kind and _is_script_candidate(path) and not os.path.basename(path).startswith("."):
+    if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
         why = "What it holds may never end; the other files were looked at all the same."
         problems.append(Finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
 
 
-def _walk_folder(folder: str, problems: list[Finding]) -> Iterator[str]:
+def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:
     def report_unlisted(error: OSError) -> None:
         what = f"cannot list {error.filename}: {describe_os_error(error, str(error.filename))}"
         problems.append(Finding("NP801", what, "Nothing below it was read.", "", where=Place(str(error.filename))))
@@ -104,11 +104,11 @@ def _walk_folder(folder: str, problems: list[Finding]) -> Iterator[str]:
         folders[:] = [name for name in folders if not is_kernels(os.path.join(here, name))]
         for name in sorted(names):
             path = os.path.join(here, name) if folder != "." else os.path.normpath(os.path.join(here, name))
-            if _is_script_candidate(name) and not name.startswith("."):
+            if not name.startswith(".") and is_candidate(path):
                 if os.path.isfile(path):
                     yield path
                 else:
-                    _tell_special_file(path, problems)
+                    _tell_special_file(path, problems, is_candidate)
     if left_out:
         what = f"left out: {', '.join(left_out)}"
         why = "What stands there is no file of anybody: the kernel tells of itself, or of devices."

@@ -12,6 +12,7 @@ from npuprof.checks import flags, rules, scope
 from npuprof.checks.view import Fault, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Place, find_nearest_names
+from npuprof.report.text import format_count
 from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import find_double_entries, find_nameless_entries
 from npuprof.scripts.lint.singles import find_script_faults
@@ -33,7 +34,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
     context = asked or Context()
     python2 = any("Python 2" in problem.message for problem in imported.problems)
     found = list(imported.problems)
-    live = [one for one in imported.found if not one.commented]
+    live = [one for one in imported.found if not one.commented and one.surface != "config"]
     passed_on = {one.scope for one in live if one.surface == "atc" and not one.name}
     for one in live:
         if not one.dead:
@@ -151,6 +152,11 @@ def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> 
 def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> list[Finding]:
     facts = imported.facts
     result: list[Finding] = []
+    if named := [one for one in imported.found if one.surface == "config"]:
+        told = ", ".join(dict.fromkeys(one.name for one in named[:8])) + (", ..." if len(named) > 8 else "")
+        what = f"the file names {format_count(len(named), 'setting')}: {told}"
+        why = "What becomes of them is up to the script that reads it; they were not looked at."
+        result.append(_build_script_finding(imported, "NP829", named[0].line, named[0].column, what, why, ""))
     for line, column, name in facts.get("blanks", ()):
         why = f"The shell reads three words; {name} is not set, and bash says so."
         result.append(

@@ -146,6 +146,8 @@ def _find_misplaced_value(key: str, value: Any) -> Fault | None:
 
 def _find_script_variable_faults(found: FoundSetting) -> list[Fault]:
     name = found.name
+    if not found.key.startswith("env."):  # an option that an export carries
+        return _find_script_value_faults(found) if not found.reason else []
     if name in UNREAD_VARIABLES:
         newer = UNREAD_VARIABLES[name]
         why = "No reader of it was found in the adapter or the graph engine."

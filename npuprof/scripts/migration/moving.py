@@ -17,7 +17,7 @@ from npuprof.scripts.migration.literals import PythonScript
 from npuprof.scripts.migration.places import Change, StuckError
 from npuprof.scripts.migration.planning import DueStep, check_changed_defaults, plan_script
 from npuprof.scripts.reading import FoundSetting, ImportedFile, import_script
-from npuprof.scripts.reading.files import detect_script_kind
+from npuprof.scripts.reading.files import KINDS, detect_script_kind
 
 _NUMBERS = re.compile(r"@\d+")
 
@@ -44,6 +44,8 @@ class _Text:
 
     def __init__(self, path: str, data: bytes) -> None:
         kind = detect_script_kind(path, data) or "python"
+        if not KINDS[kind].holds_blocks:
+            raise StuckError("only Python and shell scripts are written anew")
         self.encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0] if kind == "python" else "utf-8"
         text = data.decode(self.encoding)
         if text.encode(self.encoding) != data:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.scripts.reading.files import import_script, may_hold_settings
+from npuprof.scripts.reading.files import import_script, may_hold_settings, place_settings, read_script
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
 
-__all__ = ["FoundSetting", "ImportedFile", "Site", "import_script", "may_hold_settings"]
+__all__ = ["FoundSetting", "ImportedFile", "Site", "import_script", "may_hold_settings", "place_settings", "read_script"]

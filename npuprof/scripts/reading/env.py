@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
@@ -18,11 +19,14 @@ HOT = ("environ", "putenv")
 
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_)[A-Z0-9_]+$")
+_OURS = "NPUPROF_"
 
 
 @cache
 def _variable_pattern() -> re.Pattern[bytes]:
-    return re.compile(rb"\b(?:" + "|".join(map(re.escape, catalog_variables())).encode() + rb"|(?:ASCEND|HCCL|NPU|GE|SLOG)_[A-Z0-9_]+)\b")
+    return re.compile(
+        rb"\b(?:" + "|".join(map(re.escape, catalog_variables())).encode() + rb"|(?:ASCEND|HCCL|NPU|NPUPROF|GE|SLOG)_[A-Z0-9_]+)\b"
+    )
 
 
 @cache
@@ -39,6 +43,41 @@ def mentions_variable(data: bytes) -> bool:
 def is_ascend_variable(name: str) -> bool:
     """Return whether a variable belongs to Ascend."""
     return catalog.find_variable(name) is not None or bool(_ASCEND_NAMES.match(name))
+
+
+def find_variable_key(name: str) -> str | None:
+    """Return the key of what a variable sets, empty for one that says which preset an export is of, None for what is not Ascend's.
+
+    ``NPUPROF_<OPTION>`` is how an export carries a session option: it sets that option.
+    """
+    if (short := name.removeprefix(_OURS)) == name:
+        return format_full_key("env", name) if is_ascend_variable(name) else None
+    if short in catalog.OBEYED_VARIABLES:
+        return None
+    return "" if short in catalog.SAID_VARIABLES else _carried_options().get(short)
+
+
+@cache
+def _carried_options() -> dict[str, str]:
+    return {name.upper(): name for name in catalog.record_names()}
+
+
+def read_variable_text(key: str, text: str) -> tuple[Any, str]:
+    """Return what the text of a variable sets, and a reason where it sets nothing that could be told."""
+    option = catalog.find_option(key) if "." not in key else None
+    field = option.field if option else None
+    if field == "b":
+        known = {"1": True, "true": True, "0": False, "false": False}.get(text.lower())
+        return known, "" if known is not None else f"{text!r} is no switch: write 1 or 0"
+    if field == "i":
+        number = int(text) if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII) else None
+        return number, "" if number is not None else f"{text!r} is no whole number"
+    return text, ""
+
+
+def is_of_ascend_family(name: str) -> bool:
+    """Return whether the name of a variable by itself tells that it is Ascend's."""
+    return bool(_ASCEND_NAMES.match(name)) and not name.startswith("RANK_")
 
 
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -70,14 +109,17 @@ def _is_environ(node: ast.expr) -> bool:
 
 
 def _report_variable(walk: Walk, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    key, reason, _ = walk.evaluate_expression(name, scope)
-    if reason or not isinstance(key, str) or not is_ascend_variable(key):
+    written, reason, _ = walk.evaluate_expression(name, scope)
+    key = find_variable_key(written) if not reason and isinstance(written, str) else None
+    if key is None:
         return
     got, reason, default = walk.evaluate_expression(value, scope)
     kind = "" if reason else type(got).__name__
     if not reason and not isinstance(got, str):
         got, reason = None, f"os.environ takes text, not {format_expression(value)}"
+    if not reason:
+        got, reason = read_variable_text(key, got)
     walk.add_setting(
-        node, "env", format_full_key("env", key), key, value=got if not reason else None, reason=reason, kind=kind,
+        node, "env", key, written, value=got if not reason else None, reason=reason, kind=kind,
         branches=branches, scope="<process>:os.environ", default=default,
     )  # fmt: skip

@@ -1,114 +1,183 @@
-"""One file to what it holds, by its kind; and the quick test that spares most files the parsing."""
+"""One file to what it holds, by its kind: how a kind is told and what reads it is one row."""
 
 from __future__ import annotations
 
-import bisect
+import importlib
+import importlib.util
 import os
 import re
-from itertools import accumulate
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
-from npuprof.model import Finding
-from npuprof.scripts.reading import env, global_options, run_config, session, shell
-from npuprof.scripts.reading.comments import find_commented_settings
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile
-from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import TOO_MUCH
-from npuprof.scripts.reading.walk import Walk
+from npuprof.model import Finding, Place, Record
+from npuprof.scripts.reading.found import ImportedFile
+from npuprof.scripts.reading.source import LARGEST_SCRIPT, Script
+from npuprof.scripts.reading.variables import settle_exports
 
-PYTHON = (".py", ".pyw", ".pyi")
-SHELL = (".sh", ".bash", ".ksh", ".zsh", ".env", ".dotenv")
 
-_SURFACES = (session, run_config, global_options, env)
-_WORDS = tuple(dict.fromkeys((*(word for surface in _SURFACES for word in surface.HOT), *session.HELPERS)))
-#: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
-_FIRST = tuple(word.encode() for word in _WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
-_COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT) if word != "NPURunConfig")
-_WORD = re.compile(r"\w+")
-_FEW_NAMES = 50
-_CERTAIN = tuple(word for word in _FIRST if word not in _COMMON)
+class Kind(Record):
+    """One kind of file: ``endings`` of its names, ``named`` other names, ``programs`` behind ``#!``, ``begins`` what its text looks like.
+
+    ``read`` returns what a file holds, ``mentions`` whether it can hold anything, without parsing it: both are ``module:function`` of
+    this room, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block can stand in one that
+    ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or cannot be read is
+    passed over, or only a note. What ``needs`` a module of an extra is not read without it.
+    """
+
+    shown: str
+    read: str
+    mentions: str
+    endings: tuple[str, ...] = ()
+    named: str = ""
+    programs: bytes = b""
+    begins: bytes = b""
+    holds_blocks: bool = False
+    data: bool = False
+    needs: str = ""
+
+
+#: In this order: where a name has a known ending, that says the kind; else the first that the name, or the text, fits.
+KINDS: dict[str, Kind] = {
+    "python": Kind(
+        "Python", "python:import_python", "python:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python", holds_blocks=True,
+    ),
+    "shell": Kind(
+        "shell", "shell:import_shell_script", "shell:mentions_setting",
+        (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b", holds_blocks=True,
+    ),
+    "fish": Kind("fish", "other_shells:import_fish_script", "env:mentions_variable", (".fish",), programs=rb"\bfish\b"),
+    "csh": Kind("csh", "other_shells:import_csh_script", "env:mentions_variable", (".csh", ".tcsh"), programs=rb"\bt?csh\b"),
+    "pwsh": Kind("PowerShell", "other_shells:import_pwsh_script", "env:mentions_variable", (".ps1",), programs=rb"\bpwsh\b"),
+    "notebook": Kind("notebooks", "notebook:import_notebook", "notebook:mentions_notebook_setting", (".ipynb",), data=True),
+    "docker": Kind(
+        "Dockerfiles", "docker:import_dockerfile", "shell:mentions_setting", (".dockerfile",), r"(?:Docker|Container)file(?:\.[\w-]+)?",
+    ),
+    "yaml": Kind("YAML", "configs:import_yaml", "configs:mentions_config", (".yaml", ".yml"), data=True, needs="yaml"),
+    "json": Kind("JSON", "configs:import_json", "configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
+    "unit": Kind(
+        "systemd units", "units:import_unit", "env:mentions_variable", (".service",), begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]",
+    ),
+    "env": Kind(
+        "files of variables", "env_files:import_env_file", "env:mentions_variable", (".env", ".dotenv"), r".*\.(?:dot)?env(?:\.[\w-]+)?",
+        begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True,
+    ),
+}  # fmt: skip
+_BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.endings}
+_BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind.named}
+
+
+@cache
+def _load_reader(reference: str) -> Callable[[str, bytes], ImportedFile]:
+    return _load_function(reference)  # type: ignore[no-any-return]
+
+
+@cache
+def _load_test(reference: str) -> Callable[[bytes], bool]:
+    return _load_function(reference)  # type: ignore[no-any-return]
+
+
+def _load_function(reference: str) -> Any:
+    module, _, function = reference.partition(":")
+    return getattr(importlib.import_module(f"npuprof.scripts.reading.{module}"), function)
+
+
+def detect_named_kind(path: str) -> str:
+    """Return the kind of a file that its name tells, empty where it tells none."""
+    ending = os.path.splitext(path)[1].lower()
+    base = os.path.basename(path)
+    found = _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower(), "")
+    return found or next((name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), "")
 
 
 def detect_script_kind(path: str, data: bytes) -> str:
-    """Return ``python``, ``shell``, or nothing for what no importer reads."""
-    ending = os.path.splitext(path)[1].lower()
-    if ending in PYTHON:
-        return "python"
-    if ending in SHELL:
-        return "shell"
-    if not ending and data.startswith(b"#!"):
+    """Return the name of a row of ``KINDS``, empty for what no importer reads."""
+    if found := detect_named_kind(path):
+        return found
+    if not os.path.splitext(path)[1] and data.startswith(b"#!"):
         line = data[:200].partition(b"\n")[0]
-        return "python" if b"python" in line else "shell" if re.search(rb"\b(?:ba|z|k|da)?sh\b", line) else ""
+        return next((name for name, kind in KINDS.items() if kind.programs and re.search(kind.programs, line)), "")
     return ""
+
+
+def is_script_name(path: str) -> bool:
+    """Return whether a name is that of a script npuprof can write to: one in which a preset's block can stand."""
+    kind = KINDS.get(detect_named_kind(path))
+    return kind is not None and kind.holds_blocks
+
+
+def is_shell_kind(path: str, data: bytes) -> bool:
+    """Return whether a file is one of lines for sh and its kin."""
+    return detect_script_kind(path, data) in ("shell", "env")
+
+
+def is_script_candidate(path: str, with_blocks: bool = False) -> bool:
+    """Return whether a file below a folder is worth opening, by its name; ``with_blocks`` for the kinds that hold blocks of presets."""
+    kind = KINDS.get(detect_named_kind(path))
+    if kind is None:
+        return not os.path.splitext(path)[1]
+    if with_blocks:
+        return kind.holds_blocks
+    try:
+        return not kind.data or os.path.getsize(path) <= LARGEST_SCRIPT
+    except OSError:
+        return True  # whoever opens it says why it cannot be read
 
 
 def may_hold_settings(path: str, data: bytes) -> bool:
     """Return whether a file can hold a setting at all, without parsing it."""
+    kind = KINDS.get(detect_script_kind(path, data))
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
-        return bool(detect_script_kind(path, data))  # said by name, whatever it holds
-    if b">>> npuprof " in data:
+        return kind is not None and not kind.data  # said by name, whatever it holds
+    if b">>> npuprof " in data and (kind is None or kind.holds_blocks):
         return True
+    return kind is not None and _load_test(kind.mentions)(data)
+
+
+def read_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
+    """Return what one file holds; faults of the file are in ``problems``, and nothing is raised for any bytes.
+
+    Places are those of the text that was read: for a notebook, ``places`` of the result leads from there to the file. Of data that
+    nobody has ``named`` it is only noted that it cannot be read.
+    """
     what = detect_script_kind(path, data)
-    if what == "python":
-        if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
-            return True
-        return (b"environ" in data or b"putenv" in data) and env.mentions_variable(data)
-    return what == "shell" and shell.mentions_setting(data)
+    if not what:
+        what = next((name for name, kind in KINDS.items() if kind.begins and re.match(kind.begins, data[:2000])), "python")
+    kind = KINDS[what]
+    if kind.needs and importlib.util.find_spec(kind.needs) is None:
+        what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
+        missing = Finding("NP801", what, "What it sets was not looked at.", hint, where=Place(path))
+        return ImportedFile(path, problems=(missing,) if named else ())
+    imported = settle_exports(_load_reader(kind.read)(path, data))
+    if named or not kind.data:
+        return imported
+    return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))
 
 
-def import_script(path: str, data: bytes) -> ImportedFile:
-    """Return what one file holds; faults of the file are in ``problems``, and nothing is raised for any bytes."""
-    what = detect_script_kind(path, data) or "python"
-    if what == "shell":
-        return shell.import_shell_script(path, data)
-    script = Script(path, data)
-    if script.tree is None:
-        return ImportedFile(path, (), (), tuple(script.problems))
-    hot = _find_hot_lines(script)
-    walk = Walk(script, hot, tuple(surface.handle_statement for surface in _SURFACES if any(word in script.text for word in surface.HOT)))
-    try:
-        walk.walk_module()
-        run_config.link_nested_configs(walk)
-        found = [*walk.found, *find_commented_settings(script)]
-    except RecursionError:
-        script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
-        found = walk.found
-    walk.facts["text"] = script.text
-    others = {scope for scope, site in walk.sites.items() if site.entry is not None and session.is_foreign_optimizer(site.entry)}
-    found = [one for one in found if one.scope not in others or one.commented]
-    _tell_what_is_too_much(script, found)
-    sites = tuple(site for scope, site in walk.sites.items() if scope not in others)
-    return ImportedFile(path, tuple(found), sites, tuple(script.problems), walk.facts)
+def import_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
+    """Return what one file holds, at its places in the file."""
+    return place_settings(read_script(path, data, named))
 
 
-def _tell_what_is_too_much(script: Script, found: list[FoundSetting]) -> None:
-    """Remember, as faults of the file, the settings that could be told and are not, for what they are made of is too much."""
-    told = {(one.line, one.column, one.reason.rpartition(": ")[2]): one for one in found if one.reason.endswith(TOO_MUCH) and not one.dead}
-    for (line, column, reason), one in told.items():
-        why = f"{one.name} was not looked at." if one.name else "What is set there was not looked at."
-        script.add_script_problem(reason, why, "write it shorter", line, column)
+def place_settings(imported: ImportedFile) -> ImportedFile:
+    """Return what a file holds at its places there."""
+    places = imported.places
+    if places is None:
+        return imported
+    found = []
+    for one in imported.found:
+        line, column, part = places.find_place(one.line, one.column)
+        found.append(one._replace(line=line, column=column, part=part))
+    sites = []
+    for site in imported.sites:
+        line, column, _ = places.find_place(site.line, site.column)
+        sites.append(site._replace(line=line, column=column))
+    problems = tuple(places.place_findings(imported.problems))
+    return imported._replace(found=tuple(found), sites=tuple(sites), problems=problems, places=None)
 
 
 def find_file_faults(path: str, data: bytes) -> tuple[Finding, ...]:
     """Return what is wrong with a file itself, for one that can hold no setting: nothing else of it is looked at."""
-    if detect_script_kind(path, data) == "shell":
-        return shell.import_shell_script(path, data).problems
-    return tuple(Script(path, data, only_faults=True).problems)
-
-
-def _find_hot_lines(script: Script) -> list[int]:
-    """Return the numbers of the lines that hold a tell-tale word, or a name that stands for something of ours."""
-    text = script.text if "\r" not in script.text else "\n".join(script.lines)
-    starts = [0, *accumulate(len(line) + 1 for line in script.lines)]
-    found: set[int] = set()
-    names = {*session.find_entry_names(text), *global_options.find_options_names(text), *run_config.find_class_names(text)}
-    if len(names) > _FEW_NAMES:  # the text is looked through once for all of them, and not once for each
-        last_words = {words[-1] for name in names if (words := _WORD.findall(name))}
-        found |= {bisect.bisect_right(starts, match.start()) for match in _WORD.finditer(text) if match[0] in last_words}
-        names = set()
-    for word in (*_WORDS, *sorted(names)):
-        at = text.find(word)
-        while at >= 0:
-            line = bisect.bisect_right(starts, at)
-            found.add(line)
-            at = text.find(word, starts[line] if line < len(starts) else len(text))
-    return sorted(found)
+    if detect_script_kind(path, data) in ("", "python"):
+        return tuple(Script(path, data, only_faults=True).problems)
+    return read_script(path, data).problems

@@ -6,6 +6,10 @@ from typing import Any
 
 from npuprof.model import Finding, Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.scripts.reading.places import PartPlaces
+
 #: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
 UNSET = "None leaves it unset"
 
@@ -27,7 +31,8 @@ class FoundSetting(Record):
     the setting belongs to, ``default`` what the command line would give if nobody said otherwise. ``function`` is the function
     that sets it, where the configuration is that of the whole process. ``content`` is what the file holds that it names, where that
     has been read. ``unused`` says why it is not in force although it is set: the object that holds it goes nowhere.
-    ``relative`` is a path that begins in the folder of the script.
+    ``relative`` is a path that begins in the folder of the script. ``part`` says where in the file it stands, as people count:
+    ``cell 3, line 5``.
     """
 
     file: str
@@ -52,6 +57,7 @@ class FoundSetting(Record):
     content: Any = None
     unused: str = ""
     relative: bool = False
+    part: str = ""
 
     @property
     def condition(self) -> str:
@@ -94,6 +100,7 @@ class ImportedFile(Record):
     """What one file holds: its settings in the order of the text, its configuration objects, its faults.
 
     ``facts`` are remarks for the linter: rewrites that are switched off, helpers that are called, ...
+    ``places`` are there where the text was put together of parts of the file.
     """
 
     file: str
@@ -101,3 +108,4 @@ class ImportedFile(Record):
     sites: tuple[Site, ...] = ()
     problems: tuple[Finding, ...] = ()
     facts: dict[str, Any] = {}
+    places: PartPlaces | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading import atc, env
-from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site, take_here_out
-from npuprof.scripts.reading.source import LARGEST_SCRIPT
+from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.slurm import find_directive_exports, find_exports
+from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
@@ -34,7 +34,7 @@ _PREFIX_WORDS = {
     "elif",
 }
 #: Branches around a command; Python takes half as many.
-_MOST_BRANCHES = 200
+MOST_BRANCHES = 200
 #: Commands that are run for what they answer.
 _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!"}
 
@@ -44,42 +44,36 @@ def mentions_setting(data: bytes) -> bool:
     return env.mentions_variable(data) or _ATC.search(data) is not None
 
 
-def import_shell_script(path: str, data: bytes) -> ImportedFile:
-    """Return what a shell script holds; any bytes will do."""
-    if len(data) > LARGEST_SCRIPT or b"\0" in data:
-        what = "the file holds NUL bytes" if b"\0" in data else f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script"
-        return ImportedFile(path, problems=(Finding("NP801", what, "No shell reads it as it stands.", "", where=Place(path)),))
+def import_shell_script(path: str, data: bytes, plain: bool = False) -> ImportedFile:
+    """Return what a shell script holds; any bytes will do. In a ``plain`` one every variable counts, exported or not."""
     problems: list[Finding] = []
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        problems.append(
-            Finding(
-                "NP801",
-                "the file is not UTF-8 text",
-                "It was read as Latin-1.",
-                "save it as UTF-8",
-                where=Place(path, line),
-                severity="info",
-            )
-        )
-        text = data.decode("latin-1")
-    reading = _Reading(path, text.replace("\r\n", "\n"))
-    found, sites = reading.collect_settings()
+    text = decode_text(path, data, problems)
+    if text is None:
+        return ImportedFile(path, problems=tuple(problems))
+    found, sites, reading = read_shell_text(path, text, plain)
     if deep := reading.too_deep:
-        what = f"more than {_MOST_BRANCHES} branches stand in each other"
-        problems.append(
-            Finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=Place(path, deep.line, deep.column))
-        )
+        problems.append(build_depth_finding(path, deep.line, deep.column))
     return ImportedFile(path, found, sites, tuple(problems), {"text": text, "blanks": reading.blanks})
 
 
+def read_shell_text(path: str, text: str, plain: bool = False) -> tuple[tuple[FoundSetting, ...], tuple[Site, ...], _Reading]:
+    """Return the settings and configurations of a text that a shell runs, and how it was read."""
+    reading = _Reading(path, text, plain)
+    return (*reading.collect_settings(), reading)
+
+
+def build_depth_finding(path: str, line: int, column: int = 0) -> Finding:
+    """Return the finding on a script whose branches stand too deep in each other."""
+    what = f"more than {MOST_BRANCHES} branches stand in each other"
+    return Finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=Place(path, line, column))
+
+
 class _Reading:
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, plain: bool) -> None:
         self.path = path
-        self.plain = path.lower().endswith((".env", ".dotenv"))
+        self.plain = plain
         self.commands = list(parse_shell_commands(text))
+        self.directives = list(find_directive_exports(text)) if "#SBATCH" in text else []
         self.found: list[FoundSetting] = []
         self.sites: list[Site] = []
         self.branches: list[list[object]] = []
@@ -93,9 +87,11 @@ class _Reading:
         self.too_deep: Word | None = None
 
     def collect_settings(self) -> tuple[tuple[FoundSetting, ...], tuple[Site, ...]]:
+        for variable, word, value in self.directives:
+            self._add_variable(variable, word, value, exported=True)
         for command in self.commands:
             self._process_joined_command(command)
-            if len(self.branches) > _MOST_BRANCHES:
+            if len(self.branches) > MOST_BRANCHES:
                 self.too_deep = command[0]
                 break
         return tuple(sorted(self.found, key=lambda found: (found.line, found.column))), tuple(self.sites)
@@ -180,6 +176,9 @@ class _Reading:
             self._process_export(words[1:], name == "export" or any(word.text.startswith("-") and "x" in word.text for word in words[1:]))
         elif name == "setenv" and len(words) >= 3 and re.fullmatch(r"[A-Za-z_]\w*", words[1].text):
             self._add_variable(words[1].text, words[1], words[2], exported=True)
+        elif name.rpartition("/")[2] in ("sbatch", "srun"):
+            for variable, word, value in find_exports(words[1:]):
+                self._add_variable(variable, word, value, exported=True)
         elif name.rpartition("/")[2] in ("atc", "atc.bin"):
             self._add_atc_command(words)
 
@@ -240,15 +239,10 @@ class _Reading:
                 self.found += self.pending.pop(word.text)
 
     def _add_variable(self, name: str, word: Word, value: Word, exported: bool) -> None:
-        if not env.is_ascend_variable(name):
-            return
         filled = value.fill_variables(self.known, but=name)
-        reason = f"depends on {filled.open_part}" if filled.open_part else ""
-        text, relative = take_here_out(None if reason else filled.text)
-        found = FoundSetting(
-            self.path, word.line, word.column, "env", format_full_key("env", name), name, None, text, reason,
-            "" if reason else "str", self._current_branches(), "<process>:export", relative=relative,
-        )  # fmt: skip
+        found = build_variable_setting(self.path, (word.line, word.column), name, filled.parts, self._current_branches())
+        if found is None:
+            return
         if exported:
             self.found.append(found)
         else:

@@ -15,7 +15,7 @@ from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.preset import build_site_drafts
 from npuprof.scripts.reading import import_script
-from npuprof.scripts.reading.files import detect_script_kind
+from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_shell_kind
 from npuprof.scripts.reading.found import ImportedFile, Site
 from npuprof.scripts.replacing.atc import plan_flags
 from npuprof.scripts.replacing.calls import plan_arguments
@@ -59,6 +59,9 @@ def plan_replacement(
     Raises NpuprofError: NP830 where no configuration equals the preset, where one cannot be taken out, or where it is not certain
     that the script would set the same.
     """
+    kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
+    if not kind.holds_blocks:
+        raise build_refusal(path, "a block stands in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
     before = import_script(path, data)
     marked = blocks.find_blocks(path, data)
     candidates = _list_candidates(path, before, marked, spec, injector, given, folders)
@@ -82,7 +85,7 @@ def plan_replacement(
 def _list_candidates(
     path: str, imported: ImportedFile, marked: list[Block], spec: str, injector: Injector, given: dict[str, str], folders: Sequence[str]
 ) -> list[_Candidate]:
-    shell = detect_script_kind(path, b"") == "shell" or bool(blocks.detect_shell(path, b""))
+    shell = is_shell_kind(path, b"") or bool(blocks.detect_shell(path, b""))
     found: list[_Candidate] = []
     for scope, draft in build_site_drafts(imported, folders).items():
         surface = next(iter(draft.surfaces), "")
@@ -174,7 +177,7 @@ def _prove_equal(path: str, data: bytes, before: ImportedFile, after: bytes, sta
     if differences := list(dict.fromkeys(find_differences(before, now))):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
         raise build_refusal(path, "it is not certain that the script would set the same", why)
-    if detect_script_kind(path, data) == "shell":
+    if is_shell_kind(path, data):
         return
     removed = b"\n".join(data[edit.start : edit.end] for stand in stands for edit in stand.edits)
     text = before.facts["text"]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from npuprof.model import Finding
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 
 #: What a configuration comes to: its surface, its name, and for each key what happens to it, in order.
@@ -37,10 +38,16 @@ def _describe_event(one: FoundSetting) -> tuple[Any, ...]:
     return (one.name, one.field, value, one.reason, one.condition, one.dead, one.unused, one.made)
 
 
+def _is_export_remark(finding: Finding) -> bool:
+    """Return whether a finding only says which preset the variables of a block are of."""
+    return finding.code == "NP828"
+
+
 def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]:
     """Yield what a file sets otherwise than before."""
-    if [one.message for one in before.problems] != [one.message for one in after.problems]:
-        yield from (f"the file could not be read as before: {one.message}" for one in after.problems)
+    told, tells = ([one.message for one in file.problems if not _is_export_remark(one)] for file in (before, after))
+    if told != tells:
+        yield from (f"the file could not be read as before: {message}" for message in tells)
     was, now = describe_settings(before), describe_settings(after)
     if [row[:2] for row in was] != [row[:2] for row in now]:
         yield "the script would have other configurations than before"

@@ -1,0 +1,99 @@
+"""YAML and JSON: what Kubernetes gives to containers, what ``env`` wrote, and settings that some script may take from there."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from npuprof import catalog
+from npuprof.document.keys import format_full_key, format_short_value
+from npuprof.model import Finding
+from npuprof.scripts.reading import env
+from npuprof.scripts.reading.found import FoundSetting, ImportedFile
+from npuprof.scripts.reading.kubernetes import find_container_settings
+from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
+from npuprof.scripts.reading.variables import build_variable_setting, decode_text
+
+_NOBODY = "No program takes it as it stands."
+_WORD = re.compile(rb"\w+")
+
+
+@cache
+def _certain_names() -> frozenset[str]:
+    """Return the options that no other tool has under the same name."""
+    return frozenset(name for name in catalog.record_names() if (option := catalog.find_option(name)) and not option.common_name)
+
+
+@cache
+def _certain_pattern() -> re.Pattern[bytes]:
+    return re.compile(rb"\b(?:" + "|".join(sorted(_certain_names())).encode() + rb")\b")
+
+
+def mentions_config(data: bytes) -> bool:
+    """Return whether a file can hold a setting."""
+    return env.mentions_variable(data) or _certain_pattern().search(data) is not None
+
+
+def import_json(path: str, data: bytes) -> ImportedFile:
+    """Return what a JSON file holds."""
+    problems: list[Finding] = []
+    text = decode_text(path, data, problems, _NOBODY)
+    tree = parse_json(path, text, problems) if text is not None else None
+    return _import_documents(path, [tree], text or "", problems) if tree is not None else ImportedFile(path, problems=tuple(problems))
+
+
+def import_yaml(path: str, data: bytes) -> ImportedFile:
+    """Return what a YAML file holds. Raises ImportError without PyYAML."""
+    problems: list[Finding] = []
+    text = decode_text(path, data, problems, _NOBODY)
+    documents = parse_yaml(path, text, problems) if text is not None else None
+    return (
+        _import_documents(path, documents, text or "", problems) if documents is not None else ImportedFile(path, problems=tuple(problems))
+    )
+
+
+def _import_documents(path: str, documents: list[Node], text: str, problems: list[Finding]) -> ImportedFile:
+    found: list[FoundSetting] = []
+    handled: set[int] = set()
+    if documents and documents[0].text("schema").startswith("npuprof."):
+        variables = documents[0].find("env") if documents[0].text("schema").startswith("npuprof.env/") else None
+        for key, value in variables.pairs or () if variables is not None else ():
+            one = build_variable_setting(path, (key.line, key.column), str(key.value), (str(value.value),)) if value.is_text else None
+            found += [one] if one else []
+        documents = []
+    containers, handled = find_container_settings(path, documents)
+    for table in iterate_tables(documents):
+        if id(table) not in handled:
+            found += _find_named_options(path, table)
+    found = sorted([*found, *containers], key=lambda one: (one.line, one.column))
+    return ImportedFile(path, tuple(found), (), tuple(problems), {"text": text})
+
+
+def _find_named_options(path: str, table: Node) -> list[FoundSetting]:
+    """Return the options a table names, if it is certain that options are meant."""
+    named: list[tuple[str, Node, Node]] = []
+    certain = 0
+    for key, value in table.pairs or ():
+        name = key.value if isinstance(key.value, str) else ""
+        option = catalog.find_option(name) if value.pairs is None else None
+        if option is not None:
+            named.append((name, key, value))
+            if name in _certain_names():
+                certain += 2 if _is_known_value(option.choices, value.value) else 1
+        elif value.is_plain and name.isupper() and catalog.find_variable(name) is not None:
+            named.append((format_full_key("env", name), key, value))
+            certain += 2 * env.is_of_ascend_family(name)
+    return [_build_named(path, table, *one) for one in named] if certain > 1 else []
+
+
+def _is_known_value(choices: tuple[Any, ...], value: Any) -> bool:
+    return isinstance(value, str) and value in choices
+
+
+def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> FoundSetting:
+    said = f"the file says {format_short_value(value.value)}; " if value.is_plain and value.value is not None else ""
+    reason = f"{said}the script that reads it decides"
+    return FoundSetting(
+        path, key.line, key.column, "config", name, str(key.value), reason=reason, scope=f"config:{table.line}:{table.column}"
+    )

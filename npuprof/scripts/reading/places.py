@@ -1,0 +1,60 @@
+"""Places of a text that was put together from parts of a file: where each of its lines stands there, and as part of what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from npuprof.model import Finding, Record
+
+_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]")
+_LINE = re.compile(r"\bline (\d+)\b")
+#: In a longer line a place is only as exact as the line.
+_LONGEST = 4000
+
+
+class PartLine(Record):
+    """One line: where it begins in the file, as it is written there, the number of its cell, and its own number in that."""
+
+    line: int
+    column: int
+    written: str
+    cell: int
+    number: int
+
+
+class PartPlaces:
+    """The lines of a text, and where they are from."""
+
+    def __init__(self, lines: list[PartLine], text: str) -> None:
+        self._lines = lines
+        self.text = text
+
+    def find_place(self, line: int, column: int) -> tuple[int, int, str]:
+        """Return line and column in the file, and the part as people count: ``cell 3, line 5``."""
+        if not 0 < line <= len(self._lines):
+            return line, column, ""
+        part = self._lines[line - 1]
+        offset = 0
+        if column > 1 and len(part.written) < _LONGEST:
+            for number, piece in enumerate(_ESCAPE.finditer(part.written), 1):
+                if number == column:
+                    break
+                offset = piece.end()
+        return part.line, part.column + offset, f"cell {part.cell}, line {part.number}" if part.cell else ""
+
+    def place_findings(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return findings at their places in the file."""
+        return [self.place_finding(one) for one in findings]
+
+    def place_finding(self, finding: Finding) -> Finding:
+        """Return a finding at its place in the file; its text says which cell that is."""
+        if finding.where is None or not finding.where.line:
+            return finding
+        line, column, part = self.find_place(finding.where.line, finding.where.column)
+        told = finding._replace(where=finding.where._replace(line=line, column=column if finding.where.column else 0))
+        message, why, hint = (_LINE.sub(self._name_line, text) for text in (finding.message, finding.why, finding.hint))
+        return told._replace(message=message, why=f"It is in {part}. {why}".rstrip() if part else why, hint=hint)
+
+    def _name_line(self, match: re.Match[str]) -> str:
+        return self.find_place(int(match[1]), 1)[2] or match[0]

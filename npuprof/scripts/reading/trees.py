@@ -1,0 +1,216 @@
+"""JSON and YAML to one kind of tree, in which every value knows its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from npuprof.model import Finding, Place
+
+_TOKEN = re.compile(r'\s*(?:([{\[])|([}\]])|([,:])|("(?:[^"\\]|\\.)*+")|([^\s,:{}\[\]"]++))')
+#: No settings stand deeper.
+_DEEPEST = 200
+_TOO_DEEP = "the file is nested too deeply to be read"
+
+
+class Node:
+    """One value: ``pairs`` of a table, ``items`` of a list, else a plain ``value``; ``is_text`` for one that is written as text.
+
+    In YAML one node may stand in many places: whoever walks has to look at each once. In JSON ``end`` is where a text ends in its line.
+    """
+
+    __slots__ = ("column", "end", "is_text", "items", "line", "pairs", "value")
+
+    def __init__(self, line: int, column: int, value: Any = None, is_text: bool = False) -> None:
+        self.line = line
+        self.column = column
+        self.value = value
+        self.is_text = is_text
+        self.pairs: list[tuple[Node, Node]] | None = None
+        self.items: list[Node] | None = None
+        self.end = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is neither a table nor a list."""
+        return self.pairs is None and self.items is None
+
+    def find(self, *names: str) -> Node | None:
+        """Return what stands under a path of names, the last one where a name stands twice."""
+        node: Node | None = self
+        for name in names:
+            node = next((value for key, value in reversed(node.pairs or ()) if key.value == name), None) if node is not None else None
+        return node
+
+    def text(self, *names: str) -> str:
+        """Return the text under a path of names, empty where there is none."""
+        node = self.find(*names)
+        return node.value if node is not None and isinstance(node.value, str) else ""
+
+
+def iterate_tables(nodes: list[Node]) -> Iterator[Node]:
+    """Yield every table below some nodes, each once however often it is referred to, in the order of the text."""
+    seen: set[int] = set()
+    waiting = nodes[::-1]
+    while waiting:
+        node = waiting.pop()
+        if node.is_plain or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.pairs is not None:
+            yield node
+        waiting += [value for _, value in reversed(node.pairs or ())] + (node.items or [])[::-1]
+
+
+def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
+    """Return the tree of a JSON text; None, and why, where it is none."""
+    import json
+
+    try:
+        json.loads(text)
+    except RecursionError:
+        problems.append(Finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
+    except json.JSONDecodeError as error:
+        what = f"the file is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
+        early = " It ends too early." if error.pos >= len(text.rstrip()) else ""
+        place = Place(path, error.lineno, error.colno)
+        problems.append(Finding("NP801", what, f"Nothing in it was read.{early}", "mend it, or write it anew", where=place))
+    except ValueError as error:  # a number of too many digits
+        problems.append(Finding("NP801", f"the file is not read: {error}", "Nothing in it was read.", "", where=Place(path)))
+    else:
+        return _build_json_tree(text)
+    return None
+
+
+def _build_json_tree(text: str) -> Node:
+    import json
+
+    root = Node(1, 1)
+    root.items = []
+    around = [root]
+    keys: list[Node | None] = [None]
+    line, counted, start = 1, 0, 0
+    for token in _TOKEN.finditer(text):
+        at = token.start(token.lastindex or 0)
+        if passed := text.count("\n", counted, at):
+            line += passed
+            start = text.rfind("\n", 0, at) + 1
+        counted = at
+        if token[2]:
+            around.pop()
+            keys.pop()
+            continue
+        if token[3]:
+            continue
+        node = Node(line, at - start + 1)
+        if token[4]:
+            node.value, node.is_text, node.end = json.loads(token[4], strict=False), True, token.end() - start
+        elif token[5]:
+            node.value = json.loads(token[5])
+        home = around[-1]
+        if home.pairs is not None and keys[-1] is None:
+            keys[-1] = node
+            continue
+        if home.pairs is not None:
+            home.pairs.append((keys[-1] or node, node))
+            keys[-1] = None
+        elif home.items is not None:
+            home.items.append(node)
+        if token[1]:
+            node.pairs, node.items = ([], None) if token[1] == "{" else (None, [])
+            around.append(node)
+            keys.append(None)
+    return root.items[0]
+
+
+def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | None:
+    """Return the documents of a YAML text; None, and why, where it is none. Raises ImportError without PyYAML."""
+    import yaml
+
+    try:
+        return _YamlBuilder(yaml, text).build_documents()
+    except RecursionError:
+        problems.append(Finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = Place(path, mark.line + 1, mark.column + 1) if mark else Place(path)
+        said = str(getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read")
+        if "{{" in text:
+            what, why = "the file is a template, and no YAML before it is filled in", "Nothing in it was read."
+            problems.append(Finding("NP801", what, why, "name what it becomes", where=place, severity="info"))
+        else:
+            problems.append(Finding("NP801", f"the file is not YAML: {said}", "Nothing in it was read.", "mend it", where=place))
+    return None
+
+
+class _YamlBuilder:
+    """Events of PyYAML to nodes: an alias is the node it stands for, nothing is written out, and nothing calls itself.
+
+    What PyYAML makes of a text by itself goes as deep as the text does, in C past all bounds.
+    """
+
+    def __init__(self, yaml: Any, text: str) -> None:
+        self._yaml = yaml
+        self._loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        self._scalars = yaml.constructor.SafeConstructor()
+        self._anchors: dict[str, Node] = {}
+        self._around: list[Node] = []
+        self._keys: list[Node | None] = []
+        self._documents: list[Node] = []
+
+    def build_documents(self) -> list[Node]:
+        """Return the documents. Raises RecursionError where they are too deep, YAMLError where they are none."""
+        events = self._yaml.events
+        while self._loader.check_event():
+            event = self._loader.get_event()
+            if isinstance(event, events.DocumentStartEvent):
+                self._anchors = {}
+            elif isinstance(event, events.AliasEvent):
+                if event.anchor not in self._anchors:
+                    raise self._yaml.composer.ComposerError(None, None, f"found undefined alias {event.anchor!r}", event.start_mark)
+                self._place_node(self._anchors[event.anchor])
+            elif isinstance(event, events.NodeEvent):
+                self._place_node(node := self._build_node(event))
+                if not node.is_plain:
+                    self._around.append(node)
+                    self._keys.append(None)
+                    if len(self._around) > _DEEPEST:
+                        raise RecursionError
+            elif isinstance(event, events.CollectionEndEvent):
+                self._around.pop()
+                self._keys.pop()
+        return self._documents
+
+    def _build_node(self, event: Any) -> Node:
+        node = Node(event.start_mark.line + 1, event.start_mark.column + 1)
+        if isinstance(event, self._yaml.events.MappingStartEvent):
+            node.pairs = []
+        elif isinstance(event, self._yaml.events.SequenceStartEvent):
+            node.items = []
+        else:
+            tag = event.tag or self._loader.resolve(self._yaml.ScalarNode, event.value, event.implicit)
+            node.is_text = tag == "tag:yaml.org,2002:str"
+            node.value = event.value if node.is_text else self._read_scalar(tag, event.value)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _place_node(self, node: Node) -> None:
+        if not self._around:
+            self._documents.append(node)
+            return
+        home = self._around[-1]
+        if home.items is not None:
+            home.items.append(node)
+        elif home.pairs is not None:
+            key = self._keys[-1]
+            self._keys[-1] = node if key is None else None
+            if key is not None:
+                home.pairs.append((key, node))
+
+    def _read_scalar(self, tag: str, value: str) -> Any:
+        try:
+            return self._scalars.construct_object(self._yaml.ScalarNode(tag, value))
+        except Exception:  # whatever a tag asks for that is not plain
+            return value

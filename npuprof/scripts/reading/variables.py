@@ -1,0 +1,92 @@
+"""Files of variables, whoever reads them: bytes to text, a variable to a setting, what an export says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npuprof import catalog
+from npuprof.model import Finding, Place
+from npuprof.scripts.reading.env import find_variable_key, read_variable_text
+from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, take_here_out
+from npuprof.scripts.reading.source import LARGEST_SCRIPT
+
+#: Literal texts and, as one-tuples, what whoever reads the file would fill in.
+Parts = tuple[str | tuple[str], ...]
+
+
+def decode_text(path: str, data: bytes, problems: list[Finding], reader: str = "No shell reads it as it stands.") -> str | None:
+    """Return the text of a file with plain line ends; None, and why, where it is none; ``reader`` says who refuses it."""
+    if len(data) > LARGEST_SCRIPT or b"\0" in data:
+        what = "the file holds NUL bytes" if b"\0" in data else f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script"
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1 if b"\0" in data else 0
+        problems.append(Finding("NP801", what, reader, "", where=Place(path, line)))
+        return None
+    try:
+        text = data.removeprefix(b"\xef\xbb\xbf").decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        what, why = "the file is not UTF-8 text", "It was read as Latin-1."
+        problems.append(Finding("NP801", what, why, "save it as UTF-8", where=Place(path, line), severity="info"))
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n")
+
+
+def build_variable_setting(
+    path: str, at: tuple[int, int], name: str, parts: Parts, branches: tuple[Branch, ...] = (), reason: str = ""
+) -> FoundSetting | None:
+    """Return a variable as a setting, None for one that is not Ascend's."""
+    key = find_variable_key(name)
+    if key is None:
+        return None
+    left = next((part[0] for part in parts if not isinstance(part, str)), "")
+    reason = reason or (f"depends on {left}" if left else "")
+    text, relative = take_here_out("".join(part for part in parts if isinstance(part, str)))
+    value, reason = (None, reason) if reason else read_variable_text(key, text)
+    return FoundSetting(
+        path, *at, "env", key, name, None, None if reason else value, reason,
+        "" if reason else "str", branches, "<process>:export", written=None if left else text, relative=relative and not reason,
+    )  # fmt: skip
+
+
+def settle_exports(imported: ImportedFile) -> ImportedFile:
+    """Return a file in which what an export says of itself is a remark, and in which no option is told twice.
+
+    ``env`` writes an option that a variable of the toolkit stands for as that variable too.
+    """
+    if not any(one.surface == "env" and not one.key.startswith("env.") for one in imported.found):
+        return imported
+    said = [one for one in imported.found if one.surface == "env" and not one.key]
+    twins = _find_twins(imported.found)
+    found = tuple(one for one in imported.found if one not in said and id(one) not in twins)
+    return imported._replace(found=found, problems=(*imported.problems, *_describe_exports(said)))
+
+
+def _find_twins(found: Iterable[FoundSetting]) -> set[int]:
+    from npuprof.renderers.environment import format_twin_text
+
+    carried = {(one.key, one.scope): one for one in found if one.surface == "env" and one.key and not one.key.startswith("env.")}
+    by_twin = {f"env.{twin}": option for option, twins in catalog.load_env_twins().items() for twin in twins}
+    result = set()
+    for one in found:
+        option = carried.get((by_twin.get(one.key, ""), one.scope))
+        if (
+            option is not None
+            and not option.reason
+            and not one.reason
+            and one.value == format_twin_text(one.name, option.value, option.written)
+        ):
+            result.add(id(one))
+    return result
+
+
+def _describe_exports(said: list[FoundSetting]) -> list[Finding]:
+    """Return a remark for each export of a preset in a file."""
+    told: list[Finding] = []
+    digests = [one.written for one in said if one.name == "NPUPROF_DIGEST" and one.written]
+    for number, one in enumerate(one for one in said if one.name == "NPUPROF_PROFILE" and one.written):
+        digest = f", digest {digests[number][:12]}" if number < len(digests) else ""
+        what = f"this is an export of the preset {one.written}{digest}"
+        why = "npuprof env wrote it; the preset itself says where each value comes from."
+        hint = f"npuprof show {one.written}, if it is in your store"
+        told.append(Finding("NP828", what, why, hint, where=Place(one.file, one.line, one.column)))
+    return told

@@ -1,0 +1,332 @@
+"""Files that are no Python and no plain shell: what each kind sets, what it says and does not carry, and where."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Result
+from dotenv import dotenv_values
+from hypothesis import given
+from hypothesis import strategies as st
+from importing import findings, imported, settings, write
+
+from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_script_candidate, may_hold_settings
+
+#: A file, its name, and what is found in it: values, and reasons in angle brackets.
+READ: dict[str, tuple[str, str, dict[str, object]]] = {
+    "ENV with several variables, and over several lines": (
+        "Dockerfile",
+        "ENV HCCL_BUFFSIZE=200 \\\n  # a comment\n\n  HCCL_ALGO='a b' ASCEND_WORK_PATH=a\\ b\\\n/c\n",
+        {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": "a b", "env.ASCEND_WORK_PATH": "a b/c"},
+    ),
+    "the old form of ENV takes the rest of the line": ("Dockerfile", "env ASCEND_WORK_PATH /a b\n", {"env.ASCEND_WORK_PATH": "/a b"}),
+    "ENV fills in what the file has set before": (
+        "x.Dockerfile",
+        'ENV A=/opt\nENV A=/usr ASCEND_WORK_PATH="$A/w" ASCEND_OPP_PATH=${A}/o\nENV ASCEND_CACHE_PATH=$A\n',
+        {"env.ASCEND_WORK_PATH": "/opt/w", "env.ASCEND_OPP_PATH": "/opt/o", "env.ASCEND_CACHE_PATH": "/usr"},
+    ),
+    "the default of an ARG is no value": (
+        "Containerfile",
+        "ARG V=1\nENV HCCL_ALGO=$V HCCL_IF_IP='$V'\n",
+        {"env.HCCL_ALGO": "<depends on $V>", "env.HCCL_IF_IP": "$V"},
+    ),
+    "only the stages that the last one is built on count": (
+        "Dockerfile.train",
+        "FROM u AS a\nENV HCCL_ALGO=1\nFROM a AS b\nENV HCCL_IF_IP=2\nFROM --platform=x a\nENV HCCL_BUFFSIZE=3\n",
+        {
+            "env.HCCL_ALGO": "1",
+            "env.HCCL_IF_IP": "<stands in the stage b, on which the last stage is not built>",
+            "env.HCCL_BUFFSIZE": "3",
+        },
+    ),
+    "what RUN exports is gone when it ends, what it converts is not": (
+        "Dockerfile",
+        "FROM u\nRUN export HCCL_ALGO=1 && \\\n    atc --framework=3\nRUN <<EOF\nexport HCCL_IF_IP=1\nEOF\nENV HCCL_BUFFSIZE=3\n",
+        {
+            "env.HCCL_ALGO": "<holds for this RUN line only, not for what else runs in the image>",
+            "atc.framework": 3,
+            "env.HCCL_IF_IP": "<holds for this RUN line only, not for what else runs in the image>",
+            "env.HCCL_BUFFSIZE": "3",
+        },
+    ),
+    "words of Environment= in a unit": (
+        "npu.service",
+        "[Service]\nEnvironment=\"HCCL_BUFFSIZE=a b\" HCCL_ALGO=x\\x21 'ASCEND_WORK_PATH=/w%%' \\\n  HCCL_IF_IP=%i\n",
+        {"env.HCCL_BUFFSIZE": "a b", "env.HCCL_ALGO": "x!", "env.ASCEND_WORK_PATH": "/w%", "env.HCCL_IF_IP": "<depends on %i>"},
+    ),
+    "an empty Environment= takes back what stands before it": (
+        "npu.service",
+        "[Service]\nEnvironment=HCCL_ALGO=1\nEnvironment=\nEnvironment=HCCL_BUFFSIZE=3\n",
+        {"env.HCCL_BUFFSIZE": "3"},
+    ),
+    "exported variables of fish": (
+        "a.fish",
+        "set -gx HCCL_BUFFSIZE 200\nset -l HCCL_ALGO 1\nset --export ASCEND_WORK_PATH 'it\\'s' b # x\nset -x HCCL_IF_IP $ip\n",
+        {"env.HCCL_BUFFSIZE": "200", "env.ASCEND_WORK_PATH": "it's:b", "env.HCCL_IF_IP": "<depends on $ip>"},
+    ),
+    "setenv of csh": (
+        "a.csh",
+        "setenv HCCL_BUFFSIZE 200\nsetenv HCCL_ALGO 'a\\!b'\nsetenv ASCEND_WORK_PATH ${HOME}/x\nset HCCL_IF_IP = 1\n",
+        {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": "a!b", "env.ASCEND_WORK_PATH": "<depends on ${HOME}>"},
+    ),
+    "$env: of PowerShell": (
+        "a.ps1",
+        "$env:HCCL_BUFFSIZE = '20''0'\n${Env:HCCL_ALGO}=\"a`n$x\"; $env:HCCL_IF_IP = 5\n$env:ASCEND_WORK_PATH = 'a' + $b\n"
+        '# $env:HCCL_RDMA_TC = 1\nWrite-Host "$env:HCCL_RDMA_SL = 1"\n',
+        {
+            "env.HCCL_BUFFSIZE": "20'0",
+            "env.HCCL_ALGO": '<depends on "a`n$x">',
+            "env.HCCL_IF_IP": "5",
+            "env.ASCEND_WORK_PATH": "<depends on 'a' + $b>",
+        },
+    ),
+    "--export of Slurm": (
+        "a.sbatch",
+        "#!/bin/bash\n#SBATCH --export=ALL,HCCL_BUFFSIZE=200,HCCL_ALGO=$X,HCCL_IF_IP=1\n\necho\n#SBATCH --export=HCCL_RDMA_TC=1\n"
+        "srun --export ALL,HCCL_RDMA_SL=3 python x.py\n",
+        {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": "<depends on $X>", "env.HCCL_IF_IP": "1", "env.HCCL_RDMA_SL": "3"},
+    ),
+    "a file of variables": (
+        "prod.env",
+        "# x\nHCCL_BUFFSIZE=200 # note\nexport HCCL_ALGO=\"a b\"\nASCEND_WORK_PATH=$HOME/x\nHCCL_IF_IP='$HOME'\nHCCL_RDMA_TC=\"a\\nb\"\n",
+        {
+            "env.HCCL_BUFFSIZE": "200",
+            "env.HCCL_ALGO": "a b",
+            "env.ASCEND_WORK_PATH": "<depends on $HOME>",
+            "env.HCCL_IF_IP": "$HOME",
+            "env.HCCL_RDMA_TC": "<programs that read such files take its backslashes differently>",
+        },
+    ),
+    "a file of variables that is a script": (
+        ".env.local",
+        "if [ -d /x ]; then\n  HCCL_BUFFSIZE=200\nfi\nA=1; HCCL_ALGO=$A\n",
+        {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": "1"},
+    ),
+    "options that an export carries": (
+        "x.sh",
+        "export NPUPROF_ENABLE_DUMP=1 NPUPROF_HCCL_TIMEOUT=1800 NPUPROF_STORE=/x NPUPROF_NONE=1\nexport NPUPROF_DUMP_PATH=$X\n",
+        {"enable_dump": True, "hccl_timeout": 1800, "dump_path": "<depends on $X>"},
+    ),
+    "options that a script gives to its children": (
+        "x.py",
+        "import os\nos.environ['NPUPROF_HCCL_TIMEOUT'] = '1800'\nos.environ['NPUPROF_ENABLE_DUMP'] = 'x'\n",
+        {"hccl_timeout": 1800, "enable_dump": "<'x' is no switch: write 1 or 0>"},
+    ),
+    "the variable that stands for an option beside it": (
+        "x.sh",
+        "export NPUPROF_HCCL_TIMEOUT=1800 HCCL_EXEC_TIMEOUT=1800\nexport NPUPROF_AOE_MODE=2 AOE_MODE=1\n",
+        {"hccl_timeout": 1800, "aoe_mode": "2", "env.AOE_MODE": "1"},
+    ),
+}  # fmt: skip
+
+CONTAINER = "kind: Pod\nspec:\n  containers:\n  - name: main\n    envFrom: [{configMapRef: {name: m}}]\n    env:\n"
+MAP = '---\nkind: ConfigMap\nmetadata: {name: m}\ndata:\n  HCCL_BUFFSIZE: "200"\n  HCCL_ALGO: ring\n'
+KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
+    "a ConfigMap alone": (
+        MAP + "  HCCL_RDMA_TC: 3\n  other.cfg: x\n",
+        {
+            "env.HCCL_BUFFSIZE": "200",
+            "env.HCCL_ALGO": "ring",
+            "env.HCCL_RDMA_TC": "<is no text: Kubernetes refuses it, it has to stand in quotes>",
+        },
+    ),
+    "what a container says itself wins over its ConfigMap": (
+        f"{CONTAINER}    - {{name: HCCL_BUFFSIZE, value: '1'}}\n{MAP}",
+        {"env.HCCL_BUFFSIZE": "<another value takes its place in the container>", "env.HCCL_ALGO": "ring"},
+    ),
+    "a ConfigMap that one container takes as it is, and another not": (
+        "containers:\n- {name: a, envFrom: [{configMapRef: {name: m}}]}\n"
+        f"- {{name: b, envFrom: [{{configMapRef: {{name: m}}}}], env: [{{name: HCCL_ALGO, value: x}}]}}\n{MAP}",
+        {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": '<containers differ: b says "x", the ConfigMap m says "ring">'},
+    ),
+    "a ConfigMap that no container takes": (
+        f"{CONTAINER}    - {{name: HCCL_RDMA_TC, value: '1'}}\n{MAP}".replace("configMapRef: {name: m}", "configMapRef: {name: n}"),
+        {
+            "env.HCCL_RDMA_TC": "1",
+            "env.HCCL_BUFFSIZE": "<no container of this file takes the ConfigMap m>",
+            "env.HCCL_ALGO": "<no container of this file takes the ConfigMap m>",
+        },
+    ),
+    "a reference to one key of a ConfigMap of the file": (
+        "containers:\n- env:\n  - name: HCCL_ALGO\n    valueFrom: {configMapKeyRef: {name: m, key: HCCL_BUFFSIZE}}\n"
+        "  - name: POD_NAME\n    valueFrom: {fieldRef: {fieldPath: metadata.name}}\n"
+        '---\nkind: ConfigMap\nmetadata: {name: m}\ndata: {HCCL_BUFFSIZE: "200"}\n',
+        {
+            "env.HCCL_ALGO": "200",
+            "env.POD_NAME": "<is filled in when the container starts, from fieldRef>",
+            "env.HCCL_BUFFSIZE": "<a container takes it by itself, under the name that stands there>",
+        },
+    ),
+    "names in values are filled in as Kubernetes does it": (
+        "env:\n- {name: A, value: x}\n- {name: HCCL_ALGO, value: '$(A)-$$(A)-$A'}\n- {name: HCCL_IF_IP, value: '$(B)'}\n",
+        {"env.HCCL_ALGO": "x-$(A)-$A", "env.HCCL_IF_IP": "<depends on $(B)>"},
+    ),
+    "the tasks of a job of Volcano": (
+        "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec:\n  tasks:\n  - template:\n      spec:\n        containers:\n"
+        "        - name: t\n          env:\n          - {name: HCCL_ALGO, value: ring}\n",
+        {"env.HCCL_ALGO": "ring"},
+    ),
+    "containers that differ": (
+        "containers:\n- {name: a, env: [{name: HCCL_ALGO, value: x}, {name: HCCL_IF_IP, value: y}]}\n"
+        "- {name: b, env: [{name: HCCL_ALGO, value: z}, {name: HCCL_IF_IP, value: y}]}\n",
+        {"env.HCCL_ALGO": '<containers differ: a says "x", b says "z">', "env.HCCL_IF_IP": "y"},
+    ),
+    "a list that containers share": (
+        "a: &e [{name: HCCL_ALGO, value: x}]\ncontainers:\n- {name: a, env: *e}\n- {name: b, env: *e}\n",
+        {"env.HCCL_ALGO": "x"},
+    ),
+}
+
+#: A config, and whether its settings are told of: only where it is certain that options of Ascend are meant.
+CONFIGS: dict[str, tuple[str, str, list[str]]] = {
+    "an option with one of its values": (
+        "a.yaml",
+        "npu:\n  precision_mode: allow_mix_precision\n  job: x\n  loss: 1\n",
+        ["precision_mode", "job"],
+    ),
+    "two options with names of their own": ("a.yml", "iterations_per_loop: 10\nenable_dump: on\n", ["iterations_per_loop", "enable_dump"]),
+    "variables": ("a.json", '{"env": {"HCCL_ALGO": "x", "PATH": "y"}}', ["env.HCCL_ALGO"]),
+    "a value of another tool": ("a.json", '{"precision_mode": "FP16", "batch": 3}', []),
+    "names that others have too": (
+        "a.yaml",
+        "job: worker\ntask_index: 0\ninput_shape: [1, 2]\ndeterministic: true\njit_compile: true\n",
+        [],
+    ),
+    "names in different tables": ("a.yaml", "a:\n  hccl_timeout: 3\nb:\n  enable_dump: true\n", []),
+    "a schema that describes options": ("a.json", '{"properties": {"precision_mode": {"type": "x"}, "enable_dump": {"type": "y"}}}', []),
+    "a preset as JSON": ("a.json", '{"schema": "npuprof.config/1", "options": {"precision_mode": "allow_mix_precision"}}', []),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
+    name, text, wanted = READ[case]
+    assert settings(text, name) == wanted
+    assert may_hold_settings(name, text.encode())
+
+
+@pytest.mark.parametrize("case", KUBERNETES)
+def test_containers_and_config_maps_say_what_they_set(case: str) -> None:
+    text, wanted = KUBERNETES[case]
+    assert settings(text, "a.yaml") == wanted
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_settings_in_a_config_are_told_of_where_that_is_certain_and_never_carried(
+    case: str, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    name, text, keys = CONFIGS[case]
+    found = imported(text, name).found
+    assert [one.key for one in found] == keys
+    assert all(one.surface == "config" and one.reason.endswith("the script that reads it decides") for one in found)
+    assert [one.severity for one in findings(text, name)] == ["info"] * bool(keys)
+    write(tmp_path, {name: text})
+    assert run("scan", str(tmp_path / name)).code == 0
+    made = run("import", str(tmp_path / name))
+    assert made.code == 2
+    assert "nothing to make a preset of" in made.err
+
+
+def test_settings_in_a_config_beside_a_script_are_in_the_report(run: Callable[..., Result], tmp_path: Path) -> None:
+    write(tmp_path, {"a.sh": "export HCCL_ALGO=x\n", "a.yaml": "npu:\n  precision_mode: allow_mix_precision\n"})
+    made = run("import", str(tmp_path), "--name", "mine", "--format", "text")
+    assert "a.sh: mine\n" in made.out  # a config makes no preset, so there is one to be named
+    assert '  2: left out precision_mode: the file says "allow_mix_precision"; the script that reads it decides\n' in made.out
+
+
+#: What stands under a condition is not carried, in any shell.
+CONDITIONS = {
+    "a.fish": "if test -d /x\n set -gx HCCL_ALGO 1\nelse\n set -gx HCCL_IF_IP 2\nend\ntest -d x; and set -gx HCCL_RDMA_TC 3\n",
+    "a.csh": "if ($?X) then\n setenv HCCL_ALGO 1\nelse\n setenv HCCL_IF_IP 2\nendif\nif ($?X) setenv HCCL_RDMA_TC 3\n",
+    "a.ps1": "if ($x) {\n $env:HCCL_ALGO = 1 } else {\n $env:HCCL_IF_IP = 2\n}\nfunction f { $env:HCCL_RDMA_TC = 3 }\n",
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_conditions_of_other_shells_are_seen(name: str) -> None:
+    found = imported(CONDITIONS[name] + "# end\n", name).found
+    assert [one.name for one in found] == ["HCCL_ALGO", "HCCL_IF_IP", "HCCL_RDMA_TC"]
+    assert all(one.branches for one in found)
+
+
+def test_places_are_those_of_the_names() -> None:
+    text = 'ENV A=1 \\\n  HCCL_ALGO="x"\n'
+    assert [(one.line, one.column) for one in imported(text, "Dockerfile").found] == [(2, 3)]
+    text = '{"env":\n  {"HCCL_ALGO": "x", "HCCL_IF_IP": "y"}}'
+    assert [(one.line, one.column) for one in imported(text, "x.json").found] == [(2, 4), (2, 22)]
+    text = "#SBATCH --export=ALL,HCCL_ALGO=1\n"
+    assert [(one.line, one.column) for one in imported(text, "x.slurm").found] == [(1, 22)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a/Dockerfile", "docker"), ("Dockerfile.gpu", "docker"), ("x.dockerfile", "docker"), ("Containerfile", "docker"),
+        (".env", "env"), ("x.env", "env"), (".env.local", "env"), ("x.dotenv", "env"), ("env.py", "python"), ("x.env.py", "python"),
+        ("X.IPYNB", "notebook"), ("x.yml", "yaml"), ("x.slurm", "shell"), ("x.service", "unit"), ("environment", ""), ("x.txt", ""),
+    ],
+)  # fmt: skip
+def test_a_name_tells_the_kind(name: str, kind: str) -> None:
+    assert detect_script_kind(name, b"") == kind
+    assert is_script_candidate(name) == (kind != "" or name == "environment")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "HCCL_ALGO=ring\nHCCL_IF_IP=1\n",
+        '{"schema": "npuprof.env/1", "env": {"HCCL_ALGO": "ring"}}',
+        "[Service]\nEnvironment=HCCL_ALGO=ring\n",
+    ],
+)
+def test_a_file_that_is_named_is_known_by_its_text(text: str) -> None:
+    assert settings(text, "npu.list")["env.HCCL_ALGO"] == "ring"
+
+
+def test_blocks_are_looked_for_only_where_one_can_stand() -> None:
+    assert {name for name, kind in KINDS.items() if kind.holds_blocks} == {"python", "shell", "env"}
+
+
+@pytest.mark.parametrize("verb", ["import", "scan"])
+def test_help_names_every_kind_of_file(verb: str, run: Callable[..., Result]) -> None:
+    said = " ".join(run(verb, "--help").out.split())
+    assert [kind.shown for kind in KINDS.values() if kind.shown not in said] == []
+
+
+LINES = st.lists(st.sampled_from(["'", '"', "a", " ", "#", "\\", "$", "{", "}", "\n", "é", "export "]), max_size=14).map("".join)
+
+
+@given(LINES)
+def test_what_is_told_of_a_file_of_variables_is_what_python_dotenv_reads(text: str) -> None:
+    text = f"export HCCL_ALGO={text}\n"
+    told = settings(text, "x.env").get("env.HCCL_ALGO", "<nothing>")
+    if not str(told).startswith("<") and "blanks" not in imported(text, "x.env").facts:  # which was read as a script
+        assert dotenv_values(stream=io.StringIO(text)).get("HCCL_ALGO") == told
+
+
+WORDS = st.lists(st.sampled_from(["'", '"', "a", "\\", "!", "é", "$", "n", "%", "=", "~", "*"]), min_size=1, max_size=8).map("".join)
+WORDS = WORDS.filter(lambda word: not word.endswith("\\"))  # it would take the next line in
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shell", "line", "name"), [("fish", "set -gx HCCL_ALGO {}", "x.fish"), ("tcsh", "setenv HCCL_ALGO {}", "x.csh")])
+@given(word=WORDS)
+def test_what_is_told_of_a_shell_is_what_it_exports(shell: str, line: str, name: str, word: str) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    text = f"{line.format(word)}\nprintenv HCCL_ALGO\n"
+    told = settings(text, name).get("env.HCCL_ALGO", "<nothing>")
+    if str(told).startswith("<"):
+        return
+    done = subprocess.run(
+        [shell, *(["-f"] if shell == "tcsh" else ["--no-config"]), "-c", text],
+        capture_output=True, check=False, cwd="/", env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+    )  # fmt: skip
+    if done.returncode == 0:
+        assert done.stdout.decode() == f"{told}\n"
