@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -290,6 +292,23 @@ def test_nothing_is_written_where_one_script_cannot_be(tmp_path: Path, run: Call
     assert done.code == 2
     assert "NP941" in done.err
     assert {(tmp_path / name).read_text() for name in ("tree/a.py", "outside/b.py")} == {OLD}
+
+
+def test_a_script_outside_of_a_folder_that_is_named_beside_it_is_written(tmp_path: Path, run: Callable[..., Any]) -> None:
+    write(tmp_path, {"in/a.py": OLD, "out/b.py": OLD})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path / "in")
+        assert run("migrate", ".", "../out/b.py", "--cann", "9.0.0").code == 0
+    assert {(tmp_path / name).read_text() for name in ("in/a.py", "out/b.py")} == {NEW}
+
+
+def test_a_preset_is_moved_without_what_reads_scripts(tmp_path: Path) -> None:
+    write(tmp_path, {"profiles/p.toml": '[options]\nmstune_mode = "2"\n'})
+    code = (
+        "import sys; from npuprof.__main__ import main; main(['migrate', 'p', '--cann', '9.0.0']); print('npuprof.scripts' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from npuprof.commands.parameters import COLOR, FROM, PRODUCT, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag, required_option
 from npuprof.model import Context, Finding, NpuprofError
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Migrate(Verb):
-    """Rewrite a preset, all of the store, or scripts for another CANN release.
+    """Rewrite presets or scripts for another CANN release.
 
     Lossless steps are made, the rest are findings (exit 1 if any is left to decide).
     """
@@ -47,9 +49,7 @@ class Migrate(Verb):
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:
             return self._migrate_all(context)
-        from npuprof.commands.migrating_scripts import are_scripts
-
-        if are_scripts(self.specs, self.store):
+        if _are_scripts(self.specs, self.store):
             return self._migrate_scripts(context)
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"
@@ -109,6 +109,37 @@ class Migrate(Verb):
     def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
         told = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
         return [told] if self.format == "text" else []
+
+
+def _are_scripts(words: list[str], store: str | None) -> bool:
+    """Return whether words name scripts, or folders of them, and no presets. Raises NpuprofError where some of them do."""
+    kinds = [_is_script(word, store) for word in words]
+    if any(kinds) and not all(kinds):
+        preset, script = words[kinds.index(False)], words[kinds.index(True)]
+        what = f"{script} is a script, and {preset} is a preset"
+        raise NpuprofError([Finding("NP902", what, "Each is moved in a way of its own.", "name scripts, or one preset")])
+    return any(kinds)
+
+
+def _is_script(word: str, store: str | None) -> bool:
+    """Return whether a word names a file or a folder that is no preset; what would be a script is one although it is not there."""
+    ending = os.path.splitext(word)[1].lower()
+    if ending == ".toml" or word == "-":
+        return False
+    if not os.path.exists(word):
+        if not ending:
+            return False
+        from npuprof.scripts.reading.files import is_script_name
+
+        return is_script_name(word)
+    return not _is_preset(word, store)
+
+
+def _is_preset(word: str, store: str | None) -> bool:
+    try:
+        return word in spec.Workspace(store).store.names()
+    except NpuprofError:
+        return False
 
 
 VERB = Migrate

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from npuprof.edit.preset_file import format_difference
-from npuprof.model import Context, Finding, NpuprofError, Place, Record
+from npuprof.model import Context, Finding, Place, Record
 from npuprof.report import output
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls
@@ -14,8 +14,7 @@ from npuprof.report.writing import Wanted
 from npuprof.scripts.files import find_script_files
 from npuprof.scripts.migration.moving import MovedScript, move_script
 from npuprof.scripts.reading import may_hold_settings
-from npuprof.scripts.reading.files import find_file_faults, is_script_name
-from npuprof.store import spec
+from npuprof.scripts.reading.files import find_file_faults
 
 
 class ScriptMigration(Record):
@@ -41,7 +40,7 @@ class ScriptMigration(Record):
         return [Wanted(one.path, one.after, one.before, self._find_folder(one.path)) for one in self.changed]
 
     def _find_folder(self, path: str) -> str:
-        return next((folder for folder in self.folders if folder == "." or path.startswith(os.path.join(folder, ""))), "")
+        return next((folder for folder in self.folders if _is_below(path, folder)), "")
 
     def format_text(self, coloured: bool) -> str:
         """Return the steps with their lines, what changes as a unified diff, and what is left to decide."""
@@ -88,31 +87,11 @@ def _fold_defaults(findings: list[Finding]) -> list[Finding]:
     return [*(finding for finding in findings if finding.code != "NP512"), *told]
 
 
-def are_scripts(words: list[str], store: str | None) -> bool:
-    """Return whether words name scripts, or folders of them, and no presets. Raises NpuprofError where some of them do."""
-    kinds = [_is_script(word, store) for word in words]
-    if any(kinds) and not all(kinds):
-        preset, script = words[kinds.index(False)], words[kinds.index(True)]
-        what = f"{script} is a script, and {preset} is a preset"
-        raise NpuprofError([Finding("NP902", what, "Each is moved in a way of its own.", "name scripts, or one preset")])
-    return any(kinds)
-
-
-def _is_script(word: str, store: str | None) -> bool:
-    if is_script_name(word):
-        return True
-    if word.endswith(".toml") or word == "-" or not os.path.exists(word):
-        return False
-    if os.sep in word or word in (os.curdir, os.pardir):
-        return not _is_preset(word, store) if os.path.isdir(word) else True
-    return not _is_preset(word, store)
-
-
-def _is_preset(word: str, store: str | None) -> bool:
-    try:
-        return word in spec.Workspace(store).store.names()
-    except NpuprofError:
-        return False
+def _is_below(path: str, folder: str) -> bool:
+    """Return whether a file was found in a folder, by the way the two are written."""
+    if folder == os.curdir:
+        return not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir
+    return path.startswith(os.path.join(folder, ""))
 
 
 def migrate_scripts(paths: list[str], context: Context, since: str) -> ScriptMigration:

@@ -16,6 +16,9 @@ from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.model import Finding, Origin, Path, Record
 from npuprof.resolve.config import Config
 
+#: What conditions of steps take an option for that is not set.
+UNSET_VALUES = {"iterations_per_loop": 1}
+
 
 class Step(Record):
     """One row of the catalogue: a ``step`` of a release in ``catalog/releases.toml``."""
@@ -119,9 +122,7 @@ def _build_setting_lookup(table: dict[str, Any], config: Config, overruled: str 
             return True, table[name]
         if name in config.settings and name != overruled:
             return True, config.settings[name]
-        if name == "iterations_per_loop":
-            return False, 1
-        return False, None
+        return False, UNSET_VALUES.get(name)
 
     return look_up_setting
 

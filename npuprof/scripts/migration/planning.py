@@ -10,7 +10,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import condition
 from npuprof.document.keys import format_short_value
-from npuprof.edit.migration import Step, list_changed_defaults, load_migration_steps
+from npuprof.edit.migration import UNSET_VALUES, Step, list_changed_defaults, load_migration_steps
 from npuprof.model import Finding, Place, Record
 from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Site
 
@@ -82,7 +82,7 @@ class _Group:
             if not self.closed or name in self.by_key:
                 return None, None
             sent = catalog.estimator_defaults() if self.surface == "run_config" else {}
-            return (True, sent[name]) if name in sent else (False, 1 if name == "iterations_per_loop" else None)
+            return (True, sent[name]) if name in sent else (False, UNSET_VALUES.get(name))
         sure = any(one.branches == self.base[: len(one.branches)] for one in ones)
         return sure or None, ones[0].value if sure and len(ones) == 1 and not ones[0].reason else None
 

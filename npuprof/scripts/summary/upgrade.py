@@ -10,7 +10,7 @@ from npuprof.catalog import condition
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
 from npuprof.document.keys import format_short_value
-from npuprof.edit.migration import Step, list_changed_defaults, load_migration_steps
+from npuprof.edit.migration import UNSET_VALUES, Step, list_changed_defaults, load_migration_steps
 from npuprof.model import Record
 from npuprof.scripts.draft import Draft
 
@@ -63,7 +63,7 @@ def _list_written(draft: Draft) -> dict[str, Any]:
 def _is_step_due(step: Step, settings: dict[str, Any]) -> bool:
     def look_up(path: tuple[str, ...]) -> tuple[bool, Any]:
         name = path[0]
-        return name in settings, settings.get(name, 1 if name == "iterations_per_loop" else None)
+        return name in settings, settings.get(name, UNSET_VALUES.get(name))
 
     return condition.evaluate_condition(step.when, look_up) is True
 
