@@ -99,4 +99,4 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[s
             yield file, output.read_plain_file(file)
         except OSError as error:
             what, why = f"cannot read the file: {output.describe_os_error(error, file)}", "The other files were looked at all the same."
-            yield file, Finding("NP801", what, why, "", where=Place(file))
+            yield file, Finding("NP801", what, why, "check the path", where=Place(file))
