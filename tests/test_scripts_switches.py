@@ -1,0 +1,110 @@
+"""What a script sets under a condition, as mix-ins; what a flag is by default, taken where that is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from importing import HEAD, imported, write
+
+import npuprof
+from npuprof import __main__
+from npuprof.scripts.family import Family, build_family
+from npuprof.scripts.preset import build_drafts
+
+USED = 'custom_op.parameter_map["use_off_line"].b = True\n'
+DUMP = 'custom_op.parameter_map["enable_dump"].b = True\n    custom_op.parameter_map["dump_path"].s = b"/d"\n'
+PROFILING = 'custom_op.parameter_map["profiling_mode"].b = True\n'
+
+
+def made_of(scripts: dict[str, str]) -> Family:
+    return build_family([draft for name, text in scripts.items() for draft in build_drafts(imported(f"{HEAD}{text}", name))])
+
+
+@pytest.mark.parametrize(
+    ("text", "mixins"),
+    [
+        (f"{USED}if FLAGS.data_dump:\n    {DUMP}", {"mixins/dump": "FLAGS.data_dump"}),
+        (
+            f"{USED}if FLAGS.data_dump:\n    {DUMP}if FLAGS.profiling:\n    {PROFILING}",
+            {"mixins/dump": "FLAGS.data_dump", "mixins/profiling": "FLAGS.profiling"},
+        ),
+        (
+            f"{USED}if args.mode == 'dump':\n    {DUMP}elif args.mode == 'profiling':\n    {PROFILING}",
+            {"mixins/dump": "args.mode == 'dump'", "mixins/profiling": "args.mode == 'profiling'"},
+        ),
+        (f"{USED}if a:\n    if b:\n        {PROFILING}", {"mixins/profiling": "(a) and (b)"}),
+        (f"{USED}if is_training:\n    custom_op.parameter_map['iterations_per_loop'].i = 10\n", {"mixins/loop": "is_training"}),
+        (f"if FLAGS.data_dump:\n    {DUMP}", {"mixins/dump": "FLAGS.data_dump"}),
+        (f"{USED}if FLAGS.a:\n    custom_op.parameter_map['dump_path'].s = tf.compat.as_bytes(FLAGS.path)\n", {}),
+        (f"{USED}if FLAGS.a:\n    custom_op.parameter_map['dump_pth'].s = b'/d'\n", {}),
+        (f"{USED}if False:\n    {DUMP}", {}),
+        (USED, {}),
+    ],
+)
+def test_what_a_condition_switches_on_is_a_mixin(text: str, mixins: dict[str, str]) -> None:
+    family = made_of({"train.py": text})
+    assert {name: switch.condition for name, switch in family.switches.items()} == mixins
+    for name, condition in mixins.items():
+        assert f"if {condition} in train.py:" in family.files[name]
+        assert "abstract = true" in family.files[name]
+        if "train" in family.files:
+            assert f"if {condition}: --with {name}" in family.files["train"]
+    assert "Not carried over" not in family.files.get("train", "") or "FLAGS.path" in text or "dump_pth" in text or "False" in text
+
+
+def test_equal_settings_of_several_scripts_are_one_mixin() -> None:
+    family = made_of({f"{name}.py": f"{USED}if FLAGS.{name}_dump:\n    {DUMP}" for name in "abc"})
+    assert list(family.switches) == ["mixins/dump"]
+    assert [note.condition for note in family.switches["mixins/dump"].notes] == ["FLAGS.a_dump", "FLAGS.b_dump", "FLAGS.c_dump"]
+    assert "if FLAGS.a_dump in a.py:8 and 2 more" in family.files["mixins/dump"]
+
+
+def test_a_mixin_laid_over_the_leaf_is_what_the_script_sets_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"train.py": f"{HEAD}{USED}if FLAGS.data_dump:\n    {DUMP}"})
+    assert __main__.main(["import", "train.py", "--base", "auto", "-o", "profiles"]) == 0
+    config = npuprof.open_store("profiles").resolve("train+mixins/dump")
+    assert dict(config.options) == {"use_off_line": True, "enable_dump": True, "dump_path": "/d"}
+    assert __main__.main(["check"]) == 0
+
+
+def test_a_mixin_that_the_store_has_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"train.py": f"{HEAD}{USED}if FLAGS.data_dump:\n    {DUMP}", "profiles/README": ""})
+    assert __main__.main(["adopt", "train.py"]) == 0
+    write(tmp_path, {"other.py": f"{HEAD}{PROFILING}if FLAGS.other:\n    {DUMP}"})
+    assert __main__.main(["adopt", "other.py"]) == 0
+    assert sorted(path.name for path in (tmp_path / "profiles/mixins").iterdir() if path.suffix) == ["dump.toml"]
+    assert "if FLAGS.other: --with mixins/dump" in (tmp_path / "profiles/other.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "taken"),
+    [
+        ('parser.add_argument("--loops", type=int, default=100)', "args.loops", 100),
+        ('flags.DEFINE_integer("loops", 7, "how many")', "FLAGS.loops", 7),
+        ('parser.add_argument("--loops", type=int)', "args.loops", None),
+        ("", "args.loops", None),
+        ('parser.add_argument("--loops", default="many")', "args.loops", "many"),
+    ],
+)
+def test_the_default_of_a_flag_is_taken_where_that_is_asked_for(declared: str, value: str, taken: object) -> None:
+    found = imported(f'{declared}\n{HEAD}custom_op.parameter_map["iterations_per_loop"].i = {value}\n')
+    (plain,) = build_drafts(found)
+    (draft,) = build_drafts(found, take_defaults=True)
+    assert plain.settings == {}
+    assert draft.settings.get("iterations_per_loop") == taken
+    assert [note.value for note in draft.assumed] == ([taken] if taken is not None else [])
+
+
+def test_a_default_that_is_taken_is_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(
+        tmp_path,
+        {"train.py": f'p.add_argument("--loops", default=100)\n{HEAD}custom_op.parameter_map["iterations_per_loop"].i = args.loops\n'},
+    )
+    assert __main__.main(["import", "train.py", "--take-defaults"]) == 0
+    text = capsys.readouterr().out
+    assert "iterations_per_loop = 100\n" in text
+    assert "# Defaults of the command line, which a run may change:\n# train.py:7: iterations_per_loop = 100: depends on" in text
