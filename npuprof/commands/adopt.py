@@ -99,7 +99,7 @@ class Adopt(Verb):
                 continue
             if file in named or may_hold_settings(file, data):
                 found[file] = Script(file, data, import_script(file, data))
-                problems += found[file].imported.problems
+                problems += [one for one in found[file].imported.problems if one.severity != "info"]
         return found
 
     def _list_drafts(self, scripts: dict[str, Script], folders: list[str]) -> tuple[list[Draft], dict[str, str]]:

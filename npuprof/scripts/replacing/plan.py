@@ -126,17 +126,7 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
     why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
     what = f"{spec} does not set what {path} sets"
     hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"
-    return NpuprofError(
-        [
-            Finding(
-                "NP830",
-                what,
-                why[:1].upper() + why[1:] if why[:1].islower() and "_" not in why.split(" ")[0] else why,
-                hint,
-                where=Place(path, line),
-            )
-        ]
-    )
+    return NpuprofError([Finding("NP830", what, why, hint, where=Place(path, line))])
 
 
 def _plan_stands(path: str, data: bytes, imported: ImportedFile, equal: list[_Candidate]) -> list[Stand]:
