@@ -103,11 +103,30 @@ def test_names_that_are_taken_are_all_told_before_anything_is_written(here: Path
     assert run("inject", "src", "--all", "--check") == 0
 
 
-def test_a_script_that_cannot_be_written_leaves_all_as_it_was(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_script_that_cannot_be_written_keeps_its_lines(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "src/bert/train.py").chmod(0o444)
+    write(here, {"elsewhere/train.py": PLAIN.replace("allow_mix_precision", "force_fp32")})
+    (here / "src/link.py").symlink_to(here / "elsewhere/train.py")
+    (here / "src/again.py").symlink_to(here / "src/resnet/train.py")
+    assert run("adopt", "src") == 0
+    said = capsys.readouterr().err
+    assert "src/bert/train.py keeps its lines: src/bert/train.py is read-only" in said
+    assert "src/link.py keeps its lines: src/link.py is a link that leads out of src" in said
+    assert (here / "src/bert/train.py").read_text() == PLAIN
+    assert b">>> npuprof" not in (here / "elsewhere/train.py").read_bytes()
+    assert (here / "src/resnet/train.py").read_bytes().count(b">>> npuprof") == 1
+
+
+def test_nothing_is_written_where_the_store_cannot_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.report import writing
+
     before = read_tree(here)
+
+    def refuse(one: object) -> None:
+        raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr(writing, "_put_in_place", refuse)
     assert run("adopt", "src") == 2
-    assert "read-only" in capsys.readouterr().err
     assert read_tree(here) == before
     assert not list((here / "profiles").iterdir())
 

@@ -70,7 +70,8 @@ class Adopt(Verb):
         with lock_folders([home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]):
             sources = {name: (file.source, texts[name]) for name, file in new.items()}
             injector = Injector(self.store, trusting=self.trust, open_store=build_opener(self.store, sources))
-            adoption = plan_adoption(scripts, list_wanted_blocks(family, below, standing), injector, folders)
+            blocks = list_wanted_blocks(family, below, standing)
+            adoption = plan_adoption(scripts, blocks, injector, folders, lambda path: _refuse_unwritable(path, folders))
             wanted = [file.build_wanted(texts[name].encode()) for name, file in new.items()] + _list_scripts(adoption, folders)
             if not self.dry_run:
                 _write(home, new, wanted)
@@ -88,8 +89,11 @@ class Adopt(Verb):
         from npuprof.scripts.reading import import_script, may_hold_settings
 
         found: dict[str, Script] = {}
-        named = set(self.paths)
+        named, seen = set(self.paths), set[str]()
         for file in track_items(list(find_script_files(self.paths, problems)), "files"):
+            if os.path.realpath(file) in seen:  # under whatever name
+                continue
+            seen.add(os.path.realpath(file))
             try:
                 data = output.read_plain_file(file)
             except OSError as error:
@@ -141,12 +145,25 @@ def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[s
     return found
 
 
+def _refuse_unwritable(path: str, folders: list[str]) -> None:
+    """Raise NpuprofError for a script that a link leads out of its folder to, or that is read-only."""
+    from npuprof.model import Place
+    from npuprof.report import writing
+
+    target = writing.find_target(path, _find_folder(path, folders))
+    if not os.stat(target).st_mode & 0o222 or not os.access(target, os.W_OK):
+        raise NpuprofError([Finding("NP830", f"{path} is read-only", "It stays as it is.", "make it writable first", where=Place(path))])
+
+
+def _find_folder(path: str, folders: list[str]) -> str:
+    return next((top for top in folders if top == os.curdir or path.startswith(os.path.join(top, ""))), "")
+
+
 def _list_scripts(adoption: Adoption, folders: list[str]) -> list[Wanted]:
     """Return the scripts as they shall be; through no link out of a folder that was named."""
     from npuprof.report.writing import Wanted
 
-    below = {one.path: next((top for top in folders if one.path.startswith(os.path.join(top, ""))), "") for one in adoption.adopted}
-    return [Wanted(one.path, one.data, one.known, below[one.path]) for one in adoption.adopted if one.data != one.known]
+    return [Wanted(one.path, one.data, one.known, _find_folder(one.path, folders)) for one in adoption.adopted if one.data != one.known]
 
 
 def _write(home: Folder, new: dict[str, NewFile], wanted: list[Wanted]) -> None:

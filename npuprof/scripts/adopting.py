@@ -115,12 +115,18 @@ def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str])
     return rest, standing
 
 
-def plan_adoption(scripts: dict[str, Script], wanted: dict[str, list[str]], injector: Injector, folders: Sequence[str]) -> Adoption:
-    """Return what becomes of scripts that are to have blocks of some presets."""
+def plan_adoption(
+    scripts: dict[str, Script], wanted: dict[str, list[str]], injector: Injector, folders: Sequence[str], refuse: Callable[[str], None]
+) -> Adoption:
+    """Return what becomes of scripts that are to have blocks of some presets.
+
+    ``refuse`` raises NpuprofError for a script that cannot be written.
+    """
     adopted: list[Adopted] = []
     kept: dict[str, list[Finding]] = {}
     for path, names in wanted.items():
         try:
+            refuse(path)
             adopted.append(_adopt_script(scripts[path], names, injector, folders))
         except NpuprofError as error:
             kept[path] = list(error.findings)
