@@ -83,4 +83,5 @@ def _describe_given(given: dict[str, Any]) -> dict[str, Any]:
     return {
         name: _describe_given(value.given) if hasattr(value, "given") else describe(value) if hasattr(value, "graph_options") else value
         for name, value in sorted(given.items())
+        if value is not None  # the class has that anyway
     }

@@ -117,6 +117,13 @@ def test_a_script_that_cannot_be_written_keeps_its_lines(here: Path, capsys: pyt
     assert (here / "src/resnet/train.py").read_bytes().count(b">>> npuprof") == 1
 
 
+def test_a_file_that_is_not_there_is_an_error(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("adopt", "nothere") == 2
+    assert "cannot read the file" in capsys.readouterr().err
+    assert run("adopt", "src", "--under", "bad name") == 2
+    assert capsys.readouterr().err.count("error") == 1
+
+
 def test_nothing_is_written_where_the_store_cannot_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from npuprof.report import writing
 

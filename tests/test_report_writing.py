@@ -376,3 +376,17 @@ def test_more_files_than_a_process_may_open_are_written(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert {path.read_text() for path in tmp_path.iterdir() if path.is_file()} == {"new"}
     assert leftovers(tmp_path) == []
+
+
+def test_a_file_under_two_names_is_written_once_or_refused(tmp_path: Path) -> None:
+    file, link = tmp_path / "a", tmp_path / "b"
+    file.write_bytes(b"old")
+    link.symlink_to(file)
+    same = [Wanted(str(path), b"new", b"old") for path in (file, link)]
+    writing.write_wanted_files(same)
+    assert file.read_bytes() == b"new"
+    with pytest.raises(NpuprofError) as caught:
+        writing.write_wanted_files([Wanted(str(file), b"one", b"new"), Wanted(str(link), b"two", b"new")])
+    assert caught.value.findings[0].code == "NP942"
+    assert file.read_bytes() == b"new"
+    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")} <= {"a", "b", "home"}

@@ -147,6 +147,10 @@ REPLACED: dict[str, tuple[str, str]] = {
         f'{HEAD}dump_config = DumpConfig(enable_dump=True, dump_path="/d")\nrun = NPURunConfig(dump_config=dump_config, profiling_config=ProfilingConfig(enable_profiling=False), save_checkpoints_steps=100)\n',
         "run = NPURunConfig(",
     ),
+    "an argument that is None": (
+        f'{HEAD}NPURunConfig(precision_mode="force_fp16", profiling_config=ProfilingConfig(enable_profiling=False, profiling_options=None))\n',
+        "NPURunConfig(",
+    ),
     "an argument of the run beside": (
         f'{HEAD}tf.estimator.Estimator(config=NPURunConfig(precision_mode="force_fp16", iterations_per_loop=int(FLAGS.a) + 1))\n',
         "int(FLAGS.a) + 1",
@@ -260,6 +264,45 @@ REFUSED: dict[str, tuple[str, str]] = {
         f"{HEAD}NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=FLAGS.a))\n",
         "beside what the preset says",
     ),
+    "an error that somebody takes between": (
+        f'{HEAD}import os\n{ENTRY}try:\n{indent(MIXED)}    rank = int(os.environ["RANK"])\n    custom_op.parameter_map["use_off_line"].b = True\nexcept KeyError:\n    pass\n{RUN}',
+        "it may fail, and what was set before it would count",
+    ),
+    "an import that somebody waits for between": (
+        f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    custom_op.parameter_map["use_off_line"].b = True\nexcept ImportError:\n    pass\n{RUN}',
+        "it may fail",
+    ),
+    "an error in a function that is called in a try": (
+        f'{HEAD}def fill(custom_op):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{ENTRY}try:\n    fill(custom_op)\nexcept ValueError:\n    pass\n{RUN}',
+        "it may fail",
+    ),
+    "an error that is suppressed between": (
+        f'{HEAD}import contextlib\n{ENTRY}with contextlib.suppress(ValueError):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{RUN}',
+        "it may fail",
+    ),
+    "a question about the map between": (
+        f'{HEAD}{ENTRY}{MIXED}assert "use_off_line" not in custom_op.parameter_map\ncustom_op.parameter_map["use_off_line"].b = True\n{RUN}',
+        "it uses what the lines work on",
+    ),
+    "the device is opened between": (
+        'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\nnpu.open().as_default()\nnpu.global_options().hcom_parallel = True\n',
+        "it may open the device",
+    ),
+    "a property of the object between": (
+        f"{HEAD}class Net:\n    @property\n    def session(self):\n        return tf.Session(config=self.config)\n    def __init__(self):\n        self.config = tf.ConfigProto()\n"
+        f"        self.op = self.config.graph_options.rewrite_options.custom_optimizers.add()\n        self.op.parameter_map['use_off_line'].b = True\n"
+        f"        sess = self.session\n        self.op.parameter_map['mix_compile_mode'].b = True\nNet()\n",
+        "it uses what the lines work on",
+    ),
+    "a name that is not there yet": (
+        "import tensorflow\nfrom npu_bridge.npu_init import *\ndef late():\n    import tensorflow as tf\nconfig = tensorflow.ConfigProto()\n"
+        'custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\ncustom_op.parameter_map["precision_mode"].s = b"force_fp16"\n',
+        "import tensorflow as tf first",
+    ),
+    "a name that is something else": (
+        f'{HEAD}def make(config, tf=None):\n    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\n    custom_op.parameter_map["precision_mode"].s = b"force_fp16"\n',
+        "tf is not known where the block would stand",
+    ),
     "a call in a lambda": (f'{HEAD}make = lambda: NPURunConfig(precision_mode="force_fp16")\n', "does not always run"),
 }
 
@@ -322,6 +365,14 @@ def test_latin_1_stays_as_it_is(here: Path) -> None:
     (here / "train.py").write_bytes(text.encode("latin-1"))
     assert run("inject", "train.py", "p", "--replace") == 0
     assert "größer".encode("latin-1") in (here / "train.py").read_bytes()
+
+
+def test_comments_of_other_encodings_stay(here: Path) -> None:
+    text = f'# -*- coding: gbk -*-\n{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True  # \u4e0b\u6c89\n{OFF}{RUN}'
+    prepare(here, text)
+    (here / "train.py").write_bytes(text.encode("gbk"))
+    assert run("inject", "train.py", "p", "--replace") == 0
+    assert "# \u4e0b\u6c89\n".encode("gbk") in (here / "train.py").read_bytes()
 
 
 def test_python_2_is_read_as_far_as_it_goes(here: Path) -> None:

@@ -106,3 +106,49 @@ def test_so_does_one_of_a_shell_script(here: str) -> None:
 def test_flags_come_from_an_array_where_it_is_certain(lines: str, frameworks: list[int]) -> None:
     settings, _ = drafted(f"#!/bin/bash\n{lines}\n", "x.sh")
     assert [value for key, value in settings.items() if key == "atc.framework"] == frameworks
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings"),
+    [
+        ('custom_op.parameter_map["enable_dump"].b = True\ndel custom_op.parameter_map["enable_dump"]\n', {}),
+        ('custom_op.parameter_map["enable_dump"].b = True\ncustom_op.parameter_map.pop("enable_dump", None)\n', {}),
+        ('custom_op.parameter_map["enable_dump"].b = True\nif FLAGS.a:\n    del custom_op.parameter_map["enable_dump"]\n', {}),
+        ('del custom_op.parameter_map["enable_dump"]\ncustom_op.parameter_map["enable_dump"].b = True\n', {"enable_dump": True}),
+        ('options = custom_op.parameter_map\noptions["enable_dump"].b = True\ndel options["enable_dump"]\n', {}),
+    ],
+)
+def test_what_a_script_takes_back_is_not_carried_over(lines: str, settings: dict[str, Any]) -> None:
+    assert drafted(f"{HEAD}{lines}")[0] == settings
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings"),
+    [
+        ("export HCCL_CONNECT_TIMEOUT=600\nunset HCCL_CONNECT_TIMEOUT\n", {}),
+        ("export HCCL_CONNECT_TIMEOUT=600\nif [ $1 ]; then\n  unset HCCL_CONNECT_TIMEOUT\nfi\n", {}),
+        ("unset HCCL_CONNECT_TIMEOUT\nexport HCCL_CONNECT_TIMEOUT=600\n", {"env.HCCL_CONNECT_TIMEOUT": "600"}),
+    ],
+)
+def test_what_a_shell_script_unsets_is_not_carried_over(lines: str, settings: dict[str, Any]) -> None:
+    assert drafted(f"#!/bin/bash\n{lines}", "x.sh")[0] == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (
+            f'{HEAD}custom_op.parameter_map["precision_mode"].s = b"force_fp16"\ntf.Session(config=config)\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\n',
+            "x.py",
+        ),
+        (
+            'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\nnpu.open()\nnpu.global_options().precision_mode = "force_fp32"\n',
+            "x.py",
+        ),
+        ("#!/bin/bash\nexport ASCEND_GLOBAL_LOG_LEVEL=3\npython a.py\nexport ASCEND_GLOBAL_LOG_LEVEL=1\npython b.py\n", "x.sh"),
+    ],
+)
+def test_a_value_that_a_later_line_changes_is_told(text: str, name: str) -> None:
+    (draft,) = build_drafts(imported(text, name))
+    assert len(draft.settings) == 1
+    assert [note.why.partition(" sets")[2] for note in draft.notes] == [" it to another value, which the preset has"]

@@ -28,7 +28,7 @@ _MOST_TOLD = 10
 
 
 class Adopt(Verb):
-    """Take the settings of existing scripts over: presets in the store, blocks in the scripts.
+    """Take existing scripts over: presets and blocks.
 
     Presets and scripts are written together or not at all. A script keeps its lines where a block is not certain to set the same.
     """
@@ -50,6 +50,7 @@ class Adopt(Verb):
 
         Raises NpuprofError, and writes nothing then.
         """
+        from npuprof.edit.preset_file import locate_new_file
         from npuprof.report.locks import lock_folders
         from npuprof.scripts.adopting import build_opener, find_standing, index_presets, list_wanted_blocks, plan_adoption
         from npuprof.scripts.blocks import Injector
@@ -58,8 +59,11 @@ class Adopt(Verb):
         workspace = spec.Workspace(self.store)
         home = workspace.store
         below = f"{self.under.strip('/')}/" if self.under else ""
+        if below:
+            locate_new_file(home, below.rstrip("/"))  # says what a name is
         problems: list[Finding] = []
         scripts = self._read_scripts(problems)
+        unread = any(one.severity == "error" for one in problems)
         folders = [path for path in self.paths if os.path.isdir(path)]
         drafts, beside = self._list_drafts(scripts, folders)
         known = index_presets(workspace)
@@ -76,7 +80,7 @@ class Adopt(Verb):
             if not self.dry_run:
                 _write(home, new, wanted)
         told = _Told(texts, below, family, adoption, beside, self.dry_run)
-        code = int(self.strict and bool(adoption.kept or beside))
+        code = 2 if unread else int(self.strict and bool(adoption.kept or beside))
         text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
         remarks = [] if self.format == "json" else told.format_remarks(home.label)
         return Answer(text, tuple(remarks), code, problems=tuple(problems))
@@ -141,7 +145,7 @@ def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[s
             hint = f"put the new presets below {'another' if under else 'a'} name: --under {'more' if under else 'adopted'}"
             problems += [one._replace(hint=hint) if one.code == "NP923" else one for one in error.findings]
     if problems:
-        raise NpuprofError(problems)
+        raise NpuprofError(list(dict.fromkeys(problems)))
     return found
 
 

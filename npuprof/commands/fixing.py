@@ -98,24 +98,32 @@ def _find_file(document: Document, judged: JudgedStore) -> str:
 def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document, int]:
     """Return a document with as many of its faults mended as can be at once, and their number."""
     changes: list[PathChange] = []
+    taken: set[Path] = set()
+    above: set[Path] = set()
     for finding in findings:
         change = _build_change(old, finding)
-        if change is not None and not any(_overlap(change.path, other.path) for other in changes):
-            changes.append(change)
-    made = 0
-    text = old.text
-    for change in changes:
-        try:
-            text = edit.apply_changes(text, [change])
-        except NpuprofError:
-            continue  # it stays a finding
-        made += 1
+        if change is None or change.path in above or any(change.path[:end] in taken for end in range(len(change.path) + 1)):
+            continue  # it is told again once the other is made
+        changes.append(change)
+        taken.add(change.path)
+        above |= {change.path[:end] for end in range(len(change.path))}
+    text, made = _apply_most(old.text, changes)
     return document.parse_document(old.name, old.source, text), made
 
 
-def _overlap(one: Path, other: Path) -> bool:
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
+def _apply_most(text: str, changes: Sequence[PathChange]) -> tuple[str, int]:
+    """Return a text with all changes made that can be, and their number; one that cannot stays a finding."""
+    if not changes:
+        return text, 0
+    try:
+        return edit.apply_changes(text, list(changes)), len(changes)
+    except NpuprofError:
+        if len(changes) == 1:
+            return text, 0
+    middle = len(changes) // 2
+    text, first = _apply_most(text, changes[:middle])
+    text, second = _apply_most(text, changes[middle:])
+    return text, first + second
 
 
 def _build_change(old: Document, finding: Finding) -> PathChange | None:

@@ -59,9 +59,14 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
     """
     streams = [one for one in files if not one.below and one.known is ANYTHING and output.is_stream(one.path)]
     plain = [one for one in files if one not in streams] if streams else files
-    targets = {one.path: find_target(one.path, one.below) for one in plain}
-    with lock_folders(os.path.dirname(target) for target in targets.values()):
-        _replace_files([(one, targets[one.path]) for one in plain], streams)
+    targets: dict[str, Wanted] = {}
+    for one in plain:
+        other = targets.setdefault(find_target(one.path, one.below), one)
+        if other.content != one.content:
+            why = "A file that is reached under two names has one text."
+            raise NpuprofError([Finding("NP942", f"{other.path} and {one.path} are one file", why, "name it once", where=Place(one.path))])
+    with lock_folders(os.path.dirname(target) for target in targets):
+        _replace_files([(one, target) for target, one in targets.items()], streams)
 
 
 def write_files_atomically(files: Mapping[str, str | bytes]) -> None:

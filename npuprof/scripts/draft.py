@@ -14,10 +14,11 @@ from npuprof.store import find_repository_top
 class Note:
     """A setting that is not in the preset, why, and what to do about it.
 
-    Where nothing but a ``condition`` keeps it out, ``value`` is what a preset would hold.
+    Where nothing but a ``condition`` keeps it out, ``value`` is what a preset would hold. ``overruled`` is one that a later line
+    takes the place of.
     """
 
-    __slots__ = ("condition", "found", "hint", "value", "why")
+    __slots__ = ("condition", "found", "hint", "overruled", "value", "why")
 
     def __init__(self, found: FoundSetting, why: str, hint: str = "", condition: str = "", value: Any = None) -> None:
         self.found = found
@@ -25,6 +26,7 @@ class Note:
         self.hint = hint
         self.condition = condition
         self.value = value
+        self.overruled = False
 
 
 class Source(Record):

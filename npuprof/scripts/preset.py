@@ -12,7 +12,7 @@ from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.naming import name_drafts, preset_name
 from npuprof.scripts.obstacles import find_obstacle, find_steady_settings, format_condition, read_preset_value, suggest_override
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.reading.found import UNSET, ImportedFile
+from npuprof.scripts.reading.found import TAKEN_BACK, UNSET, FoundSetting, ImportedFile
 
 #: So many presets are made of one file; every setting is compared with all of them.
 _MOST_DRAFTS = 200
@@ -127,15 +127,37 @@ def _build_draft(name: str, file: str, group: Group, folders: Sequence[str], tak
         if not why and one.branches[base:] and id(one) not in steady:
             condition = format_condition(one, base)
             why, hint = f"only if {condition}", suggest_override(one, base)
+        if one.reason == TAKEN_BACK and not one.dead:
+            _take_back(draft, one)
         if why:
             draft.notes.append(Note(one, why, hint, condition, read_preset_value(one, folders) if condition else None))
             if one.key in draft.settings and not one.dead and (one.reason or one.branches[base:]):
                 continue
         else:
-            draft.settings[one.key] = read_preset_value(one, folders)
+            value = read_preset_value(one, folders)
+            if one.key in draft.settings and not is_same_typed_value(draft.settings[one.key], value):
+                draft.notes.append(_note_overruled(draft.origins[one.key], one))
+            draft.settings[one.key] = value
             draft.origins[one.key] = one
             draft.carried.append(one)
     return draft
+
+
+def _take_back(draft: Draft, one: FoundSetting) -> None:
+    """Leave out what a script sets and takes back, under whatever condition: it does not always hold."""
+    before = draft.origins.pop(one.key, None)
+    if before is not None:
+        del draft.settings[one.key]
+        draft.carried = [found for found in draft.carried if found.key != one.key]
+        draft.notes.append(Note(before, f"line {one.line} takes it back"))
+
+
+def _note_overruled(before: FoundSetting, after: FoundSetting) -> Note:
+    note = Note(
+        before, f"line {after.line} sets it to another value, which the preset has", "split them where the first is used before that"
+    )
+    note.overruled = True
+    return note
 
 
 def _are_compatible(home: Draft, draft: Draft) -> bool:

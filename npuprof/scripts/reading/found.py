@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 #: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
 UNSET = "None leaves it unset"
 
+#: The reason of a setting that the script takes out again: what was set before it does not hold.
+TAKEN_BACK = "the script takes it back"
+
 #: Stands before a path that begins in the folder of the script itself, wherever that lies; no text of a script holds it.
 HERE = "\ufdd0"
 

@@ -10,7 +10,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
 from npuprof.model import Record, find_nearest_names
-from npuprof.scripts.reading.found import Branch
+from npuprof.scripts.reading.found import TAKEN_BACK, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.walk import Walk
@@ -86,6 +86,10 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
             _report_map_entry(walk, statement, entry, None, "changes the value that is there", scope, branches)
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         _handle_call(walk, statement.value, scope, branches)
+    elif isinstance(statement, ast.Delete):
+        for target in statement.targets:
+            if isinstance(target, ast.Subscript) and (root := _find_map_owner(walk, target.value, scope)):
+                _report_map_entry(walk, target, (target, root, None), None, TAKEN_BACK, scope, branches)
 
 
 def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -255,6 +259,14 @@ def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branc
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):
             field, reason, _ = walk.evaluate_expression(name, scope)
             _report_map_entry(walk, call, (place, root, str(field) if not reason else None), value, reason, scope, branches)
+    elif (
+        isinstance(function, ast.Attribute)
+        and function.attr == "pop"
+        and call.args
+        and (root := _find_map_owner(walk, function.value, scope))
+    ):
+        place = ast.copy_location(ast.Subscript(function.value, call.args[0], ast.Load()), call)
+        _report_map_entry(walk, call, (place, root, None), None, TAKEN_BACK, scope, branches)
     elif isinstance(function, ast.Attribute) and function.attr in ("CopyFrom", "MergeFrom") and len(call.args) == 1:
         place = function.value
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading import atc, env
-from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import TAKEN_BACK, Branch, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.slurm import find_directive_exports, find_exports
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
@@ -174,6 +175,8 @@ class _Reading:
             self._add_variable(variable, word, value, exported=True)
         if name in ("export", "declare", "typeset"):
             self._process_export(words[1:], name == "export" or any(word.text.startswith("-") and "x" in word.text for word in words[1:]))
+        elif name == "unset":
+            self._take_back(words[1:])
         elif name == "setenv" and len(words) >= 3 and re.fullmatch(r"[A-Za-z_]\w*", words[1].text):
             self._add_variable(words[1].text, words[1], words[2], exported=True)
         elif name.rpartition("/")[2] in ("sbatch", "srun"):
@@ -237,6 +240,18 @@ class _Reading:
                 self.blanks.append((word.line, word.column, word.text))
             elif exported and word.text in self.pending:
                 self.found += self.pending.pop(word.text)
+
+    def _take_back(self, words: list[Word]) -> None:
+        """Note that variables are unset which the script has exported."""
+        known = {one.name for one in self.found}
+        for word in words:
+            if word.text in known:
+                key, around = format_full_key("env", word.text), self._current_branches()
+                self.found.append(
+                    FoundSetting(
+                        self.path, word.line, word.column, "env", key, word.text, None, None, TAKEN_BACK, "", around, "<process>:export"
+                    )
+                )
 
     def _add_variable(self, name: str, word: Word, value: Word, exported: bool) -> None:
         filled = value.fill_variables(self.known, but=name)

@@ -24,7 +24,7 @@ def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Stand:
         why = "Its columns cannot be told for certain."
         raise build_refusal(file.path, "the script is not UTF-8", why, site.line, "save it as UTF-8") from None
     carried = {(one.line, one.column) for one in draft.carried}
-    left = {(note.found.line, note.found.column): note.found for note in draft.notes}
+    left = {(note.found.line, note.found.column): note.found for note in draft.notes if not note.overruled}
     gone: list[ast.keyword] = []
     cuts: list[Edit] = []
     for keyword in call.keywords:

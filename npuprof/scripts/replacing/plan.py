@@ -77,7 +77,7 @@ def plan_replacement(
     changes = [injector.refresh_block(block, {**stand.facts, **given}, spec) for block, stand in zip(fresh, ordered, strict=True)]
     _refuse_sidecars(path, changes)
     after = blocks.replace_blocks(opened, changes, {change.block.first: spec for change in changes})
-    _prove_equal(path, data, before, after, stands, changes)
+    _prove_equal(path, data, before, after, ordered, changes)
     remarks = (*(remark for stand in stands for remark in stand.left), *_tell_others(candidates), *_tell_python_env(before))
     return Replacement(FileBlocks(data, opened, changes), remarks)
 
@@ -169,15 +169,15 @@ def _prove_equal(path: str, data: bytes, before: ImportedFile, after: bytes, sta
         raise build_refusal(path, "it is not certain that the script would set the same", why)
     if is_shell_kind(path, data):
         return
-    removed = b"\n".join(data[edit.start : edit.end] for stand in stands for edit in stand.edits)
-    text = before.facts["text"]
-    for name in sorted({name for change in changes for name in _list_needed_names(change.text)}):
-        known = re.search(rf"(?<![\w.]){name}\b".encode(), removed) or re.search(
-            rf"^[ \t]*(?:import|from)\b.*\b{name}\b", text, re.MULTILINE
-        )
-        if not known:
-            why = f"The block uses {name}, which the script does not import by that name."
-            raise build_refusal(path, f"{name} is not known where the block would stand", why, 0, f"import {name} first")
+    file = PythonFile(path, data)
+    for stand, change in zip(stands, changes, strict=True):
+        removed = b"\n".join(data[edit.start : edit.end] for edit in stand.edits)
+        line = data.count(b"\n", 0, stand.start) + 1
+        for name in sorted(_list_needed_names(change.text)):
+            if not file.knows_name(name, line, re.search(rf"(?<![\w.]){name}\b".encode(), removed) is not None):
+                why = f"The block uses {name}, which is not certain to be there by that name."
+                hint = "import tensorflow as tf first" if name == "tf" else f"import {name} first"
+                raise build_refusal(path, f"{name} is not known where the block would stand", why, line, hint)
 
 
 def _list_needed_names(text: str) -> set[str]:

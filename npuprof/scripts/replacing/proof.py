@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from npuprof import catalog
 from npuprof.model import Finding
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile
 
 #: What a configuration comes to: its surface, its name, and for each key what happens to it, in order.
 Told = list[tuple[str, str, dict[str, list[tuple[Any, ...]]]]]
@@ -23,7 +24,7 @@ def describe_settings(imported: ImportedFile) -> Told:
         site.scope: (site.surface, _LINE.sub("", site.scope), {}) for site in imported.sites
     }
     for one in imported.found:
-        if one.commented:
+        if one.commented or _says_nothing(one):
             continue
         row = told.setdefault(one.scope, (one.surface, _LINE.sub("", one.scope), {}))
         events = row[2].setdefault(one.key or "", [])
@@ -31,6 +32,12 @@ def describe_settings(imported: ImportedFile) -> Told:
             events.clear()
         events.append(_describe_event(one))
     return list(told.values())
+
+
+def _says_nothing(one: FoundSetting) -> bool:
+    """Return whether None is given where the class has None anyway."""
+    option = catalog.find_option(one.key) if one.reason == UNSET else None
+    return option is not None and option.estimator_default is None
 
 
 def _describe_event(one: FoundSetting) -> tuple[Any, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import FoundSetting, Site
-from npuprof.scripts.reading.scopes import statement_blocks
+from npuprof.scripts.reading.scopes import Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
@@ -18,8 +19,11 @@ from npuprof.scripts.replacing.statements import (
     fills_map_only,
     find_obstacle,
     find_root,
+    opens_device,
     sets_only_options,
 )
+
+_HOMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class PythonFile:
@@ -34,6 +38,19 @@ class PythonFile:
         if data.count(b"\r") != data.count(b"\r\n"):
             raise build_refusal(path, "lines of the script end in a lone carriage return", "Editors count its lines differently.")
         self._comments: dict[int, list[bytes]] | None = None
+
+    def knows_name(self, name: str, line: int, is_used: bool) -> bool:
+        """Return whether a name is an imported one at a line; ``is_used`` where lines that go use it, which a star import may bring."""
+        scope = Scope(self.statements.tree)
+        nodes: list[ast.stmt] = self.statements.tree.body
+        while inner := next((node for node in nodes if isinstance(node, _HOMES) and node.lineno < line <= (node.end_lineno or 0)), None):
+            scope, nodes = Scope(inner, scope), [one.node for one in self.statements.all if one.home is inner]
+        found = scope.resolve_name(name)
+        if found is None:
+            return is_used and re.search(r"^[ \t]*from\b.*\bimport[ \t]*\*", self.script.text, re.MULTILINE) is not None
+        home, bindings = found
+        before = home.node is not scope.node or any(binding.node.lineno < line for binding in bindings)  # type: ignore[attr-defined]
+        return {binding.kind for binding in bindings} == {"import"} and before
 
     def find_unit(self, one: FoundSetting) -> Standing:
         """Return the statement that makes a setting. Raises NpuprofError where no statement of its own does."""
@@ -110,12 +127,13 @@ class PythonFile:
         if self._comments is None:
             self._comments = {}
             try:
+                encoding = "utf-8"
                 for token in tokenize.tokenize(io.BytesIO(self.lines.data).readline):
+                    encoding = token.string if token.type == tokenize.ENCODING else encoding
                     if token.type == tokenize.COMMENT:
                         raw = self.lines.lines[token.start[0] - 1].rstrip(b"\r")
-                        self._comments.setdefault(token.start[0], []).append(
-                            raw[raw.index(token.string.encode(errors="surrogateescape")) :]
-                        )
+                        comment = raw[raw.rindex(token.string.encode(encoding)) :]
+                        self._comments.setdefault(token.start[0], []).append(comment)
             except (tokenize.TokenError, SyntaxError, ValueError, UnicodeError):
                 raise build_refusal(
                     self.path, "a line to be taken out may hold a comment", "The comments cannot be told apart.", line
@@ -133,7 +151,7 @@ def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -
     for one in draft.carried:
         unit = file.find_unit(one)
         units.setdefault(id(unit.node), (unit, []))[1].append(one)
-    for note in draft.notes:
+    for note in (note for note in draft.notes if not note.overruled):
         for unit, settings in units.values():
             if _spans(unit.node, note.found) and file.find_unit(note.found).node is unit.node:
                 raise file.refuse(settings[0], f"The statement sets {note.found.name or 'a computed key'} too, which is not in the preset.")
@@ -148,7 +166,12 @@ def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -
     roots = {find_root(onto), *file.statements.list_entry_owners()} if surface == "session" else {"global_options"}
     cut = {id(inner) for row in ordered for inner in ast.walk(row[0].node)}
     for between in file.statements.list_between(first, last.node):
-        if id(between.node) not in cut and (why := find_obstacle(between, roots, file.statements)):
+        if id(between.node) in cut:
+            continue
+        why = find_obstacle(between, roots, file.statements, file.statements.is_caught(first))
+        if not why and surface != "session" and opens_device(between.node):
+            why = "it may open the device"
+        if why:
             what = f"the lines of {onto} cannot become one block"
             raise build_refusal(file.path, what, f"Line {between.node.lineno} stands between them: {why}.", between.node.lineno)
     line = first.node.lineno
@@ -187,4 +210,5 @@ def _find_options(file: PythonFile, unit: Standing, one: FoundSetting) -> str:
 
 def list_left(draft: Draft) -> tuple[str, ...]:
     """Return a remark on each hand-written line that stays, with the reason."""
-    return tuple(f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in draft.notes)
+    left = (note for note in draft.notes if not note.overruled)
+    return tuple(f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in left)

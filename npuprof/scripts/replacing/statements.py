@@ -11,6 +11,10 @@ from npuprof.scripts.reading.scopes import Function, statement_blocks
 from npuprof.scripts.reading.terms import name_callee
 
 _FIELDS = ("s", "b", "i", "f")
+#: Calls that neither fail nor look at anything but what they are given.
+_QUIET = frozenset({"as_bytes", "as_str", "as_text", "print", "str", "repr", "bool", "info", "debug", "warning", "set_verbosity"})
+_ALL_SEEING = frozenset({"exec", "eval", "globals", "locals", "vars", "execfile"})
+_MESSAGE_FIELDS = frozenset({"graph_options", "rewrite_options", "gpu_options", "parameter_map", "custom_optimizers", "optimizer_options"})
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
@@ -18,7 +22,8 @@ class Standing(Record):
     """A statement in its place.
 
     ``home`` is the function or class around it, None for the module; ``control`` what decides whether, and how often, it runs there;
-    ``suite`` is the body it stands in; ``loops`` are the loops around it, the nearest last.
+    ``suite`` is the body it stands in; ``loops`` are the loops around it, the nearest last. ``caught`` tells whether an error in it
+    may not end the program.
     """
 
     node: ast.stmt
@@ -26,6 +31,7 @@ class Standing(Record):
     control: tuple[tuple[int, str], ...]
     suite: tuple[int, str]
     loops: tuple[ast.For, ...] = ()
+    caught: bool = False
 
 
 class Statements:
@@ -37,7 +43,8 @@ class Statements:
         self.sizes: dict[tuple[int, str], int] = {}
         self._by_line: dict[int, list[Standing]] = {}
         self._aliases: dict[frozenset[str], set[str]] = {}
-        self._enter(tree, "body", tree.body, None, (), ())
+        self._enter(tree, "body", tree.body, None, (), (), False)
+        self._guarded = self._find_guarded_functions()
 
     def _enter(
         self,
@@ -47,11 +54,12 @@ class Statements:
         home: ast.stmt | None,
         control: tuple[tuple[int, str], ...],
         loops: tuple[ast.For, ...],
+        caught: bool,
     ) -> None:
         suite = id(owner), field
         self.sizes[suite] = len(body)
         for node in body:
-            one = Standing(node, home, control, suite, loops)
+            one = Standing(node, home, control, suite, loops, caught)
             self.all.append(one)
             if not statement_blocks(node):
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
@@ -61,13 +69,39 @@ class Statements:
     def _enter_blocks(self, one: Standing) -> None:
         node = one.node
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            self._enter(node, "body", node.body, node, (), ())
+            self._enter(node, "body", node.body, node, (), (), False)
             return
         loops = (*one.loops, node) if isinstance(node, ast.For) else one.loops
         for number, body in enumerate(statement_blocks(node)):
             always = isinstance(node, (ast.With, ast.AsyncWith)) or (isinstance(node, ast.If) and not number and is_main_test(node.test))
             control = one.control if always else (*one.control, (id(node), str(number)))
-            self._enter(node, str(number), body, one.home, control, loops)
+            caught = (
+                one.caught
+                or (isinstance(node, ast.Try) and not number)
+                or (isinstance(node, (ast.With, ast.AsyncWith)) and _swallows(node))
+            )
+            self._enter(node, str(number), body, one.home, control, loops, caught)
+
+    def _find_guarded_functions(self) -> set[str]:
+        """Return the functions that somebody calls where an error does not end the program, and those that these call."""
+        calls: dict[str, set[str]] = {}
+        found: set[str] = set()
+        for one in self.all:
+            home = getattr(one.home, "name", "")
+            named = {name_callee(inner) for inner in _iterate_own_expressions(one.node) if isinstance(inner, ast.Call)}
+            calls.setdefault(home, set()).update(named)
+            if one.caught:
+                found |= named
+        waiting = list(found)
+        while waiting:
+            more = calls.get(waiting.pop(), set()) - found
+            found |= more
+            waiting += more
+        return found
+
+    def is_caught(self, one: Standing) -> bool:
+        """Return whether an error in a statement may not end the program."""
+        return one.caught or getattr(one.home, "name", "") in self._guarded
 
     def find_simple(self, line: int) -> list[Standing]:
         """Return the simple statements that stand in a line."""
@@ -128,6 +162,14 @@ class Statements:
         return found[0] if len(found) == 1 else None
 
 
+def _swallows(node: ast.With | ast.AsyncWith) -> bool:
+    """Return whether the context of a block may take errors in it, by its name."""
+    names = [name_callee(item.context_expr).lower() for item in node.items if isinstance(item.context_expr, ast.Call)]
+    return len(names) < len(node.items) or any(
+        word in name for name in names for word in ("suppress", "ignor", "catch", "raises", "guard", "try")
+    )
+
+
 def is_main_test(test: ast.expr) -> bool:
     """Return whether a test asks if the module is the program."""
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
@@ -167,28 +209,72 @@ def _is_map_field(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in _FIELDS and isinstance(node.value, ast.Subscript)
 
 
-def find_obstacle(one: Standing, own: set[str], statements: Statements) -> str:
-    """Return why lines cannot move over a statement that stays, empty where they can; ``own`` are the names they work on."""
+def find_obstacle(one: Standing, own: set[str], statements: Statements, caught: bool) -> str:
+    """Return why lines cannot move over a statement that stays, empty where they can; ``own`` are the names they work on.
+
+    ``caught`` tells whether an error would not end the program there, so that what was set before it counts.
+    """
     node, roots = one.node, statements.find_aliases(own)
     if isinstance(node, _LEAVING):
         return "the code may end before the lines further down"
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return ""
+    if caught and _may_fail(node):
+        return "it may fail, and what was set before it would count"
     for inner in _iterate_own_expressions(node):
         if isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await)):
             return "the code may rest there, and others see what is set"
         if isinstance(inner, ast.Call):
-            function = statements.find_function(inner.func.id) if isinstance(inner.func, ast.Name) else None
-            given = [*inner.args, *(keyword.value for keyword in inner.keywords), inner.func]
-            if any(_begins_with(part, roots) for part in given):
-                return "it uses what the lines work on"
+            name = inner.func.id if isinstance(inner.func, ast.Name) else ""
+            function = statements.find_function(name) if name else None
+            if name in _ALL_SEEING:
+                return f"{name}() sees everything"
             if function is not None and any(isinstance(part, ast.Name) and part.id in roots for part in ast.walk(function)):
                 return f"{function.name}() uses what the lines work on"
-    bare = [node.value] if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None else []
-    if any(isinstance(part, ast.Name) and part.id in roots for part in bare):
+    if any(isinstance(part, ast.Name) and part.id in own for target in _list_stored(node) for part in [target]):
+        return "it gives the name to something else"
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Name) and node.value.id in roots:
         return "it gives what the lines work on a second name"
+    harmless = {id(part) for tree in _list_harmless(node) for part in ast.walk(tree)}
+    used = [part for part in _iterate_own_expressions(node) if isinstance(part, ast.Name) and part.id in roots and id(part) not in harmless]
+    return "it uses what the lines work on" if used else ""
+
+
+def opens_device(node: ast.stmt) -> bool:
+    """Return whether a statement may open the device: then the options of TF 2 count as they are."""
+    calls = [inner for inner in _iterate_own_expressions(node) if isinstance(inner, ast.Call)]
+    return any(name_callee(call) not in _QUIET for call in calls)
+
+
+def _may_fail(node: ast.stmt) -> bool:
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.Assert, ast.Delete, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor)):
+        return True
+    return any(
+        (isinstance(inner, ast.Call) and name_callee(inner) not in _QUIET)
+        or (isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Load))
+        for inner in _iterate_own_expressions(node)
+    )
+
+
+def _list_harmless(node: ast.stmt) -> list[ast.AST]:
+    """Return the parts of a statement in which an object may be named: where it is given a value, and where a part of it gets a name."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        targets: list[ast.AST] = [*node.targets] if isinstance(node, ast.Assign) else [node.target]
+        return [*targets, *([node.value] if node.value is not None and _is_message_part(node.value) else [])]
+    return []
+
+
+def _is_message_part(node: ast.expr) -> bool:
+    """Return whether an expression is a part of a session configuration, which it costs nothing to look at."""
+    found = False
+    while isinstance(node, ast.Attribute) and node.attr in _MESSAGE_FIELDS:
+        node, found = node.value, True
+    return found and isinstance(node, ast.Name)
+
+
+def _list_stored(node: ast.stmt) -> list[ast.AST]:
     stored = [part for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del))]
-    return "it gives the name to something else" if any(part.id in own for part in stored) else ""
+    return [*stored]
 
 
 def _iterate_own_expressions(node: ast.stmt) -> Iterator[ast.AST]:
@@ -196,15 +282,6 @@ def _iterate_own_expressions(node: ast.stmt) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.expr, ast.withitem)):
             yield from ast.walk(child)
-
-
-def _begins_with(node: ast.expr, roots: set[str]) -> bool:
-    """Return whether an expression is one of the names, or holds one as an argument of its own would."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
-        node = node.value
-    if isinstance(node, (ast.Tuple, ast.List, ast.Dict, ast.Set)):
-        return any(isinstance(part, ast.Name) and part.id in roots for part in ast.walk(node))
-    return isinstance(node, ast.Name) and node.id in roots
 
 
 def find_root(expression: str) -> str:
