@@ -6,7 +6,7 @@ import bisect
 import re
 from itertools import accumulate
 
-from npuprof.scripts.reading import env, global_options, run_config, session
+from npuprof.scripts.reading import classes, env, global_options, nested, run_config, session
 from npuprof.scripts.reading.comments import find_commented_settings
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 from npuprof.scripts.reading.source import Script
@@ -39,7 +39,7 @@ def import_python(path: str, data: bytes) -> ImportedFile:
     walk = Walk(script, hot, tuple(surface.handle_statement for surface in _SURFACES if any(word in script.text for word in surface.HOT)))
     try:
         walk.walk_module()
-        run_config.link_nested_configs(walk)
+        nested.link_nested_configs(walk)
         found = [*walk.found, *find_commented_settings(script)]
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
@@ -65,7 +65,7 @@ def _find_hot_lines(script: Script) -> list[int]:
     text = script.text if "\r" not in script.text else "\n".join(script.lines)
     starts = [0, *accumulate(len(line) + 1 for line in script.lines)]
     found: set[int] = set()
-    names = {*session.find_entry_names(text), *global_options.find_options_names(text), *run_config.find_class_names(text)}
+    names = {*session.find_entry_names(text), *global_options.find_options_names(text), *classes.find_class_names(text)}
     if len(names) > _FEW_NAMES:  # the text is looked through once for all of them, and not once for each
         last_words = {words[-1] for name in names if (words := _WORD.findall(name))}
         found |= {bisect.bisect_right(starts, match.start()) for match in _WORD.finditer(text) if match[0] in last_words}
