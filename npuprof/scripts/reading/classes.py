@@ -53,7 +53,8 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
         found = scope.resolve_name(name) if isinstance(function, ast.Name) and depth < 3 else None
         node = found[1][0].node if found and len(found[1]) == 1 else None
         if isinstance(node, ast.ImportFrom):
-            known = [one.name for one in node.names if one.asname == name and one.name in CLASSES]
+            name = found[1][0].name if found else name
+            known = [one.name for one in node.names if (one.asname or one.name) == name and one.name in CLASSES]
             return known[0] if known and "npu" in ast.unparse(node).lower() else ""
         return find_named_class(node, found[0], depth + 1) if found and isinstance(node, (ast.Name, ast.Attribute)) else ""
     owner: ast.expr = function

@@ -18,12 +18,31 @@ _MOST_TAKEN = 50
 
 
 class NestedConfig(Record):
-    """A configuration object on its way into an NPURunConfig: the scope its settings have got, where its call stands (0 from the left)."""
+    """A configuration object on its way into an NPURunConfig: the scope its settings have got, where its call stands (0 from the left).
+
+    ``file`` and ``label`` are those of the file around it, where calls are followed into other files.
+    """
 
     scope: str
     line: int
     offset: int
     made: str
+    file: str = ""
+    label: str = ""
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Where it is made."""
+        return self.file, self.line, self.offset
+
+
+class GivenSession(Record):
+    """A session config that an NPURunConfig is given: the expression, the function it stands in, and line and function of the call."""
+
+    expression: str
+    seen: str
+    line: int
+    function: str
 
 
 class TakenConfig(Record):
@@ -31,16 +50,18 @@ class TakenConfig(Record):
 
     scope: str
     condition: str = ""
+    label: str = ""
 
 
 def note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> None:
     """Take note of the calls whose objects one NPURunConfig is given, through names and tables too, and on what that depends."""
-    taken: dict[tuple[int, int], TakenConfig] = walk.facts.setdefault("taken", {})
+    taken: dict[tuple[str, int, int], list[TakenConfig]] = walk.facts.setdefault("taken", {})
+    count = len(taken) + _MOST_TAKEN
     waiting = [(name, value, where, "") for name, value, where in _iterate_arguments(call, scope)]
-    while waiting and len(taken) < _MOST_TAKEN:
+    while waiting and len(taken) < count:
         name, value, where, condition = waiting.pop()
         if name == "session_config":
-            walk.add_fact("estimator", (format_expression(value), call.lineno, scope.name))
+            walk.add_fact("estimator", GivenSession(*_find_given(value, where), call.lineno, scope.name))
         if name not in list_object_arguments():
             continue
         if isinstance(value, ast.IfExp):
@@ -57,8 +78,17 @@ def note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> 
         elif isinstance(value, ast.Call) and (returned := _find_returned_value(value, where)):
             waiting.append((name, *returned, condition))
         elif isinstance(value, ast.Call):
-            taken.setdefault((value.lineno, value.col_offset), TakenConfig(owner, condition))
+            same = taken.setdefault((where.file, value.lineno, value.col_offset), [])
+            if all(one.label != where.label for one in same):
+                same.append(TakenConfig(owner, condition, where.label))
             waiting += [(inner, one, home, condition) for inner, one, home in _iterate_arguments(value, where)]
+
+
+def _find_given(value: ast.expr, scope: Scope) -> tuple[str, str]:
+    """Return an argument as text, in the words of the script that hands it to a function of another file, and the function there."""
+    while scope.label and isinstance(value, ast.Name) and value.id in scope.bound:
+        value, scope = scope.bound[value.id]
+    return format_expression(value), scope.name
 
 
 def _iterate_arguments(call: ast.Call, scope: Scope) -> Iterator[tuple[str, ast.expr, Scope]]:
@@ -92,18 +122,18 @@ def link_nested_configs(walk: Walk) -> None:
 
     Of two objects that one name stands for, one after the other, the NPURunConfig is given the last.
     """
-    taken: dict[tuple[int, int], TakenConfig] = walk.facts.pop("taken", {})
+    taken: dict[tuple[str, int, int], list[TakenConfig]] = walk.facts.pop("taken", {})
     nested: dict[str, NestedConfig] = {one.scope: one for one in walk.facts.pop("nested", ())}
     last: dict[tuple[str, str], str] = {}
     for found in walk.found:
-        if (one := nested.get(found.scope)) and (home := taken.get((one.line, one.offset))) and not found.branches and not home.condition:
+        if (one := nested.get(found.scope)) and (home := _find_taker(taken, one)) and not found.branches and not home.condition:
             last[home.scope, one.made] = max(
                 last.get((home.scope, one.made), ""), found.scope, key=lambda scope: _find_scope_line(nested, scope)
             )
     linked: list[FoundSetting] = []
     for found in walk.found:
         one = nested.get(found.scope)
-        home = taken.get((one.line, one.offset)) if one else None
+        home = _find_taker(taken, one) if one else None
         if one is None:
             linked.append(found)
         elif home is None:
@@ -118,6 +148,12 @@ def link_nested_configs(walk: Walk) -> None:
         else:
             linked.append(found._replace(scope=home.scope))
     walk.found = linked
+
+
+def _find_taker(taken: dict[tuple[str, int, int], list[TakenConfig]], one: NestedConfig) -> TakenConfig | None:
+    """Return what takes an object, that of the same call of its function before others."""
+    same = taken.get(one.place, [])
+    return next((home for home in same if home.label == one.label), same[0] if same else None)
 
 
 def _find_scope_line(nested: dict[str, NestedConfig], scope: str) -> tuple[int, int]:

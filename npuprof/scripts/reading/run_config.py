@@ -67,7 +67,7 @@ def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: st
         owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
         note_taken_configs(walk, call, owner, scope)
     else:
-        walk.add_fact("nested", NestedConfig(owner, call.lineno, call.col_offset, cls))
+        walk.add_fact("nested", NestedConfig(owner, call.lineno, call.col_offset, cls, scope.file, scope.label))
     order = CLASSES[cls].positional
     _note_call(walk, call, cls)
     given: list[tuple[str, ast.expr, ast.AST]] = []
@@ -169,7 +169,7 @@ def _note_given_object(walk: Walk, place: ast.AST, cls: str, name: str, value: a
 def _describe_given_object(walk: Walk, value: ast.expr, scope: Scope) -> tuple[str, str, tuple[str, ...]]:
     """Return the class of an object, or the text of what is none, and the keys of a table; nothing where that is not certain."""
     if isinstance(value, ast.Name) and (bound := scope.resolve_name(value.id)):
-        if len(bound[1]) != 1 or bound[1][0].kind != "assign" or value.id in bound[0].rebound:
+        if len(bound[1]) != 1 or bound[1][0].kind != "assign" or bound[1][0].name in bound[0].rebound:
             return "", "", ()
         value, scope = bound[1][0].node, bound[0]  # type: ignore[assignment]
     made = find_named_class(value.func, scope) if isinstance(value, ast.Call) else ""
