@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from growth import measure_growth
 from importing import HEAD, write
 
 from npuprof.scripts.following import open_modules, set_callers_apart
@@ -52,6 +53,8 @@ def read_tree(folder: Path, files: dict[str, str], script: str = "train.py", fol
         ({"train.py": f"import settings as config_\n{SET}".replace("PRECISION", "config_.PRECISION"), "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"train.py": f"import a.b\n{SET}".replace("PRECISION", "a.b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"train.py": f"from a import b\n{SET}".replace("PRECISION", "b.PRECISION"), "a/__init__.py": "", "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"from a import c, b, d\n{SET}".replace("PRECISION", "b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"import a.c\nimport a.b\n{SET}".replace("PRECISION", "a.b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n', "a/c.py": ""}, [FP32]),
         ({"train.py": f"from a import PRECISION\n{SET}", "a/__init__.py": "from .b import PRECISION\n", "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"m/train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"m/train.py": f"from .settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp16"\n', "m/settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
@@ -216,3 +219,33 @@ def test_the_preset_of_a_script_that_calls_a_helper_without_bound_ends(tmp_path:
     assert read_tree(tmp_path, {"train.py": "from u import f0\nf0('x')\n", "u.py": body + last}) == []
     calls = "".join(f"get_config('force_fp32')  # {n}\n" for n in range(500))
     assert read_tree(tmp_path, {"train.py": f"from u import get_config\n{calls}", "u.py": MAKE}) == [FP32]
+    modules = open_modules([str(tmp_path)])
+    imported = import_script(str(tmp_path / "train.py"), (tmp_path / "train.py").read_bytes(), modules=modules)
+    told = "get_config() of another file is not looked into: the script calls more such functions than are followed"
+    assert [(one.code, one.message, one.line) for one in imported.problems] == [("NP801", told, 202)]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        lambda size: {f"s{n}.py": f"from u import get_config\nget_config('{n}')\n" for n in range(size)} | {"u.py": MAKE},
+        lambda size: {f"s{n}.py": f"from u{n} import get_config\nget_config('{n}')\n" for n in range(size)} | {f"u{n}.py": f"from u{n + 1} import *\n{MAKE}" for n in range(size)},
+        lambda size: {"s.py": "".join(f"from u import g{n}_config\ng{n}_config('{n}')\n" for n in range(size)), "u.py": "".join(MAKE.replace("get_config", f"g{n}_config") for n in range(size))},
+        lambda size: {"s.py": f"import u\n{HEAD}" + "".join(f"custom_op.parameter_map['o{n}'].s = u.V{n}\n" for n in range(size)), "u.py": "".join(f"V{n} = 'x'\n" for n in range(size))},
+    ],
+)  # fmt: skip
+def test_following_costs_what_the_files_cost(files: Any, tmp_path: Path) -> None:
+    def read(size: int) -> Any:
+        folder = tmp_path / str(size)
+        write(folder, files(size))
+
+        def read_all() -> None:
+            modules = open_modules([str(folder)])
+            for path in sorted(folder.glob("s*.py")):
+                data = path.read_bytes()
+                assert may_call_settings(str(path), data, modules) or may_hold_settings(str(path), data)
+                assert import_script(str(path), data, modules=modules).found
+
+        return read_all
+
+    assert measure_growth(read, 12) < 1.5

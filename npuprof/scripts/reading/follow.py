@@ -148,7 +148,8 @@ def _follow_call(walk: Walk, call: ast.Call, module: Module, function: Function,
     if mark in walk.stack or len(walk.stack) >= _DEEPEST:
         return
     if walk.follows >= _MOST_FOLLOWED:
-        walk.add_fact("unfollowed", (call.lineno, name_callee(call)))
+        if walk.caller is None:
+            walk.add_fact("unfollowed", (call.lineno, name_callee(call)))
         return
     walk.follows += 1
     before = len(walk.sites)

@@ -6,14 +6,18 @@ Where a module lies, and its bytes, are told by functions that are handed in: no
 from __future__ import annotations
 
 import ast
+import copy
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from npuprof.scripts.reading.found import HERE
 from npuprof.scripts.reading.scopes import Binding, Function, ModuleHome, Scope, iterate_statements
 from npuprof.scripts.reading.source import Script
 
+#: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
+_MOST_KEPT = 256
 #: A name is followed through so many modules that import it from each other.
 _DEEPEST = 8
 #: Packages of the adapter and of what it extends: a copy in the tree is no helper of anybody.
@@ -25,6 +29,9 @@ _NAME = re.compile(r"\w+")
 Locate = Callable[[str, str, int], str]
 #: The bytes of a file, None where it cannot be read.
 Read = Callable[[str], "bytes | None"]
+
+
+Kept = TypeVar("Kept")
 
 
 class Module:
@@ -76,16 +83,25 @@ class Modules:
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a module, none where it cannot be read."""
-        if path not in self._bytes:
-            self._bytes[path] = self._read(path) or b""
-        return self._bytes[path]
+        return _keep(self._bytes, path, lambda: self._read(path) or b"")
 
     def load(self, path: str) -> Module | None:
         """Return a module by its file; None where it cannot be parsed."""
-        if path not in self._modules:
+
+        def parse() -> Module | None:
             script = Script(path, self.read(path))
-            self._modules[path] = Module(script, self.open_home(path)) if script.tree is not None else None
-        return self._modules[path]
+            return Module(script, self.open_home(path)) if script.tree is not None else None
+
+        return _keep(self._modules, path, parse)
+
+    def open_script(self, path: str, data: bytes) -> Script:
+        """Return a file that is to be read for itself, parsed once where others have asked for it already."""
+        known = self._modules.get(path)
+        if known is None or self._bytes.get(path) != data:
+            return Script(path, data)
+        script = copy.copy(known.script)
+        script.problems = list(script.problems)  # more of them are told of a file that is read for itself
+        return script
 
     def list_imported(self, path: str, data: bytes) -> tuple[str, ...]:
         """Return the files of the tree that a text imports, without parsing it."""
@@ -115,6 +131,15 @@ class Modules:
                 found = any(self.supplies(one, mentions, depth + 1) for one in self.list_imported(path, data))
             self._supplies[path] = found
         return self._supplies[path]
+
+
+def _keep(known: dict[str, Kept], path: str, make: Callable[[], Kept]) -> Kept:
+    """Return what belongs to a file, made where it is not at hand; what nobody has asked for longest goes."""
+    found = known.pop(path) if path in known else make()
+    known[path] = found
+    if len(known) > _MOST_KEPT:
+        del known[next(iter(known))]
+    return found
 
 
 class Home:
@@ -179,23 +204,19 @@ class Home:
         found = scope.resolve_name(root.id) if isinstance(root, ast.Name) else None
         if not found or not found[1] or found[0].home is None or any(binding.kind != "import" for binding in found[1]):
             return ""
-        home = found[0].home
-        paths = {home.locate_bound(node, binding.node) for binding in found[1]}
-        paths = paths - {""} if isinstance(node, ast.Attribute) else paths  # ``import a.b`` and ``import a.c`` both bind ``a``
-        return paths.pop() if len(paths) == 1 else ""
+        return found[0].home.locate_bound(ast.unparse(node), found[1])
 
-    def locate_bound(self, node: ast.expr, statement: ast.AST) -> str:
-        """Return the file that an expression stands for by one import, empty for none."""
-        text = ast.unparse(node)
-        if isinstance(statement, ast.Import):
-            for alias in statement.names:
+    def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
+        """Return the file that a name, or one with dots, stands for by imports; empty where they differ, or where it is none of the tree."""
+        asked: dict[tuple[str, int], None] = {}
+        for binding in bindings:
+            node = binding.node
+            for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
                 if (alias.asname or alias.name) == text:
-                    return self.modules.locate(self.path, alias.name, 0)
-        elif isinstance(statement, ast.ImportFrom):
-            for alias in statement.names:
-                if (alias.asname or alias.name) == text:
-                    return self.modules.locate(self.path, f"{statement.module or ''}.{alias.name}".lstrip("."), statement.level)
-        return ""
+                    inside = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
+                    asked[f"{inside}{alias.name}".lstrip("."), node.level if isinstance(node, ast.ImportFrom) else 0] = None
+        paths = {self.modules.locate(self.path, name, level) for name, level in asked}
+        return paths.pop() if len(paths) == 1 else ""
 
     def find_attribute(self, node: ast.Attribute, scope: Scope) -> tuple[Scope, list[Binding]] | None:
         """Return what a name of a module stands for: ``settings.PRECISION``. None where the module is none of the tree."""

@@ -31,7 +31,7 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
     """Return what a Python script holds; any bytes will do. With ``modules`` what it imports from files of its tree counts too."""
-    script = Script(path, data)
+    script = modules.open_script(path, data) if modules is not None else Script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
     handlers = tuple(surface.handle_statement for surface in SURFACES if any(word in script.text for word in surface.HOT))
@@ -50,6 +50,9 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     others = {scope for scope, site in walk.sites.items() if site.entry is not None and session.is_foreign_optimizer(site.entry)}
     found = [one for one in found if one.scope not in others or one.commented]
     _tell_what_is_too_much(script, found)
+    for line, name in walk.facts.pop("unfollowed", ())[:1]:
+        what = f"{name}() of another file is not looked into: the script calls more such functions than are followed"
+        script.add_script_problem(what, "What it sets from here on is not in a preset.", "split the script", line)
     sites = tuple(site for scope, site in walk.sites.items() if scope not in others)
     return ImportedFile(path, tuple(found), sites, tuple(script.problems), walk.facts, followed=tuple(walk.functions.values()))
 

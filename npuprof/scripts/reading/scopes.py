@@ -48,8 +48,8 @@ class ModuleHome(Protocol):
     def find_attribute(self, node: ast.Attribute, scope: Scope) -> tuple[Scope, list[Binding]] | None:
         """Return what a name of an imported module stands for; None where that is not in sight."""
 
-    def locate_bound(self, node: ast.expr, statement: ast.AST) -> str:
-        """Return the file that an expression stands for by one import, empty for none."""
+    def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
+        """Return the file that a name, or one with dots, stands for by imports, empty for none."""
 
 
 class Scope:
