@@ -249,3 +249,18 @@ def test_following_costs_what_the_files_cost(files: Any, tmp_path: Path) -> None
         return read_all
 
     assert measure_growth(read, 12) < 1.5
+
+
+def test_a_parameter_that_its_function_changes_is_not_what_the_call_gives(tmp_path: Path) -> None:
+    lines = "\n".join(f"    {line}" for line in HEAD.splitlines())
+    body = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
+    for change, settings in (("pass", [FP32]), ('mode = mode + "_x"', []), ('if mode == "force_fp32":\n        mode = "force_fp16"', [])):
+        script = f"def make(mode):\n    {change}\n{lines}\n    {body}make('force_fp32')\n"
+        assert read_tree(tmp_path, {"train.py": script}, followed=False) == settings
+
+
+def test_flags_of_the_script_are_its_defaults_in_a_helper_too(tmp_path: Path) -> None:
+    script = "from u import get_config\nflags.DEFINE_string('precision', 'force_fp32', '')\nget_config(FLAGS.precision)\n"
+    write(tmp_path, {"train.py": script, "u.py": MAKE})
+    imported = import_script(str(tmp_path / "train.py"), script.encode(), modules=open_modules([str(tmp_path)]))
+    assert [draft.settings for draft in build_drafts(imported, take_defaults=True)] == [FP32]

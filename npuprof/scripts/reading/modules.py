@@ -207,7 +207,7 @@ class Home:
         return found[0].home.locate_bound(ast.unparse(node), found[1])
 
     def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
-        """Return the file that a name, or one with dots, stands for by imports; empty where they differ, or where it is none of the tree."""
+        """Return the file that a name, or one with dots, stands for by imports; empty where they differ, or where it is of no tree."""
         asked: dict[tuple[str, int], None] = {}
         for binding in bindings:
             node = binding.node
