@@ -176,3 +176,62 @@ def test_adopted_scripts_give_the_same_to_sessions_and_estimators(here: Path, te
     for path in scripts:
         assert record_all((here / path).read_text(), tensorflow, "a") == before[path]
     assert run("inject", "zoo", "--all", "--check") == 0
+
+
+HELPER = f"""{HEAD}def get_config(precision='allow_fp32_to_fp16'):
+    config = tf.ConfigProto()
+    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()
+    custom_op.name = 'NpuOptimizer'
+    custom_op.parameter_map['precision_mode'].s = tf.compat.as_bytes(precision)
+    return config
+"""
+CALLS = "from npu_utils import get_config\nsess = tf.Session(config=get_config('force_fp32'))\n"
+CONSTANT = f"from settings import MODE\n{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s = tf.compat.as_bytes(MODE)\n{OFF}{RUN}"
+
+
+def test_lines_of_a_helper_are_no_other_scripts_to_replace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(
+        tmp_path,
+        {"src/m/train.py": CALLS, "src/npu_utils.py": HELPER, "src/m/own.py": CONSTANT, "src/settings.py": "MODE = 'force_fp16'\n"},
+    )
+    (tmp_path / "profiles").mkdir()
+    assert run("adopt", "src") == 0
+    said = capsys.readouterr().err
+    assert "src/m/train.py:2 keeps its lines: its lines stand in src/npu_utils.py" in said
+    assert "1 of 2 scripts takes its settings from blocks" in said
+    assert (tmp_path / "src/npu_utils.py").read_text() == HELPER
+    assert (tmp_path / "src/m/train.py").read_text() == CALLS
+    assert ">>> npuprof own >>>" in (tmp_path / "src/m/own.py").read_text()
+    (tmp_path / ".git").mkdir()
+    assert run("inject", "src/m/train.py", "m-train", "--replace") == 2
+    said = capsys.readouterr().err
+    assert "src/m/train.py:2: error NP830: its lines stand in src/npu_utils.py" in said
+    assert "if every script that calls it shall have these settings: npuprof inject src/npu_utils.py m-train --replace" in said
+
+
+def test_import_tells_of_a_helper_who_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"src/m/train.py": CALLS, "src/m/eval.py": CALLS.replace("force_fp32", "force_fp16"), "src/npu_utils.py": HELPER})
+    assert run("import", "src", "--format", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(one["file"], one["options"]) for one in told["presets"]] == [
+        ("src/m/eval.py", {"precision_mode": "force_fp16"}),
+        ("src/m/train.py", {"precision_mode": "force_fp32"}),
+    ]
+    assert [(one["file"], one["line"], one["value"]) for one in told["settings"]] == [("src/npu_utils.py", 7, None)]
+    assert [(one["script"], one["call"], one["file"], one["line"]) for one in told["followed"]] == [
+        ("src/m/eval.py", 2, "src/npu_utils.py", 7),
+        ("src/m/train.py", 2, "src/npu_utils.py", 7),
+    ]
+    reason = "src/m/eval.py, src/m/train.py call get_config(): what is set there is in the presets of those"
+    assert told["nothing"] == [{"file": "src/npu_utils.py", "reason": reason}]
+    assert run("import", "src", "--summary", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["surfaces"] == [{"files": 2, "settings": 2, "surface": "session"}]
+    assert run("import", "src", "--base", "auto", "-o", "out") == 0
+    assert sorted(path.stem for path in (tmp_path / "out").rglob("*.toml"))[-2:] == ["m-eval", "m-train"]
+    capsys.readouterr()
+    assert run("import", "src/npu_utils.py", "--format", "text") == 0
+    assert "left out precision_mode: depends on the parameter precision of get_config()" in capsys.readouterr().out

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from npuprof.scripts.adopting import Adoption, Script
     from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
+    from npuprof.scripts.reading.modules import Modules
     from npuprof.scripts.sharing import Pair
     from npuprof.store import Folder
 
@@ -54,6 +55,7 @@ class Adopt(Verb):
         from npuprof.report.locks import lock_folders
         from npuprof.scripts.adopting import build_opener, find_standing, index_presets, list_wanted_blocks, plan_adoption
         from npuprof.scripts.blocks import Injector
+        from npuprof.scripts.following import open_modules
         from npuprof.store import spec
 
         workspace = spec.Workspace(self.store)
@@ -62,9 +64,10 @@ class Adopt(Verb):
         if below:
             locate_new_file(home, below.rstrip("/"))  # says what a name is
         problems: list[Finding] = []
-        scripts = self._read_scripts(problems)
-        unread = any(one.severity == "error" for one in problems)
         folders = [path for path in self.paths if os.path.isdir(path)]
+        modules = open_modules(folders)
+        scripts = self._read_scripts(problems, modules)
+        unread = any(one.severity == "error" for one in problems)
         drafts, beside = self._list_drafts(scripts, folders)
         known = index_presets(workspace)
         rest, standing = find_standing(drafts, known)
@@ -75,7 +78,7 @@ class Adopt(Verb):
             sources = {name: (file.source, texts[name]) for name, file in new.items()}
             injector = Injector(self.store, trusting=self.trust, open_store=build_opener(self.store, sources))
             blocks = list_wanted_blocks(family, below, standing)
-            adoption = plan_adoption(scripts, blocks, injector, folders, lambda path: _refuse_unwritable(path, folders))
+            adoption = plan_adoption(scripts, blocks, injector, folders, lambda path: _refuse_unwritable(path, folders), modules)
             wanted = [file.build_wanted(texts[name].encode()) for name, file in new.items()] + _list_scripts(adoption, folders)
             if not self.dry_run:
                 _write(home, new, wanted)
@@ -85,12 +88,12 @@ class Adopt(Verb):
         remarks = [] if self.format == "json" else told.format_remarks(home.label)
         return Answer(text, tuple(remarks), code, problems=tuple(problems))
 
-    def _read_scripts(self, problems: list[Finding]) -> dict[str, Script]:
+    def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
         from npuprof.model import Place
         from npuprof.report.terminal import track_items
         from npuprof.scripts.adopting import Script
         from npuprof.scripts.files import find_script_files
-        from npuprof.scripts.reading import import_script, may_hold_settings
+        from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 
         found: dict[str, Script] = {}
         named, seen = set(self.paths), set[str]()
@@ -105,18 +108,23 @@ class Adopt(Verb):
                 severity = "error" if file in named else "warning"
                 problems.append(Finding("NP801", what, "", "check the path", where=Place(file), severity=severity))
                 continue
-            if file in named or may_hold_settings(file, data):
-                found[file] = Script(file, data, import_script(file, data))
-                problems += [one for one in found[file].imported.problems if one.severity != "info"]
+            holds = file in named or may_hold_settings(file, data)
+            if holds or may_call_settings(file, data, modules):
+                imported = import_script(file, data, modules=modules)
+                if holds or imported.found:
+                    found[file] = Script(file, data, imported)
+                    problems += [one for one in imported.problems if one.severity != "info"]
         return found
 
     def _list_drafts(self, scripts: dict[str, Script], folders: list[str]) -> tuple[list[Draft], dict[str, str]]:
         """Return what the scripts set and no block stands for yet, and for scripts what stands beside blocks. Raises NpuprofError."""
         from npuprof.scripts import blocks
         from npuprof.scripts.adopting import select_unmarked
+        from npuprof.scripts.following import set_callers_apart
         from npuprof.scripts.preset import build_drafts
 
-        drafts = [draft for script in scripts.values() for draft in build_drafts(script.imported, None, folders)]
+        take_out, _ = set_callers_apart(script.imported for script in scripts.values())
+        drafts = [draft for script in scripts.values() for draft in build_drafts(take_out(script.imported), None, folders)]
         marked = {path: blocks.find_blocks(path, script.data) for path, script in scripts.items()}
         return select_unmarked(drafts, lambda path: marked.get(path, []))
 

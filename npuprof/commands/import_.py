@@ -53,9 +53,9 @@ class Import(Verb):
         from npuprof.scripts.preset import judge_draft
 
         problems: list[Finding] = []
-        read_files, made, unread = _read_scripts(self.files, problems, self.take_defaults)
+        read_files, made, users, unread = _read_scripts(self.files, problems, self.take_defaults)
         _name_presets(read_files, made, self.name)
-        nothing = _explain_nothing(read_files, made, self.files)
+        nothing = _explain_nothing(read_files, made, users, self.files)
         problems += [problem for one in read_files for problem in one.problems]
         bad = [finding for draft in made for finding in judge_draft(draft)]
         problems += bad
@@ -94,17 +94,20 @@ class Import(Verb):
         return summarizing.answer_report(build_settings_report(survey), survey, self.coloured, 2 if scanned.unread else 1 if bad else 0)
 
 
-def _read_scripts(paths: list[str], problems: list[Finding], take_defaults: bool) -> tuple[list[ImportedFile], list[Draft], int]:
-    """Return what the files hold, the presets that they make, and how many of those that were named could not be read."""
+def _read_scripts(
+    paths: list[str], problems: list[Finding], take_defaults: bool
+) -> tuple[list[ImportedFile], list[Draft], dict[str, str], int]:
+    """Return what the files hold, the presets they make, who has the settings of helpers, and how many named ones could not be read."""
     from npuprof.scripts.files import find_script_files
+    from npuprof.scripts.following import open_modules, set_callers_apart
     from npuprof.scripts.preset import build_drafts
-    from npuprof.scripts.reading import import_script, may_hold_settings
+    from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 
     found: list[ImportedFile] = []
-    made: list[Draft] = []
     unread = 0
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
+    modules = open_modules(folders)
     for file in find_script_files(paths, problems, with_blocks=False):
         try:
             data = output.read_plain_file(file)
@@ -113,12 +116,15 @@ def _read_scripts(paths: list[str], problems: list[Finding], take_defaults: bool
             problems.append(Finding("NP801", what, "", "check the path", where=Place(file), severity="error"))
             unread += file in named
             continue
-        if file in named or may_hold_settings(file, data):
-            one = import_script(file, data, file in named)
+        holds = file in named or may_hold_settings(file, data)
+        if holds or may_call_settings(file, data, modules):
+            one = import_script(file, data, file in named, modules)
             unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
-            made += build_drafts(one, None, folders, take_defaults)
-            found.append(one._replace(facts={}))
-    return found, made, unread
+            if holds or one.found:
+                found.append(one)
+    take_out, users = set_callers_apart(found)
+    made = [draft for one in found for draft in build_drafts(take_out(one), None, folders, take_defaults)]
+    return [one._replace(facts={}) for one in found], made, users, unread
 
 
 def _name_presets(read_files: list[ImportedFile], made: list[Draft], name: str | None) -> None:
@@ -131,7 +137,7 @@ def _name_presets(read_files: list[ImportedFile], made: list[Draft], name: str |
         name_drafts(name, made)
 
 
-def _explain_nothing(read_files: list[ImportedFile], made: list[Draft], paths: list[str]) -> dict[str, str]:
+def _explain_nothing(read_files: list[ImportedFile], made: list[Draft], users: dict[str, str], paths: list[str]) -> dict[str, str]:
     """Return why scripts give no preset, by their path."""
     from npuprof.scripts.nothing import explain_nothing
 
@@ -139,7 +145,10 @@ def _explain_nothing(read_files: list[ImportedFile], made: list[Draft], paths: l
     for draft in made:
         by_file.setdefault(draft.file, []).append(draft)
     named = set(paths)
-    reasons = {one.file: explain_nothing(one, by_file.get(one.file, ()), one.file in named) for one in read_files}
+    reasons = {
+        one.file: explain_nothing(one, by_file.get(one.file, ()), one.file in named, users.get(os.path.normpath(one.file), ""))
+        for one in read_files
+    }
     return {file: reason for file, reason in reasons.items() if reason}
 
 
@@ -276,8 +285,14 @@ def _build_fields(
     found = [one for imported in read_files for one in imported.found]
     return {
         "schema": "npuprof.import/1",
-        "settings": [_build_setting_fields(one) for one in found if not one.commented],
+        "settings": [_build_setting_fields(one) for one in found if not one.commented and not one.call],
         "commented": [_build_setting_fields(one) for one in found if one.commented],
+        "followed": [
+            {**_build_setting_fields(one), "script": imported.file, "call": one.call[0]}
+            for imported in read_files
+            for one in imported.found
+            if one.call
+        ],
         "presets": [
             {
                 "name": draft.name, "file": draft.file, "scenario": draft.scenario,
@@ -299,15 +314,15 @@ def _format_text(
     for draft in made:
         lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
         for key, one in sorted(draft.origins.items(), key=lambda pair: pair[1].line):
-            lines.append(f"  {_format_place(one)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
+            lines.append(f"  {_format_place(one, draft)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
         for note in draft.notes:
             one = note.found
             value = f" = {keys.format_short_value(one.value)}" if not one.reason and one.value is not None else ""
             said = escape_controls(f"{one.key or 'a computed key'}{value}: {note.why}")
-            lines.append(f"  {_format_place(one)}: {paint_text('left out', '33', coloured)} {said}")
+            lines.append(f"  {_format_place(one, draft)}: {paint_text('left out', '33', coloured)} {said}")
             if note.hint:
                 lines.append(f"      try: {escape_controls(note.hint)}")
-    commented = sum(one.commented for imported in read_files for one in imported.found)
+    commented = sum(one.commented for imported in read_files for one in imported.found if not one.call)
     if commented:
         lines.append(f"{format_count(commented, 'setting')} commented out")
     lines += [escape_controls(f"{file}: no preset: {reason}") for file, reason in nothing.items()]
@@ -315,7 +330,9 @@ def _format_text(
     return "".join(f"{line}\n" for line in lines)
 
 
-def _format_place(one: FoundSetting) -> str:
+def _format_place(one: FoundSetting, draft: Draft) -> str:
+    if one.file != draft.file:
+        return escape_controls(f"{one.file}:{one.line}")
     return f"{one.line} ({one.part})" if one.part else str(one.line)
 
 

@@ -12,6 +12,7 @@ from npuprof.store import spec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
+    from npuprof.scripts.reading import ImportedFile
     from npuprof.scripts.summary.gathering import Survey
 
 
@@ -31,7 +32,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     from npuprof.scripts.blocks import build_block_checker
     from npuprof.scripts.ignoring import sift_script_findings
     from npuprof.scripts.lint import check_script
-    from npuprof.scripts.reading import may_hold_settings, place_settings, read_script
+    from npuprof.scripts.reading import may_hold_settings, read_script
     from npuprof.scripts.reading.files import find_file_faults
     from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
@@ -41,6 +42,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     folders = [path for path in paths if os.path.isdir(path)]
     result = Scanned()
     judged: set[tuple[Place | None, str]] = set()
+    surveyed = _Surveyed(folders) if survey is not None else None
     for file, data in _read_scripts(paths, result.findings):
         result.files += not isinstance(data, Finding)
         result.seen.add(os.path.abspath(file))
@@ -50,8 +52,6 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
             unread = True
         elif may_hold_settings(file, data):
             imported = read_script(file, data, file in named)
-            if survey is not None:
-                survey.add_script(place_settings(imported), folders)
             sidecars = find_sidecars(imported, folders)
             imported = attach_contents(imported, sidecars)
             found = [*check_script(imported, context, team), *check_blocks(file, data)]
@@ -66,12 +66,41 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
             faults = find_file_faults(file, data)
             result.findings += faults
             unread = any(one.severity == "warning" for one in faults)
+        if surveyed is not None and not isinstance(data, Finding):
+            surveyed.read_followed(file, data, file in named)
         result.unread += unread and file in named
         if survey is not None:
             survey.unread += unread
-    if survey is not None:
+    if survey is not None and surveyed is not None:
         survey.files = result.files
+        surveyed.count_scripts(survey)
     return result
+
+
+class _Surveyed:
+    """What scripts set together with the helpers of their tree, which their findings do not look at: those are of one file each."""
+
+    def __init__(self, folders: list[str]) -> None:
+        from npuprof.scripts.following import open_modules
+
+        self._folders = folders
+        self._modules = open_modules(folders)
+        self._read: list[ImportedFile] = []
+
+    def read_followed(self, file: str, data: bytes, named: bool) -> None:
+        """Read one script."""
+        from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+
+        if may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
+            self._read.append(import_script(file, data, named, self._modules))
+
+    def count_scripts(self, survey: Survey) -> None:
+        """Count what the scripts set; a helper's settings are those of the scripts that call it."""
+        from npuprof.scripts.following import set_callers_apart
+
+        take_out, _ = set_callers_apart(self._read)
+        for imported in self._read:
+            survey.add_script(take_out(imported), self._folders)
 
 
 def _load_team_rules(given: str | None) -> list[TeamRule]:

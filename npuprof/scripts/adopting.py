@@ -16,6 +16,7 @@ from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.family import Family
 from npuprof.scripts.reading.found import ImportedFile
+from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.replacing.plan import plan_replacement
 from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.store import spec
@@ -116,7 +117,12 @@ def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str])
 
 
 def plan_adoption(
-    scripts: dict[str, Script], wanted: dict[str, list[str]], injector: Injector, folders: Sequence[str], refuse: Callable[[str], None]
+    scripts: dict[str, Script],
+    wanted: dict[str, list[str]],
+    injector: Injector,
+    folders: Sequence[str],
+    refuse: Callable[[str], None],
+    modules: Modules | None = None,
 ) -> Adoption:
     """Return what becomes of scripts that are to have blocks of some presets.
 
@@ -127,18 +133,18 @@ def plan_adoption(
     for path, names in wanted.items():
         try:
             refuse(path)
-            adopted.append(_adopt_script(scripts[path], names, injector, folders))
+            adopted.append(_adopt_script(scripts[path], names, injector, folders, modules))
         except NpuprofError as error:
             kept[path] = list(error.findings)
     return Adoption(adopted, kept)
 
 
-def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str]) -> Adopted:
+def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str], modules: Modules | None = None) -> Adopted:
     """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot stand for its lines."""
     data = script.data
     remarks: dict[str, None] = {}
     for name in names:
-        found = plan_replacement(script.path, data, name, injector, {}, folders)
+        found = plan_replacement(script.path, data, name, injector, {}, folders, modules)
         remarks |= dict.fromkeys(one for one in found.remarks if "another configuration" not in one)
         if found.file is not None:
             changes = found.file.changes

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.nested import GivenSession
 from npuprof.scripts.reading.session import AddedEntry
 
 _MADE = re.compile(r"@\d+$")
@@ -39,6 +40,11 @@ class Group(Record):
         """The dotted name of the function that makes the object; empty for the module and for the whole process."""
         name = self.scope.rpartition(":")[0] if self.surface != "session" else self.scope.partition(":")[0]
         return "" if name.startswith("<") or self.surface in ("atc", "env", "global_options") else name
+
+    @property
+    def caller(self) -> str:
+        """The dotted name of the function of the script itself: where another file makes the object, the one that calls it there."""
+        return self.function.partition("@")[0]
 
     @property
     def root(self) -> str:
@@ -79,6 +85,7 @@ class Layout:
             if group.surface == "session" and not group.is_fragment:
                 entry = self._entries.get(group.scope)
                 told = {group.root, f"{group.function.rpartition('.')[2]}(", *([f"config {entry.config}"] if entry else [])}
+                told |= {f"{name}(" for name in (group.site.made_by if group.site else ())}
                 for name in told:
                     self._made.setdefault(name, []).append(group)
 
@@ -99,12 +106,17 @@ class Layout:
     def find_given_sessions(self) -> dict[str, Group]:
         """Return, for the scope of each NPURunConfig, the session configuration that it is given."""
         found: dict[str, Group] = {}
-        for expression, line, function in self._facts.get("estimator", ()):
-            given = self._find_session(expression, line, function)
-            if given is None and expression.isidentifier():  # a name that a function of the script gives its value
-                given = self._find_session(self._find_assigned(expression, line), line, function)
+        handed: tuple[GivenSession, ...] = tuple(self._facts.get("estimator", ()))
+        for one in handed:
+            scope = f"{one.function or '<module>'}:{_WHOLE}@{one.line}@{one.line}"
+            line = one.line
+            if "@" in one.function:  # the call of a function of another file
+                line = next((group.line for group in self._wholes if group.scope == scope), line)
+            given = self._find_session(one.expression, line, one.seen)
+            if given is None and one.expression.isidentifier() and "@" not in one.seen:  # a function of the script gives it its value
+                given = self._find_session(self._find_assigned(one.expression, line), line, one.seen)
             if given is not None:
-                found[f"{function or '<module>'}:{_WHOLE}@{line}@{line}"] = given
+                found[scope] = given
         return found
 
     def _find_session(self, expression: str, line: int, function: str) -> Group | None:
@@ -145,7 +157,7 @@ class Layout:
         if group.surface == "atc":
             texts = {one.key: one.value for one in group.found if isinstance(one.value, str) and not one.reason}
             return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
-        owner, _, name = group.function.rpartition(".")
+        owner, _, name = group.caller.rpartition(".")
         if name.startswith("__"):  # a method that every class has says nothing, its class does
             name = owner.rpartition(".")[2] or name
         entry = self._entries.get(group.scope)

@@ -9,10 +9,15 @@ from npuprof.scripts.draft import Draft, Note
 from npuprof.scripts.reading.found import ImportedFile
 
 
-def explain_nothing(imported: ImportedFile, drafts: Sequence[Draft], is_named: bool) -> str:
-    """Return why no setting of a file is carried over; empty where some are, or where nobody expects any of a file of a folder."""
+def explain_nothing(imported: ImportedFile, drafts: Sequence[Draft], is_named: bool, users: str = "") -> str:
+    """Return why no setting of a file is carried over; empty where some are, or where nobody expects any of a file of a folder.
+
+    ``users`` says which scripts have what the functions of the file set.
+    """
     if any(draft.settings for draft in drafts):
         return ""
+    if users:
+        return users
     notes = [note for draft in drafts for note in draft.notes]
     if notes:
         return _sum_up(notes)

@@ -105,7 +105,7 @@ def _build_draft(name: str, file: str, group: Group, folders: Sequence[str], tak
     draft = Draft(name, file, group.surface)
     base = len(group.site.branches) if group.site else 0
     condition = " and ".join(text for _, _, text in group.site.branches) if group.site else ""
-    draft.sources = [Source(file, group.line, group.function, condition)]
+    draft.sources = [Source(file, group.line, group.caller, condition)]
     steady = find_steady_settings(group.found, base)
     for one in group.found:
         if one.reason == UNSET:

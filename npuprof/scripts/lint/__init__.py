@@ -231,7 +231,8 @@ def _check_estimator_session(imported: ImportedFile, live: list[FoundSetting]) -
     """Return the settings of a session_config that NPUEstimator overwrites with its own."""
     result: list[Finding] = []
     defaults = catalog.estimator_defaults()
-    for variable, line, scope_name in imported.facts.get("estimator", ()):
+    for handed in imported.facts.get("estimator", ()):
+        variable, line, scope_name = handed.expression, handed.line, handed.function
         sites = [site for site in imported.sites if site.surface == "session" and site.scope.startswith(f"{scope_name or '<module>'}:")]
         if len(sites) != 1 or not re.search(rf"\b{re.escape(variable)}\b.*custom_optimizers", imported.facts["text"]):
             continue

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from npuprof.scripts.reading.files import import_script, may_hold_settings, place_settings, read_script
+from npuprof.scripts.reading.files import import_script, may_call_settings, may_hold_settings, place_settings, read_script
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
 
-__all__ = ["FoundSetting", "ImportedFile", "Site", "import_script", "may_hold_settings", "place_settings", "read_script"]
+__all__ = [
+    "FoundSetting",
+    "ImportedFile",
+    "Site",
+    "import_script",
+    "may_call_settings",
+    "may_hold_settings",
+    "place_settings",
+    "read_script",
+]

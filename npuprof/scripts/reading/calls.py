@@ -18,6 +18,8 @@ def reads_parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
     """Return whether an expression reads a parameter of the function it stands in."""
     if isinstance(node, ast.Name):
         found = scope.resolve_name(node.id)
+        if found and not found[1] and found[0].label and depth < 20:  # given by the file whose call is being followed
+            return reads_parameter(*found[0].bound[node.id], depth + 1)
         if not found or not 0 < len(found[1]) <= MOST_BINDINGS or found[0].node is not scope.node or depth > 20:
             return False
         kinds = {binding.kind for binding in found[1]}
@@ -33,6 +35,8 @@ def find_parameter_default(node: ast.expr, scope: Scope) -> Any:
         node = node.args[0]
     if not isinstance(node, ast.Name) or not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
+    if scope.label and node.id in scope.bound:
+        return find_parameter_default(*scope.bound[node.id])
     found = _collect_parameter_defaults(scope.node).get(node.id)
     if found is None:
         return None
@@ -59,7 +63,8 @@ def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where
     outer = inside.outer or inside
     bound: dict[str, tuple[ast.expr, Scope]] = {name: (value, outer) for name, value in _collect_parameter_defaults(function).items()}
     bound |= {name: (value, where) for name, value in zip(names, call.args, strict=False)}
-    return bound | {keyword.arg: (keyword.value, where) for keyword in call.keywords if keyword.arg}
+    bound |= {keyword.arg: (keyword.value, where) for keyword in call.keywords if keyword.arg}
+    return {name: given for name, given in bound.items() if inside.list_binding_kinds(name) == {"parameter"}}
 
 
 def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[FoundSetting]:
@@ -68,7 +73,7 @@ def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[
     for found in plain:
         if not found.key and found.reason:
             continue
-        same = [one for _, run in runs for one in run if (one.line, one.column, one.name) == (found.line, found.column, found.name)]
+        same = [one for _, run in runs for one in run if _mark_place(one) == _mark_place(found)]
         if found.reason and same and not any(one.reason for one in same):
             values = {repr(one.value): one for one in same}
             if len(values) == 1:
@@ -76,18 +81,22 @@ def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[
             elif len(values) <= 4:
                 found = found._replace(reason=f"{found.reason}; the calls here give {', '.join(values)}")
         result.append(found)
-    fixed = {(one.line, one.column, one.name) for one in result}
+    fixed = {_mark_place(one) for one in result}
     computed = 0
     for call, run in runs:
         for one in run:
-            if one.name and (one.line, one.column, one.name) not in fixed:
+            if one.name and _mark_place(one) not in fixed:
                 computed += 1
                 column = script.column(call.lineno, call.col_offset)
-                result.append(one._replace(line=call.lineno, column=column))
+                result.append(one._replace(line=call.lineno, column=column) if one.file == script.path else one)
     if computed or all(found.key for found in plain):
         return result
     told = {(one.line, one.column): one for _, run in runs for one in run if one.reason.endswith(TOO_MUCH)}
     return [*result, *(told.get((found.line, found.column), found) for found in plain if not found.key)]
+
+
+def _mark_place(one: FoundSetting) -> tuple[object, ...]:
+    return one.file, one.call, one.line, one.column, one.name
 
 
 def find_all_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Scope]]:

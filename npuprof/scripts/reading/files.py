@@ -12,6 +12,7 @@ from typing import Any
 
 from npuprof.model import Finding, Place, Record
 from npuprof.scripts.reading.found import ImportedFile
+from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.source import LARGEST_SCRIPT, Script
 from npuprof.scripts.reading.variables import settle_exports
 
@@ -22,7 +23,8 @@ class Kind(Record):
     ``read`` returns what a file holds, ``mentions`` whether it can hold anything, without parsing it: both are ``module:function`` of
     this room, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block can stand in one that
     ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or cannot be read is
-    passed over, or only a note. What ``needs`` a module of an extra is not read without it.
+    passed over, or only a note. What ``needs`` a module of an extra is not read without it. Where files of a kind import
+    others, ``calls`` is ``mentions`` for what they call there.
     """
 
     shown: str
@@ -35,12 +37,14 @@ class Kind(Record):
     holds_blocks: bool = False
     data: bool = False
     needs: str = ""
+    calls: str = ""
 
 
 #: In this order: where a name has a known ending, that says the kind; else the first that the name, or the text, fits.
 KINDS: dict[str, Kind] = {
     "python": Kind(
         "Python", "python:import_python", "python:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python", holds_blocks=True,
+        calls="python:calls_python_settings",
     ),
     "shell": Kind(
         "shell", "shell:import_shell_script", "shell:mentions_setting",
@@ -68,7 +72,7 @@ _BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind
 
 
 @cache
-def _load_reader(reference: str) -> Callable[[str, bytes], ImportedFile]:
+def _load_reader(reference: str) -> Callable[..., ImportedFile]:
     return _load_function(reference)  # type: ignore[no-any-return]
 
 
@@ -134,11 +138,19 @@ def may_hold_settings(path: str, data: bytes) -> bool:
     return kind is not None and _load_test(kind.mentions)(data)
 
 
-def read_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
+def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
+    """Return whether a file can call a function of its tree that sets something, without parsing it."""
+    kind = KINDS.get(detect_script_kind(path, data))
+    if kind is None or not kind.calls or b"\0" in data:
+        return False
+    return _load_function(kind.calls)(path, data, modules)  # type: ignore[no-any-return]
+
+
+def read_script(path: str, data: bytes, named: bool = True, modules: Modules | None = None) -> ImportedFile:
     """Return what one file holds; faults of the file are in ``problems``, and nothing is raised for any bytes.
 
     Places are those of the text that was read: for a notebook, ``places`` of the result leads from there to the file. Of data that
-    nobody has ``named`` it is only noted that it cannot be read.
+    nobody has ``named`` it is only noted that it cannot be read. With ``modules`` what a file imports from its tree counts too.
     """
     what = detect_script_kind(path, data)
     if not what:
@@ -148,15 +160,16 @@ def read_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
         what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
         missing = Finding("NP801", what, "What it sets was not looked at.", hint, where=Place(path))
         return ImportedFile(path, problems=(missing,) if named else ())
-    imported = settle_exports(_load_reader(kind.read)(path, data))
+    read = _load_reader(kind.read)
+    imported = settle_exports(read(path, data, modules) if kind.calls else read(path, data))
     if named or not kind.data:
         return imported
     return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))
 
 
-def import_script(path: str, data: bytes, named: bool = True) -> ImportedFile:
+def import_script(path: str, data: bytes, named: bool = True, modules: Modules | None = None) -> ImportedFile:
     """Return what one file holds, at its places in the file."""
-    return place_settings(read_script(path, data, named))
+    return place_settings(read_script(path, data, named, modules))
 
 
 def place_settings(imported: ImportedFile) -> ImportedFile:

@@ -35,7 +35,7 @@ class FoundSetting(Record):
     that sets it, where the configuration is that of the whole process. ``content`` is what the file holds that it names, where that
     has been read. ``unused`` says why it is not in force although it is set: the object that holds it goes nowhere.
     ``relative`` is a path that begins in the folder of the script. ``part`` says where in the file it stands, as people count:
-    ``cell 3, line 5``.
+    ``cell 3, line 5``. ``call`` are line and column of the call in the script that another file, ``file``, sets it for.
     """
 
     file: str
@@ -61,6 +61,7 @@ class FoundSetting(Record):
     unused: str = ""
     relative: bool = False
     part: str = ""
+    call: tuple[int, int] | tuple[()] = ()
 
     @property
     def condition(self) -> str:
@@ -86,7 +87,8 @@ class Site(Record):
     """One configuration object of a script: where it is made, and what the script does with it.
 
     ``closed`` means that its making is in sight, so that what is not set is not set. ``entry`` is the name given
-    to the optimizer entry, None where none is. ``base`` are the conditions under which it is made at all.
+    to the optimizer entry, None where none is. ``base`` are the conditions under which it is made at all. ``made_by`` are functions of
+    other files that make it, the last one that the script itself calls: ``line`` is that of the call.
     """
 
     scope: str
@@ -97,13 +99,24 @@ class Site(Record):
     closed: bool = False
     entry: str | None = None
     branches: tuple[Branch, ...] = ()
+    made_by: tuple[str, ...] = ()
+
+
+class Followed(Record):
+    """A function of another file that calls of a script have been followed into: its file, its first and last line, its name."""
+
+    file: str
+    first: int
+    last: int
+    name: str
 
 
 class ImportedFile(Record):
     """What one file holds: its settings in the order of the text, its configuration objects, its faults.
 
     ``facts`` are remarks for the linter: rewrites that are switched off, helpers that are called, ...
-    ``places`` are there where the text was put together of parts of the file.
+    ``places`` are there where the text was put together of parts of the file. ``followed`` are functions of other files that it calls,
+    where what they set is among ``found``.
     """
 
     file: str
@@ -112,3 +125,4 @@ class ImportedFile(Record):
     problems: tuple[Finding, ...] = ()
     facts: dict[str, Any] = {}
     places: PartPlaces | None = None
+    followed: tuple[Followed, ...] = ()

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import operator
+import posixpath
 from collections.abc import Callable
 from typing import Any
 
+from npuprof.scripts.reading.found import take_here_out
 from npuprof.scripts.reading.functions import METHODS, fold_known_call
 from npuprof.scripts.reading.loops import MOST_TURNS, count_turns
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Binding, Scope
@@ -73,7 +75,16 @@ def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
     if not bindings:
         expression, where = home.bound[node.id]
         return fold_expression(expression, where, depth)
-    return _fold_bindings(node.id, home, bindings, depth)
+    return _refuse_foreign_place(_fold_bindings(bindings[0].name, home, bindings, depth), home, scope)
+
+
+def _refuse_foreign_place(value: Any, home: Scope, scope: Scope) -> Any:
+    """Return what another file says; a path that begins in its folder begins elsewhere for a script of another. Raises Unknown."""
+    if home.home is not scope.home and home.home is not None and scope.home is not None and take_here_out(value)[1]:
+        there, here = home.home.path, scope.home.path
+        if posixpath.dirname(there) != posixpath.dirname(here):
+            raise Unknown(f"depends on the folder of {posixpath.basename(there)}")
+    return value
 
 
 def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
@@ -109,6 +120,8 @@ def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
     if text.startswith(("os.environ", "environ.")):
         raise Unknown(f"depends on the environment ({text})")
     if isinstance(root, ast.Name):
+        if scope.home is not None and (given := scope.home.find_attribute(node, scope)) and given[1]:
+            return _refuse_foreign_place(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
         if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value.id, node.attr, scope)) is not None:
             return fold_expression(inner[0], inner[1], depth)
         if root.id == "self":

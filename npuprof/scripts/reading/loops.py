@@ -36,7 +36,7 @@ def count_turns(loop: ast.AST, scope: Scope) -> int:
 
 def _find_loop_elements(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[ast.expr], Scope]:
     """Return the elements that a loop goes over, as nodes, and the scope they stand in; none where they are not written out."""
-    if isinstance(node, ast.Name) and depth < 8:
+    if isinstance(node, (ast.Name, ast.Attribute)) and depth < 8:
         followed = _follow_name(node, scope)
         return _find_loop_elements(*followed, depth + 1) if followed else ([], scope)
     if isinstance(node, (ast.List, ast.Tuple)):
@@ -64,12 +64,15 @@ def _find_call_elements(node: ast.Call, scope: Scope, depth: int) -> tuple[list[
     return [], scope
 
 
-def _follow_name(node: ast.Name, scope: Scope) -> tuple[ast.expr, Scope] | None:
+def _follow_name(node: ast.Name | ast.Attribute, scope: Scope) -> tuple[ast.expr, Scope] | None:
     """Return the one expression that a name always stands for, and the scope it stands in; None where there is none."""
-    found = scope.resolve_name(node.id)
-    if found and not found[1] and node.id in found[0].bound:
-        return found[0].bound[node.id]
-    if found and len(found[1]) == 1 and found[1][0].kind == "assign" and node.id not in found[0].rebound:
+    if isinstance(node, ast.Attribute):
+        found = scope.home.find_attribute(node, scope) if scope.home is not None else None
+    else:
+        found = scope.resolve_name(node.id)
+        if found and not found[1] and node.id in found[0].bound:
+            return found[0].bound[node.id]
+    if found and len(found[1]) == 1 and found[1][0].kind == "assign" and found[1][0].name not in found[0].rebound:
         expression = found[1][0].node
         assert isinstance(expression, ast.expr)
         return expression, found[0]
@@ -78,7 +81,7 @@ def _follow_name(node: ast.Name, scope: Scope) -> tuple[ast.expr, Scope] | None:
 
 def list_table_nodes(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
     """Return the keys, values or items of a table that is written out, as nodes, and the scope they stand in."""
-    if isinstance(node, ast.Name):
+    if isinstance(node, (ast.Name, ast.Attribute)):
         node, scope = _follow_name(node, scope) or (node, scope)
     pairs: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(node, ast.Dict) and None not in node.keys:

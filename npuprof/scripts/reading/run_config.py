@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.model import Record
-from npuprof.scripts.reading.found import UNSET, Branch, FoundSetting
+from npuprof.scripts.reading.classes import CLASSES, find_named_class, list_class_arguments, list_object_arguments
+from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
-from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope, iterate_statements
+from npuprof.scripts.reading.nested import NestedConfig, note_taken_configs
+from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.walk import Walk
 
-CLASSES = catalog.load_config_classes()
 HOT = tuple(CLASSES)
-#: So many objects are followed into one NPURunConfig.
-_MOST_TAKEN = 50
-_SECOND_NAME = re.compile(
-    rf"\b(?:{'|'.join(HOT)})\s+as\s+([A-Za-z_]\w*)|^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\w+\.)*(?:{'|'.join(HOT)})[ \t]*(?:#.*)?$",
-    re.MULTILINE,
-)
 
 
 class GivenCall(Record):
@@ -42,22 +34,6 @@ class GivenCall(Record):
     open: bool
 
 
-class NestedConfig(Record):
-    """A configuration object on its way into an NPURunConfig: the scope its settings have got, where its call stands (0 from the left)."""
-
-    scope: str
-    line: int
-    offset: int
-    made: str
-
-
-class TakenConfig(Record):
-    """What an NPURunConfig takes: the scope of its settings, and the condition under which the object is given to it, if any."""
-
-    scope: str
-    condition: str = ""
-
-
 class GivenObject(Record):
     """What an argument is given that takes an object: one of a class of ours (``made``), or something written out (``text``).
 
@@ -73,35 +49,6 @@ class GivenObject(Record):
     owner: str = ""
 
 
-@cache
-def list_object_arguments() -> frozenset[str]:
-    """Return the arguments that a preset cannot hold: they take an object that the script makes."""
-    made = {one.taken_as for one in CLASSES.values() if one.argument}
-    plain = {name for name in catalog.record_names("estimator") if (record := catalog.find_argument(name)) and record.kind == "object"}
-    return frozenset({*made, *plain, "train_distribute", "eval_distribute"})
-
-
-@cache
-def list_class_arguments(cls: str) -> tuple[str, ...]:
-    """Return the names of the arguments a class takes, in the order of its signature."""
-    made = CLASSES[cls]
-    spelled = catalog.options_by_spelling("run_config")
-    if not made.argument:
-        inner = [*(name for name in spelled if "." not in name), *catalog.record_names("estimator")]
-    elif made.until:
-        inner = []
-    else:
-        inner = [name.removeprefix(f"{made.argument}.") for name in spelled if name.startswith(f"{made.argument}.")]
-    return tuple(dict.fromkeys((*made.positional, *(name for name in inner if "." not in name))))
-
-
-def find_class_names(text: str) -> list[str]:
-    """Return the second names that a text gives to the classes."""
-    if "npu" not in text or not any(word in text for word in HOT):
-        return []
-    return sorted({name for pair in _SECOND_NAME.findall(text) for name in pair if name})
-
-
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read the calls of one statement."""
     if not walk.mentions("npu"):
@@ -109,34 +56,8 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
     for expression in expressions:
         if not isinstance(expression, (ast.Constant, ast.Name)) and walk.is_hot(expression):
             for node in ast.walk(expression):
-                if isinstance(node, ast.Call) and (cls := _find_config_class(node, scope)):
+                if isinstance(node, ast.Call) and (cls := find_named_class(node.func, scope)):
                     _report_config_call(walk, statement, node, cls, scope, branches)
-
-
-def _find_config_class(call: ast.Call, scope: Scope) -> str:
-    """Return the name of the class a call makes an object of, where it is the adapter's own."""
-    return _find_named_class(call.func, scope)
-
-
-def _find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
-    """Return the class that an expression names, by its own name or another that it is given in the script."""
-    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
-    if name not in CLASSES:
-        found = scope.resolve_name(name) if isinstance(function, ast.Name) and depth < 3 else None
-        node = found[1][0].node if found and len(found[1]) == 1 else None
-        if isinstance(node, ast.ImportFrom):
-            known = [one.name for one in node.names if one.asname == name and one.name in CLASSES]
-            return known[0] if known and "npu" in ast.unparse(node).lower() else ""
-        return _find_named_class(node, found[0], depth + 1) if found and isinstance(node, (ast.Name, ast.Attribute)) else ""
-    owner: ast.expr = function
-    while isinstance(owner, ast.Attribute):
-        owner = owner.value
-    if isinstance(owner, ast.Name) and (found := scope.resolve_name(owner.id)):
-        for binding in found[1][:MOST_BINDINGS]:
-            node = binding.node
-            if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in ast.unparse(node).lower():
-                return ""
-    return name
 
 
 def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -144,9 +65,9 @@ def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: st
     if cls == "NPURunConfig":
         walk.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call, branches)
         owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
-        _note_taken_configs(walk, call, owner, scope)
+        note_taken_configs(walk, call, owner, scope)
     else:
-        walk.add_fact("nested", NestedConfig(owner, call.lineno, call.col_offset, cls))
+        walk.add_fact("nested", NestedConfig(owner, call.lineno, call.col_offset, cls, scope.file, scope.label))
     order = CLASSES[cls].positional
     _note_call(walk, call, cls)
     given: list[tuple[str, ast.expr, ast.AST]] = []
@@ -189,98 +110,6 @@ def _is_rendered_more(walk: Walk, node: ast.expr, scope: Scope) -> bool:
         return False
     kwarg = function.args.kwarg  # type: ignore[union-attr]
     return kwarg is not None and kwarg.arg == "more"
-
-
-def _note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> None:
-    """Take note of the calls whose objects one NPURunConfig is given, through names and tables too, and on what that depends."""
-    taken: dict[tuple[int, int], TakenConfig] = walk.facts.setdefault("taken", {})
-    waiting = [(name, value, where, "") for name, value, where in _iterate_arguments(call, scope)]
-    while waiting and len(taken) < _MOST_TAKEN:
-        name, value, where, condition = waiting.pop()
-        if name == "session_config":
-            walk.add_fact("estimator", (format_expression(value), call.lineno, scope.name))
-        if name not in list_object_arguments():
-            continue
-        if isinstance(value, ast.IfExp):
-            test = format_expression(value.test)
-            waiting += [(name, value.body, where, _join_conditions(condition, test))]
-            waiting += [(name, value.orelse, where, _join_conditions(condition, f"not ({test})"))]
-        elif isinstance(value, ast.Name) and (bound := where.resolve_name(value.id)) and len(bound[1]) <= MOST_BINDINGS:
-            given = [(binding.node, binding.kind) for binding in bound[1]]
-            if not given and value.id in bound[0].bound:
-                waiting.append((name, *bound[0].bound[value.id], condition))
-            waiting += [(name, node, bound[0], condition) for node, kind in given if kind == "assign" and isinstance(node, ast.expr)]
-        elif isinstance(value, ast.Attribute):
-            waiting += [(name, node, where, condition) for node in walk.find_attribute_values(ast.unparse(value))]
-        elif isinstance(value, ast.Call) and (returned := _find_returned_value(value, where)):
-            waiting.append((name, *returned, condition))
-        elif isinstance(value, ast.Call):
-            taken.setdefault((value.lineno, value.col_offset), TakenConfig(owner, condition))
-            waiting += [(inner, one, home, condition) for inner, one, home in _iterate_arguments(value, where)]
-
-
-def _iterate_arguments(call: ast.Call, scope: Scope) -> Iterator[tuple[str, ast.expr, Scope]]:
-    """Yield the arguments of a call by name, those of tables behind two stars too, with the scope each is to be read in."""
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            yield keyword.arg, keyword.value, scope
-            continue
-        pairs, where = list_table_nodes(keyword.value, "items", scope)
-        for pair in pairs:
-            if isinstance(pair, ast.Tuple) and isinstance(pair.elts[0], ast.Constant):
-                yield str(pair.elts[0].value), pair.elts[1], where
-
-
-def _find_returned_value(call: ast.Call, scope: Scope) -> tuple[ast.expr, Scope] | None:
-    """Return what a function of this file returns, where it does so in one place; None for other calls."""
-    found = scope.resolve_name(call.func.id) if isinstance(call.func, ast.Name) else None
-    function = found[1][0].node if found and len(found[1]) == 1 else None
-    if found is None or not isinstance(function, ast.FunctionDef):
-        return None
-    returned = [one.value for one in iterate_statements(function.body) if isinstance(one, ast.Return) and one.value is not None]
-    return (returned[0], Scope(function, found[0])) if len(returned) == 1 else None
-
-
-def _join_conditions(before: str, condition: str) -> str:
-    return f"({before}) and ({condition})" if before else condition
-
-
-def link_nested_configs(walk: Walk) -> None:
-    """Let the settings of configuration objects belong to the NPURunConfig that takes them; what none takes is not in force.
-
-    Of two objects that one name stands for, one after the other, the NPURunConfig is given the last.
-    """
-    taken: dict[tuple[int, int], TakenConfig] = walk.facts.pop("taken", {})
-    nested: dict[str, NestedConfig] = {one.scope: one for one in walk.facts.pop("nested", ())}
-    last: dict[tuple[str, str], str] = {}
-    for found in walk.found:
-        if (one := nested.get(found.scope)) and (home := taken.get((one.line, one.offset))) and not found.branches and not home.condition:
-            last[home.scope, one.made] = max(
-                last.get((home.scope, one.made), ""), found.scope, key=lambda scope: _find_scope_line(nested, scope)
-            )
-    linked: list[FoundSetting] = []
-    for found in walk.found:
-        one = nested.get(found.scope)
-        home = taken.get((one.line, one.offset)) if one else None
-        if one is None:
-            linked.append(found)
-        elif home is None:
-            why = f"the {one.made} is given to no NPURunConfig here"
-            linked.append(found._replace(unused=why))
-        elif home.condition:
-            more = (*found.branches, (-one.line, 0, home.condition))
-            linked.append(found._replace(scope=home.scope, branches=more))
-        elif not found.branches and last[home.scope, one.made] != found.scope:
-            why = f"another {one.made} takes its place before it is given to NPURunConfig"
-            linked.append(found._replace(scope=home.scope, unused=why))
-        else:
-            linked.append(found._replace(scope=home.scope))
-    walk.found = linked
-
-
-def _find_scope_line(nested: dict[str, NestedConfig], scope: str) -> tuple[int, int]:
-    one = nested.get(scope)
-    return (one.line, one.offset) if one else (0, 0)
 
 
 def _report_argument(
@@ -340,10 +169,10 @@ def _note_given_object(walk: Walk, place: ast.AST, cls: str, name: str, value: a
 def _describe_given_object(walk: Walk, value: ast.expr, scope: Scope) -> tuple[str, str, tuple[str, ...]]:
     """Return the class of an object, or the text of what is none, and the keys of a table; nothing where that is not certain."""
     if isinstance(value, ast.Name) and (bound := scope.resolve_name(value.id)):
-        if len(bound[1]) != 1 or bound[1][0].kind != "assign" or value.id in bound[0].rebound:
+        if len(bound[1]) != 1 or bound[1][0].kind != "assign" or bound[1][0].name in bound[0].rebound:
             return "", "", ()
         value, scope = bound[1][0].node, bound[0]  # type: ignore[assignment]
-    made = _find_config_class(value, scope) if isinstance(value, ast.Call) else ""
+    made = find_named_class(value.func, scope) if isinstance(value, ast.Call) else ""
     text = ""
     names: tuple[str, ...] = ()
     got, reason, _ = walk.evaluate_expression(value, scope)

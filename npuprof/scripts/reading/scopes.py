@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,46 +17,86 @@ _CHANGING = {"append", "extend", "insert", "remove", "pop", "popitem", "clear", 
 
 
 class Binding:
-    """One way a name gets a value: ``kind`` is assign, parameter, loop, change, or other."""
+    """One way a name gets a value: ``kind`` is assign, parameter, loop, change, import, or other.
 
-    __slots__ = ("kind", "node")
+    ``name`` is what it is called there, which may be another name than that of who imports it.
+    """
 
-    def __init__(self, kind: str, node: ast.AST) -> None:
+    __slots__ = ("kind", "name", "node")
+
+    def __init__(self, kind: str, node: ast.AST, name: str) -> None:
         self.kind = kind
         self.node = node
+        self.name = name
 
 
 #: A name that is given a value more often has no value that could be told.
 MOST_BINDINGS = 12
 
 
-class Scope:
-    """A module, a class or a function, with the scope around it; ``bound`` are names a caller has filled in."""
+class ModuleHome(Protocol):
+    """Where the imports of a file lead to, for scopes of files whose imports are followed."""
 
-    __slots__ = ("_bindings", "_kinds", "bound", "node", "outer", "rebound")
+    path: str
+
+    def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
+        """Return what an imported name stands for where it comes from; None where that is not in sight."""
+
+    def find_starred(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
+        """Return what a name stands for that an import of all names brings; None where that is not in sight."""
+
+    def find_attribute(self, node: ast.Attribute, scope: Scope) -> tuple[Scope, list[Binding]] | None:
+        """Return what a name of an imported module stands for; None where that is not in sight."""
+
+    def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
+        """Return the file that a name, or one with dots, stands for by imports, empty for none."""
+
+
+class Scope:
+    """A module, a class or a function, with the scope around it; ``bound`` are names a caller has filled in.
+
+    ``home`` leads from the file to those that it imports. ``label`` tells a call from another file that is being followed from others.
+    """
+
+    __slots__ = ("_bindings", "_kinds", "bound", "home", "label", "node", "outer", "rebound")
 
     def __init__(self, node: ast.Module | ast.ClassDef | Function, outer: Scope | None = None) -> None:
         self.node = node
         self.outer = outer
         self.bound: dict[str, tuple[ast.expr, Scope]] = {}
+        self.home: ModuleHome | None = outer.home if outer else None
+        self.label: str = outer.label if outer else ""
         self.rebound: frozenset[str] = outer.rebound if outer else frozenset()
         self._bindings: dict[str, list[Binding]] | None = None
         self._kinds: dict[str, set[str]] = {}
 
     @property
     def name(self) -> str:
-        """The dotted name, empty for the module."""
+        """The dotted name, that of the module being its label, if any."""
         if isinstance(self.node, ast.Module):
-            return ""
+            return self.label
         before = self.outer.name if self.outer else ""
         return f"{before}.{self.node.name}" if before else self.node.name
+
+    @property
+    def file(self) -> str:
+        """The file it belongs to, empty where files are not followed."""
+        return self.home.path if self.home is not None else ""
 
     def with_bound(self, names: dict[str, tuple[ast.expr, Scope]]) -> Scope:
         """Return the same scope with names filled in."""
         other = Scope(self.node, self.outer)
         other._bindings, other._kinds = self._bindings, self._kinds
-        other.rebound = self.rebound
+        other.rebound, other.home, other.label = self.rebound, self.home, self.label
         other.bound = {**self.bound, **names}
+        return other
+
+    def with_label(self, label: str, rebound: Iterable[str] = ()) -> Scope:
+        """Return the same scope as a call from another file sees it; ``rebound`` are names that file gives other values."""
+        self.list_bindings("")  # looked for once for all of them
+        other = self.with_bound({})
+        other.label = label
+        other.rebound = self.rebound | frozenset(rebound)
         return other
 
     def list_bindings(self, name: str) -> list[Binding]:
@@ -76,16 +116,24 @@ class Scope:
         return bool(self.list_bindings(f"={name}"))
 
     def resolve_name(self, name: str) -> tuple[Scope, list[Binding]] | None:
-        """Return the scope that binds a name, seen from here, and how; None for a name of nobody."""
+        """Return the scope that binds a name, seen from here, and how; None for a name of nobody.
+
+        What is imported from a file of the same tree is bound there.
+        """
         scope: Scope | None = self
+        module = self
         while scope is not None:
             if name in scope.bound:
                 return scope, []
             if found := scope.list_bindings(name):
+                if scope.home is not None and scope.list_binding_kinds(name) == {"import"}:
+                    return scope.home.find_name(name, found) or (scope, found)
                 return scope, found
-            scope = scope.outer
+            module, scope = scope, scope.outer
             while scope is not None and isinstance(scope.node, ast.ClassDef):
                 scope = scope.outer
+        if module.home is not None and (starred := module.list_bindings("*")):
+            return module.home.find_starred(name, starred)
         return None
 
 
@@ -95,11 +143,11 @@ def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, l
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         given = node.args
         for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))):
-            found.setdefault(arg.arg, []).append(Binding("parameter", arg))
+            found.setdefault(arg.arg, []).append(Binding("parameter", arg, arg.arg))
     for statement in iterate_statements(node.body):
         binder = _BINDERS.get(type(statement))
         for name, kind, where in binder(statement) if binder else ():
-            found.setdefault(name, []).append(Binding(kind, where))
+            found.setdefault(name, []).append(Binding(kind, where, name))
     return found
 
 

@@ -167,10 +167,20 @@ def _note_added_entry(
             text, reason, _ = walk.evaluate_expression(keyword.value, scope)
             name = str(text) if not reason else name
     if not walk.dead and isinstance(call.func, ast.Attribute):
-        owner = format_expression(call.func.value)
+        owner, where = _find_owner(format_expression(call.func.value), scope)
         walk.add_fact(
-            "added entries", AddedEntry(*place, scope.name, owner, branches, site, name, _find_loop(walk, owner, scope, branches))
+            "added entries", AddedEntry(*place, where.name, owner, branches, site, name, _find_loop(walk, owner, scope, branches))
         )
+
+
+def _find_owner(owner: str, scope: Scope) -> tuple[str, Scope]:
+    """Return what an entry is added to, in the words of the script that hands it to a function of another file."""
+    root, dot, rest = owner.partition(".")
+    while scope.label and root in scope.bound:
+        given, scope = scope.bound[root]
+        root, more, behind = format_expression(given).partition(".")
+        rest = f"{behind}{dot}{rest}" if more else rest
+    return f"{root}{'.' if rest else ''}{rest}", scope
 
 
 def _find_loop(walk: Walk, owner: str, scope: Scope, branches: tuple[Branch, ...]) -> tuple[int, int] | tuple[()]:

@@ -7,6 +7,7 @@ parsing before it.
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 from bisect import bisect_left
 from collections.abc import Callable
@@ -21,10 +22,11 @@ from npuprof.scripts.reading.calls import (
     merge_call_runs,
     reads_parameter,
 )
-from npuprof.scripts.reading.found import HERE, Branch, FoundSetting, Site, take_here_out
+from npuprof.scripts.reading.found import Branch, Followed, FoundSetting, Site, take_here_out
 from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
 from npuprof.scripts.reading.loops import unroll_loop
-from npuprof.scripts.reading.scopes import Function, Scope, statement_blocks
+from npuprof.scripts.reading.modules import open_module_scope
+from npuprof.scripts.reading.scopes import Function, ModuleHome, Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee
 
@@ -33,19 +35,21 @@ if TYPE_CHECKING:
     Handler = Callable[["Walk", ast.stmt, list[ast.expr], Scope, tuple[Branch, ...]], None]
 
 _MOST_CALLS = 40
-_GLOBAL = re.compile(r"^\s*(?:global|nonlocal)[ \t]+([\w \t,]+)", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEF = re.compile(r"^[ \t]*def (\w+)\(", re.MULTILINE)
-_WALRUS = re.compile(r"\b([A-Za-z_]\w*)\s*:=")
-_ATTRIBUTE = re.compile(r"^[ \t]*([A-Za-z_]\w*\.[A-Za-z_]\w*)\s*(?:[-+*/%|&^]|//|\*\*|<<|>>)?=(?!=)", re.MULTILINE)
-_SETATTR = re.compile(r"\bsetattr\(\s*([A-Za-z_]\w*)\s*,")
 
 
 class Walk:
     """The state of one walk; ``found`` and ``sites`` grow as the surfaces report."""
 
-    def __init__(self, script: Script, hot: list[int], handlers: tuple[Handler, ...]) -> None:
+    def __init__(self, script: Script, hot: list[int], handlers: tuple[Handler, ...], home: ModuleHome | None = None) -> None:
         assert script.tree is not None
+        self.home = home
+        self.caller: Walk | None = None  #: the walk of the script that calls what this one reads
+        self.functions: dict[tuple[str, int], Followed] = {}  #: what calls have been followed into
+        self.follows = 0
+        self._module: Scope | None = None
+        self.stack: tuple[tuple[str, int], ...] = ()  #: the functions of other files around
         self.script = script
         self.tree = script.tree
         self.hot = hot
@@ -73,19 +77,39 @@ class Walk:
 
     def walk_module(self) -> None:
         """Walk the module."""
-        module = Scope(self.tree)
-        module.rebound = _find_rebound_names(self.script.text)
-        name = self.script.path.replace("\\", "/").rpartition("/")[2]
-        module.bound["__file__"] = ast.Constant(f"{HERE}./{name}"), module
+        module = self.open_module()
         self.walk_block(self.tree.body, module, ())
-        for waiting in self._waiting:
-            self.found += self._walk_with_calls(*waiting)
+        self.walk_waiting()
         module.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
         unique: dict[tuple[Any, ...], FoundSetting] = {}
         for found in self.found:
-            mark = (found.line, found.column, found.surface, found.key, found.name, repr(found.value), found.reason, found.scope)
+            place = found.file, found.call, found.line, found.column
+            mark = (*place, found.surface, found.key, found.name, repr(found.value), found.reason, found.scope)
             unique.setdefault(mark, found)
-        self.found = sorted(unique.values(), key=lambda found: (found.line, found.column, found.order))
+        self.found = sorted(unique.values(), key=lambda found: (found.call or (found.line, found.column), found.order))
+
+    def walk_waiting(self) -> None:
+        """Read what functions set whose calls had to be found first."""
+        for waiting in self._waiting:
+            self.found += self._walk_with_calls(*waiting)
+        self._waiting.clear()
+
+    def walk_called(self, function: Function, scope: Scope, branches: tuple[Branch, ...], caller: Walk) -> None:
+        """Walk a function that a call from another walk leads to, as a part of that one: what stands for objects there is known here."""
+        self.caller = caller
+        self.current, self.aliases, self.sites = caller.current, caller.aliases, caller.sites
+        self.facts, self._told, self.functions = caller.facts, caller._told, caller.functions
+        self.dead, self._ifs, self._order, self.follows = caller.dead, caller._ifs, caller._order, caller.follows
+        self.walk_block(function.body, scope, branches)
+        self.walk_waiting()
+        caller._ifs, caller._order, caller.follows = self._ifs, self._order, self.follows
+        caller._depends = caller._depends or self._depends
+
+    def open_module(self) -> Scope:
+        """Return the scope of the whole script."""
+        if self._module is None:
+            self._module = open_module_scope(self.script, self.home)
+        return self._module
 
     def walk_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Walk the statements of one body."""
@@ -269,13 +293,18 @@ class Walk:
         """Return the default of a command-line flag that this file declares, or None."""
         if self._flags is None:
             self._flags = collect_flag_defaults(self.tree) if any(word in self.script.text for word in ("add_argument", "DEFINE_")) else {}
-        return self._flags.get(flag)
+        found = self._flags.get(flag)
+        return self.caller.flag_default(flag) if found is None and self.caller is not None else found
 
     def resolve_site(self, scope: Scope, root: str, surface: str, node: ast.AST) -> str:
         """Return the name of the configuration object that a variable stands for here."""
         if root in scope.bound:
             expression, caller = scope.bound[root]
             return self.resolve_site(caller, format_expression(expression), surface, node)
+        first, dot, rest = root.partition(".")
+        if scope.label and dot and first in scope.bound:
+            expression, caller = scope.bound[first]
+            return self.resolve_site(caller, f"{format_expression(expression)}.{rest}", surface, node)
         where: Scope | None = scope
         while where is not None:
             known = self.current.get((where.name, root))
@@ -313,7 +342,15 @@ class Walk:
         more.setdefault("dead", self.dead > 0)
         more["value"], more["relative"] = take_here_out(more.get("value"))
         more["written"] = take_here_out(more.get("written"))[0]
+        if more["relative"] and self.caller is not None and not self._is_beside_caller():
+            more |= {"value": None, "written": None, "relative": False, "kind": "", "reason": "depends on the folder of the script"}
         self.found.append(FoundSetting(self.script.path, line, column, surface, key, name, order=self._order, **more))
+
+    def _is_beside_caller(self) -> bool:
+        top = self
+        while top.caller is not None:
+            top = top.caller
+        return posixpath.dirname(top.script.path) == posixpath.dirname(self.script.path)
 
     def evaluate_expression(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:
         """Return ``(value, reason, default)`` of an expression; the reason is empty where the value is known."""
@@ -328,18 +365,6 @@ class Walk:
             if reads_parameter(node, scope):
                 self._depends = True
             return None, unknown.reason, self.flag_default(unknown.flag) if unknown.flag else find_parameter_default(node, scope)
-
-
-def _find_rebound_names(text: str) -> frozenset[str]:
-    """Return the names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
-    found: set[str] = set()
-    if "global " in text or "nonlocal " in text:
-        found |= {name.strip() for match in _GLOBAL.findall(text) for name in match.split(",")}
-    if ":=" in text:
-        found |= set(_WALRUS.findall(text))
-    if "class " in text:
-        found |= set(_ATTRIBUTE.findall(text)) | {f"{name}.*" for name in _SETATTR.findall(text)}
-    return frozenset(found)
 
 
 def _is_main_test(test: ast.expr) -> bool:

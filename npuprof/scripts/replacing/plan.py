@@ -13,10 +13,12 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
+from npuprof.scripts.following import open_modules
 from npuprof.scripts.preset import build_site_drafts
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_shell_kind
-from npuprof.scripts.reading.found import ImportedFile, Site
+from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.replacing.atc import plan_flags
 from npuprof.scripts.replacing.calls import plan_arguments
 from npuprof.scripts.replacing.cuts import Stand, build_refusal, open_stands
@@ -33,6 +35,7 @@ _SURFACES = {
     "atc": ("atc", ("options", "atc")),
 }
 _MOST_DIFFERENCES = 5
+_PRESET_ONLY = " is in the preset only"
 
 
 class Replacement(Record):
@@ -52,24 +55,34 @@ class _Candidate(Record):
 
 
 def plan_replacement(
-    path: str, data: bytes, spec: str, injector: Injector, given: dict[str, str], folders: Sequence[str] = ()
+    path: str,
+    data: bytes,
+    spec: str,
+    injector: Injector,
+    given: dict[str, str],
+    folders: Sequence[str] = (),
+    modules: Modules | None = None,
 ) -> Replacement:
     """Return the file with a block of the preset in place of each configuration that equals it.
 
-    Raises NpuprofError: NP830 where no configuration equals the preset, where one cannot be taken out, or where it is not certain
-    that the script would set the same.
+    ``modules`` are the files that it may import, those of the folders or of the repository otherwise. Raises NpuprofError: NP830
+    where no configuration equals the preset, where one cannot be taken out, or where it is not certain that the script would set the
+    same.
     """
     kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
     if not kind.holds_blocks:
         raise build_refusal(path, "a block stands in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
-    before = import_script(path, data)
+    modules = modules or open_modules(folders)
+    before = import_script(path, data, modules=modules)
     marked = blocks.find_blocks(path, data)
     candidates = _list_candidates(path, before, marked, spec, injector, given, folders)
     equal = [one for one in candidates if not one.differences]
     if not equal:
         if any(block.spec == spec for block in marked):
             return Replacement(None, _tell_others(candidates))
+        _refuse_foreign_lines(path, spec, [one for one in candidates if _is_part_of_preset(one)])
         raise _build_mismatch(path, before, candidates, spec)
+    _refuse_foreign_lines(path, spec, equal)
     stands = _plan_stands(path, data, before, equal)
     opened, lines = open_stands(data, stands)
     fresh = [block for block in blocks.find_blocks(path, opened) if block.first in set(lines)]
@@ -77,7 +90,8 @@ def plan_replacement(
     changes = [injector.refresh_block(block, {**stand.facts, **given}, spec) for block, stand in zip(fresh, ordered, strict=True)]
     _refuse_sidecars(path, changes)
     after = blocks.replace_blocks(opened, changes, {change.block.first: spec for change in changes})
-    _prove_equal(path, data, before, after, ordered, changes)
+    now = import_script(path, after, modules=modules)
+    _prove_equal(path, data, before, now, ordered, changes)
     remarks = (*(remark for stand in stands for remark in stand.left), *_tell_others(candidates), *_tell_python_env(before))
     return Replacement(FileBlocks(data, opened, changes), remarks)
 
@@ -89,7 +103,7 @@ def _list_candidates(
     found: list[_Candidate] = []
     for scope, draft in build_site_drafts(imported, folders).items():
         surface = next(iter(draft.surfaces), "")
-        standing = [one for one in draft.carried if not any(block.first < one.line <= block.last for block in marked)]
+        standing = [one for one in draft.carried if one.call or not any(block.first < one.line <= block.last for block in marked)]
         if not standing or surface not in _SURFACES or (surface == "env" and not shell):
             continue
         target, sections = _SURFACES[surface]
@@ -98,21 +112,49 @@ def _list_candidates(
     return found
 
 
+def _is_part_of_preset(one: _Candidate) -> bool:
+    """Return whether a configuration sets nothing that the preset does not set."""
+    return all(difference.endswith(_PRESET_ONLY) for difference in one.differences)
+
+
+def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
+    """Raise NpuprofError where lines that a preset stands for are in files that the script imports from."""
+    foreign = [found for one in candidates for found in one.draft.carried if found.call]
+    if not foreign:
+        return
+    files = list(dict.fromkeys(one.file for one in foreign))
+    first = foreign[0]
+    what = f"its lines stand in {', '.join(files)}"
+    why = f"{path} calls there what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
+    hint = f"if every script that calls it shall have these settings: npuprof inject {files[0]} {spec} --replace"
+    raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
+
+
 def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> list[str]:
     """Return how a preset differs from what a script sets, a text for each key."""
     wanted = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
     told = []
     for key in dict.fromkeys((*wanted, *draft.settings)):
         if key not in draft.settings:
-            told.append(f"{key} = {format_short_value(wanted[key])} is in the preset only")
+            told.append(f"{key} = {format_short_value(wanted[key])}{_PRESET_ONLY}")
         elif key not in wanted:
-            told.append(f"{key} = {format_short_value(draft.settings[key])} is in line {draft.origins[key].line} only")
+            told.append(f"{key} = {format_short_value(draft.settings[key])} is in {_cite_line(draft.origins[key])} only")
         elif not is_equivalent_setting(key, wanted[key], draft.settings[key]) and (
             "env" not in sections or str(wanted[key]) != draft.settings[key]
         ):
             ours, theirs = format_short_value(wanted[key]), format_short_value(draft.settings[key])
-            told.append(f"{key} is {ours} in the preset, {theirs} in line {draft.origins[key].line}")
+            told.append(f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}")
     return told
+
+
+def _cite_line(one: FoundSetting) -> str:
+    """Return where a setting stands, with the file where that is another than the script."""
+    return f"line {one.line} of {one.file}" if one.call else f"line {one.line}"
+
+
+def _find_first(draft: Draft) -> FoundSetting:
+    """Return the first setting of a configuration, one of the script itself before others."""
+    return min(draft.carried, key=lambda one: (bool(one.call), one.line))
 
 
 def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str) -> NpuprofError:
@@ -121,7 +163,7 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
         why = "Nothing that it sets always holds." if imported.found else "It sets no option."
         return NpuprofError([Finding("NP830", what, why, "npuprof import --format text tells what it sets", where=Place(path))])
     closest = min(candidates, key=lambda one: len(one.differences))
-    line = min(one.line for one in closest.draft.carried)
+    line = min(one.call[0] if one.call else one.line for one in closest.draft.carried)
     more = len(closest.differences) - _MOST_DIFFERENCES
     why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
     what = f"{spec} does not set what {path} sets"
@@ -161,9 +203,10 @@ def _refuse_sidecars(path: str, changes: list[RefreshedBlock]) -> None:
         raise build_refusal(path, what, why, 0, "write the path in the preset, as the script has it")
 
 
-def _prove_equal(path: str, data: bytes, before: ImportedFile, after: bytes, stands: list[Stand], changes: list[RefreshedBlock]) -> None:
+def _prove_equal(
+    path: str, data: bytes, before: ImportedFile, now: ImportedFile, stands: list[Stand], changes: list[RefreshedBlock]
+) -> None:
     """Raise NpuprofError unless the file sets what it set, and says all it said."""
-    now = import_script(path, after)
     if differences := list(dict.fromkeys(find_differences(before, now))):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
         raise build_refusal(path, "it is not certain that the script would set the same", why)
@@ -193,7 +236,7 @@ def _list_needed_names(text: str) -> set[str]:
 def _tell_others(candidates: list[_Candidate]) -> tuple[str, ...]:
     """Return a remark on each configuration that stays, for it is another than the preset."""
     return tuple(
-        f"line {min(found.line for found in one.draft.carried)}: another configuration stays as it is: {one.differences[0]}"
+        f"{_cite_line(_find_first(one.draft))}: another configuration stays as it is: {one.differences[0]}"
         for one in candidates
         if one.differences
     )

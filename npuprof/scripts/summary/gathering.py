@@ -76,10 +76,10 @@ class Survey:
         self.with_settings[imported.file] = len(live)
         for one in live:
             files = self.surfaces.setdefault(one.surface, {})
-            files[one.file] = files.get(one.file, 0) + 1
+            files[imported.file] = files.get(imported.file, 0) + 1
             if one.key and not one.reason and not one.dead:
                 shown = format_short_value(one.value)
-                self.values.setdefault(one.key, {}).setdefault(shown, set()).add(one.file)
+                self.values.setdefault(one.key, {}).setdefault(shown, set()).add(imported.file)
         drafts = [draft for draft in build_drafts(imported, None, folders) if draft.settings or draft.notes]
         for draft in drafts:
             self._add_draft(draft, draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}")

@@ -1,0 +1,131 @@
+"""The files of the tree that a script may import, and what becomes of helpers whose settings belong to the scripts that call them.
+
+The tree is the folder that was named, else that of the repository, else the folder of the script itself. Modules are looked for
+beside a script, then in the folders above it, as Python would with these on its path; what is installed is never looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+from npuprof.report import output
+from npuprof.scripts.reading.found import ImportedFile
+from npuprof.scripts.reading.modules import Modules
+from npuprof.store import find_repository_top
+
+_MOST_TOLD = 3
+
+
+def open_modules(folders: Sequence[str] = ()) -> Modules:
+    """Return the modules of the trees of scripts, which lie below one of the folders, or in a repository."""
+    return Modules(_Finder(folders).locate, _read_module)
+
+
+def _read_module(path: str) -> bytes | None:
+    try:
+        return output.read_plain_file(path)
+    except OSError:
+        return None
+
+
+class _Finder:
+    """Where modules lie; each folder is listed once."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._tops = sorted((os.path.realpath(folder) for folder in folders), key=len, reverse=True)
+        self._listed: dict[str, frozenset[str]] = {}
+        self._chains: dict[str, tuple[str, list[str]]] = {}
+        self._known: dict[tuple[str, str, int], str] = {}
+
+    def locate(self, path: str, name: str, level: int) -> str:
+        """Return the file of a module as the file of another imports it, empty where it is not of the tree."""
+        folder = os.path.dirname(path)
+        mark = folder, name, level
+        if mark not in self._known:
+            self._known[mark] = self._find(folder, name, level)
+        return self._known[mark]
+
+    def _find(self, folder: str, name: str, level: int) -> str:
+        top, chain = self._list_folders(folder)
+        parts = [part for part in name.split(".") if part]
+        if level > len(chain):
+            return ""
+        for place in chain[level - 1 : level] if level else chain:
+            first = f"{parts[0]}.py" if parts else ""
+            if parts and parts[0] not in self._list(place) and first not in self._list(place):
+                continue
+            found = self._find_below(place, parts)
+            if found and os.path.realpath(found).startswith(os.path.join(top, "")):
+                return found
+            if parts and (first in self._list(place) or "__init__.py" in self._list(os.path.join(place, parts[0]))):
+                return ""  # it hides all others of that name
+        return ""
+
+    def _find_below(self, place: str, parts: list[str]) -> str:
+        for part in parts[:-1]:
+            if part not in self._list(place):
+                return ""
+            place = os.path.join(place, part)
+        if parts:
+            if parts[-1] in self._list(place) and "__init__.py" in self._list(os.path.join(place, parts[-1])):
+                return os.path.join(place, parts[-1], "__init__.py")
+            name = f"{parts[-1]}.py"
+        else:
+            name = "__init__.py"
+        path = os.path.join(place, name)
+        return path if name in self._list(place) and os.path.isfile(path) else ""
+
+    def _list_folders(self, folder: str) -> tuple[str, list[str]]:
+        """Return the top of the tree that a folder is in, and the folders from there up to the top, in the words of the folder."""
+        if folder not in self._chains:
+            full = os.path.realpath(folder or ".")
+            named = next((top for top in self._tops if full == top or full.startswith(os.path.join(top, ""))), "")
+            top = named or find_repository_top(full) or full
+            depth = len(os.path.relpath(full, top).split(os.sep)) if full != top else 0
+            chain = [folder]
+            for _ in range(depth):
+                above = os.path.normpath(os.path.join(chain[-1] or ".", os.pardir))
+                chain.append("" if above == "." else above)
+            self._chains[folder] = top, chain
+        return self._chains[folder]
+
+    def _list(self, folder: str) -> frozenset[str]:
+        if folder not in self._listed:
+            try:
+                self._listed[folder] = frozenset(os.listdir(folder or "."))
+            except OSError:
+                self._listed[folder] = frozenset()
+        return self._listed[folder]
+
+
+def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[ImportedFile], ImportedFile], dict[str, str]]:
+    """Return what takes out of a file the settings that others of the files have by calling its functions, and who does, by its path."""
+    used: dict[str, dict[tuple[int, int], str]] = {}
+    users: dict[str, dict[str, None]] = {}
+    names: dict[str, dict[str, None]] = {}
+    for one in files:
+        for called in one.followed:
+            path = os.path.normpath(called.file)
+            used.setdefault(path, {})[called.first, called.last] = called.name
+            users.setdefault(path, {})[one.file] = None
+            names.setdefault(path, {})[f"{called.name}()"] = None
+
+    def take_out(imported: ImportedFile) -> ImportedFile:
+        ranges = used.get(os.path.normpath(imported.file))
+        if not ranges:
+            return imported
+        left = tuple(one for one in imported.found if one.call or not any(first <= one.line <= last for first, last in ranges))
+        return imported._replace(found=left)
+
+    told = {}
+    for path, callers in users.items():
+        calls, presets = ("calls", "the preset of that") if len(callers) == 1 else ("call", "the presets of those")
+        told[path] = f"{_list_some(callers)} {calls} {_list_some(names[path])}: what is set there is in {presets}"
+    return take_out, told
+
+
+def _list_some(texts: Iterable[str]) -> str:
+    every = list(texts)
+    more = f" and {len(every) - _MOST_TOLD} more" if len(every) > _MOST_TOLD else ""
+    return f"{', '.join(every[:_MOST_TOLD])}{more}"

@@ -1,0 +1,175 @@
+"""Calls of functions of other files of the tree: what such a function sets belongs to the script that calls it.
+
+The function is read with the arguments of the call, as if its lines stood there; functions that it calls are followed on, so far
+as they are of the tree.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from npuprof.scripts.reading.calls import bind_call_arguments
+from npuprof.scripts.reading.found import Branch, Followed
+from npuprof.scripts.reading.hot import SURFACES, find_hot_lines
+from npuprof.scripts.reading.modules import Home, Module, Modules, list_functions
+from npuprof.scripts.reading.scopes import Function, Scope
+from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.walk import Walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.scripts.reading.walk import Handler
+
+    Mentions = Callable[[bytes], bool]
+
+#: So many functions are entered one from within the other, and so many in all for one script.
+_DEEPEST = 6
+_MOST_FOLLOWED = 200
+_WORD = re.compile(r"\w+")
+
+
+def may_follow(path: str, data: bytes, modules: Modules, mentions: Mentions) -> bool:
+    """Return whether a script names a function of its tree that can set something, without parsing the script."""
+    called = _list_called_names(path, data, modules, mentions)
+    return bool(called) and any(name.encode() in data for name in called)
+
+
+def open_walk(script: Script, data: bytes, handlers: tuple[Handler, ...], modules: Modules, mentions: Mentions) -> Walk:
+    """Return the walk over a script whose calls are followed."""
+    home = modules.open_home(script.path)
+    called = _list_called_names(script.path, data, modules, mentions)
+    walk = Walk(script, find_hot_lines(script, called), (*handlers, handle_statement) if called else handlers, home)
+    modules.rebound = _find_rebound_constants(home, walk)
+    return walk
+
+
+def _list_called_names(path: str, data: bytes, modules: Modules, mentions: Mentions) -> set[str]:
+    """Return the names under which a text calls functions of its tree that can set something."""
+    found: set[str] = set()
+    for imported in modules.list_imported(path, data):
+        if modules.supplies(imported, mentions) and (module := modules.load(imported)):
+            found |= _list_supplied(module, mentions)
+    if not found or b" as " not in data:
+        return found
+    text = data.decode(errors="replace")
+    return found | {second for name in found for second in re.findall(rf"\b{name}\s+as\s+(\w+)", text)}
+
+
+def _list_supplied(module: Module, mentions: Mentions) -> set[str]:
+    """Return the names that a module has for functions that can set something: its own, and those that it imports."""
+    modules = module.home.modules
+    if module.functions is None:
+        module.functions = {}  # a circle adds nothing
+        data = modules.read(module.path)
+        called = _list_called_names(module.path, data, modules, mentions)
+        module.hot = find_hot_lines(module.script, called)
+        module.functions = _select_setting(module, called)
+        text = module.script.text
+        module.passed = called if "import *" in text else called & set(_WORD.findall(text))
+    return {*module.functions, *module.passed}
+
+
+def _select_setting(module: Module, called: set[str]) -> dict[str, Function]:
+    """Return the functions of a module in whose lines something can be set, or that call such functions."""
+    every = list_functions(module)
+    hot = set(module.hot)
+    words = {name: _collect_words(module, function) for name, function in every.items()}
+    chosen = {
+        name
+        for name, function in every.items()
+        if not hot.isdisjoint(range(function.lineno, (function.end_lineno or function.lineno) + 1)) or words[name] & called
+    }
+    waiting = list(chosen)
+    callers: dict[str, list[str]] = {}
+    for name in every:
+        for word in words[name] & every.keys():
+            callers.setdefault(word, []).append(name)
+    while waiting:
+        for name in callers.get(waiting.pop(), ()):
+            if name not in chosen:
+                chosen.add(name)
+                waiting.append(name)
+    module.hot = sorted(hot | {at for at, line in enumerate(module.script.lines, 1) if chosen & set(_WORD.findall(line))})
+    return {name: every[name] for name in every if name in chosen}
+
+
+def _collect_words(module: Module, function: Function) -> set[str]:
+    lines = module.script.lines[function.lineno : function.end_lineno]
+    return {word for line in lines for word in _WORD.findall(line)}
+
+
+def _find_rebound_constants(home: Home, walk: Walk) -> set[tuple[str, str]]:
+    """Return the names of modules that a script gives other values: ``settings.PRECISION = ...``."""
+    scope = walk.open_module()
+    found: set[tuple[str, str]] = set()
+    for text in scope.rebound:
+        owner, dot, name = text.rpartition(".")
+        if dot and name != "*" and scope.list_binding_kinds(owner.partition(".")[0]) == {"import"}:
+            path = home.find_module(ast.parse(owner, mode="eval").body, scope)
+            found |= {(path, name)} if path else set()
+    return found
+
+
+def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Follow the calls of one statement."""
+    for expression in expressions:
+        if isinstance(expression, (ast.Constant, ast.Name)) or not walk.is_hot(expression):
+            continue
+        for node in ast.walk(expression):
+            if isinstance(node, ast.Call) and (called := _find_called(walk, node, scope)):
+                _follow_call(walk, node, *called, scope, branches)
+
+
+def _find_called(walk: Walk, call: ast.Call, scope: Scope) -> tuple[Module, Function] | None:
+    """Return the function of another file that a call enters, from within such a function one of its own file too."""
+    home = scope.home
+    if not isinstance(home, Home):
+        return None
+    if isinstance(call.func, ast.Name):
+        found = scope.resolve_name(call.func.id)
+    else:
+        found = home.find_attribute(call.func, scope) if isinstance(call.func, ast.Attribute) else None
+    function = found[1][0].node if found and len(found[1]) == 1 else None
+    if not found or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not isinstance(found[0].home, Home):
+        return None
+    if not isinstance(found[0].node, ast.Module) or (found[0].home is home and walk.caller is None):
+        return None
+    module = home.modules.load(found[0].home.path)
+    return (module, function) if module is not None and function.name in (module.functions or ()) else None
+
+
+def _follow_call(walk: Walk, call: ast.Call, module: Module, function: Function, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Read what a call sets, and add it to what the walk has found."""
+    mark = module.path, function.lineno
+    if mark in walk.stack or len(walk.stack) >= _DEEPEST:
+        return
+    if walk.follows >= _MOST_FOLLOWED:
+        if walk.caller is None:
+            walk.add_fact("unfollowed", (call.lineno, name_callee(call)))
+        return
+    walk.follows += 1
+    before = len(walk.sites)
+    outer = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", _list_own_rebound(module))
+    inside = Scope(function, outer)
+    bound = bind_call_arguments(function, inside, call, scope)
+    called = Walk(module.script, module.hot, _choose_handlers(module.script.text), module.home)
+    called.stack = (*walk.stack, mark)
+    called.walk_called(function, inside.with_bound(bound) if bound else inside, branches, walk)
+    place = call.lineno, walk.script.column(call.lineno, call.col_offset)
+    for name, site in list(islice(walk.sites.items(), before, None)):
+        walk.sites[name] = site._replace(line=place[0], column=place[1], made_by=(*site.made_by, function.name))
+    walk.found += [one._replace(call=place) for one in called.found]
+    if any(not one.commented for one in called.found):
+        walk.functions.setdefault(mark, Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name))
+
+
+def _list_own_rebound(module: Module) -> Iterable[str]:
+    return (name for path, name in module.home.modules.rebound if path == module.path)
+
+
+def _choose_handlers(text: str) -> tuple[Handler, ...]:
+    return (*(surface.handle_statement for surface in SURFACES if any(word in text for word in surface.HOT)), handle_statement)

@@ -1,0 +1,279 @@
+"""Modules of the same tree as a script: read once, only where something is asked of them, and never run.
+
+Where a module lies, and its bytes, are told by functions that are handed in: nothing here knows of folders.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from npuprof.scripts.reading.found import HERE
+from npuprof.scripts.reading.scopes import Binding, Function, ModuleHome, Scope, iterate_statements
+from npuprof.scripts.reading.source import Script
+
+#: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
+_MOST_KEPT = 256
+#: A name is followed through so many modules that import it from each other.
+_DEEPEST = 8
+#: Packages of the adapter and of what it extends: a copy in the tree is no helper of anybody.
+_FOREIGN = frozenset(("npu_bridge", "npu_device", "npu_compat", "tensorflow", "tensorflow_core", "hccl", "npuprof"))
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))", re.MULTILINE)
+_NAME = re.compile(r"\w+")
+
+#: The path of the file that a module is: by the file that imports it, its dotted name, and the dots before that. Empty for others.
+Locate = Callable[[str, str, int], str]
+#: The bytes of a file, None where it cannot be read.
+Read = Callable[[str], "bytes | None"]
+
+
+Kept = TypeVar("Kept")
+
+
+class Module:
+    """One file that others import: its text, its tree as the scope of its names.
+
+    ``hot`` are the lines that can matter, ``functions`` those that can set something, ``passed`` the names of such functions that it
+    imports: they are filled in by who knows what that is.
+    """
+
+    __slots__ = ("functions", "home", "hot", "passed", "path", "scope", "script")
+
+    def __init__(self, script: Script, home: Home) -> None:
+        assert script.tree is not None
+        self.path = script.path
+        self.script = script
+        self.home = home
+        self.scope = open_module_scope(script, home)
+        self.hot: list[int] = []
+        self.functions: dict[str, Function] | None = None
+        self.passed: set[str] = set()
+
+
+class Modules:
+    """The files of a tree that have been asked for. ``rebound`` are names of modules that the script in question gives other values."""
+
+    def __init__(self, locate: Locate, read: Read) -> None:
+        self._locate = locate
+        self._read = read
+        self._bytes: dict[str, bytes] = {}
+        self._modules: dict[str, Module | None] = {}
+        self._homes: dict[str, Home] = {}
+        self._imports: dict[str, tuple[str, ...]] = {}
+        self._supplies: dict[str, bool] = {}
+        self.asked: set[tuple[str, str]] = set()
+        self.rebound: set[tuple[str, str]] = set()
+
+    def open_home(self, path: str) -> Home:
+        """Return where the imports of a file begin."""
+        if path not in self._homes:
+            self._homes[path] = Home(path, self)
+        return self._homes[path]
+
+    def locate(self, path: str, name: str, level: int) -> str:
+        """Return the file that a module is, as a file imports it; empty for modules that are not of the tree, and for the file itself."""
+        if not level and name.partition(".")[0] in _FOREIGN:
+            return ""
+        found = self._locate(path, name, level)
+        return found if found != path else ""
+
+    def read(self, path: str) -> bytes:
+        """Return the bytes of a module, none where it cannot be read."""
+        return _keep(self._bytes, path, lambda: self._read(path) or b"")
+
+    def load(self, path: str) -> Module | None:
+        """Return a module by its file; None where it cannot be parsed."""
+
+        def parse() -> Module | None:
+            script = Script(path, self.read(path))
+            return Module(script, self.open_home(path)) if script.tree is not None else None
+
+        return _keep(self._modules, path, parse)
+
+    def open_script(self, path: str, data: bytes) -> Script:
+        """Return a file that is to be read for itself, parsed once where others have asked for it already."""
+        known = self._modules.get(path)
+        if known is None or self._bytes.get(path) != data:
+            return Script(path, data)
+        script = copy.copy(known.script)
+        script.problems = list(script.problems)  # more of them are told of a file that is read for itself
+        return script
+
+    def list_imported(self, path: str, data: bytes) -> tuple[str, ...]:
+        """Return the files of the tree that a text imports, without parsing it."""
+        if path not in self._imports:
+            self._imports[path] = tuple(dict.fromkeys(filter(None, self._iterate_imported(path, data))))
+        return self._imports[path]
+
+    def _iterate_imported(self, path: str, data: bytes) -> Iterator[str]:
+        for source, names, plain in _IMPORT.findall(data):
+            if plain:
+                for part in plain.decode(errors="replace").split(","):
+                    yield self.locate(path, part.strip().partition(" ")[0], 0)
+                continue
+            module = source.decode(errors="replace").lstrip(".")
+            level = len(source) - len(source.lstrip(b"."))
+            yield self.locate(path, module, level)
+            for name in _NAME.findall(names.partition(b"#")[0].decode(errors="replace")):
+                yield self.locate(path, f"{module}.{name}".lstrip("."), level)
+
+    def supplies(self, path: str, mentions: Callable[[bytes], bool], depth: int = 0) -> bool:
+        """Return whether a module can hold a function that sets something, by its text or those it imports."""
+        if path not in self._supplies:
+            self._supplies[path] = False  # a circle says nothing
+            data = self.read(path)
+            found = b"def " in data and mentions(data)
+            if not found and depth < _DEEPEST:
+                found = any(self.supplies(one, mentions, depth + 1) for one in self.list_imported(path, data))
+            self._supplies[path] = found
+        return self._supplies[path]
+
+
+def _keep(known: dict[str, Kept], path: str, make: Callable[[], Kept]) -> Kept:
+    """Return what belongs to a file, made where it is not at hand; what nobody has asked for longest goes."""
+    found = known.pop(path) if path in known else make()
+    known[path] = found
+    if len(known) > _MOST_KEPT:
+        del known[next(iter(known))]
+    return found
+
+
+class Home:
+    """A file as the place where imports begin."""
+
+    __slots__ = ("modules", "path")
+
+    def __init__(self, path: str, modules: Modules) -> None:
+        self.path = path
+        self.modules = modules
+
+    def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
+        """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""
+        found = None
+        for binding in bindings:
+            one = self._find_imported(name, binding.node) if isinstance(binding.node, ast.ImportFrom) else None
+            if one is None or (found is not None and one[1] is not found[1]):
+                return None
+            found = one
+        return found
+
+    def _find_imported(self, name: str, node: ast.ImportFrom) -> tuple[Scope, list[Binding]] | None:
+        for alias in node.names:
+            if (alias.asname or alias.name) == name:
+                path = self.modules.locate(self.path, node.module or "", node.level)
+                return self._find_in_module(path, alias.name) if path else None
+        return None
+
+    def find_starred(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
+        """Return what a name stands for that comes with all others of a module of the tree; the last one wins."""
+        if name.startswith("_"):
+            return None
+        for binding in reversed(list(bindings)):
+            if isinstance(binding.node, ast.ImportFrom):
+                path = self.modules.locate(self.path, binding.node.module or "", binding.node.level)
+                if path and (found := self._find_in_module(path, name, starred=True)):
+                    return found
+        return None
+
+    def _find_in_module(self, path: str, name: str, starred: bool = False) -> tuple[Scope, list[Binding]] | None:
+        modules = self.modules
+        mark = path, name
+        if mark in modules.asked or len(modules.asked) > _DEEPEST or mark in modules.rebound:
+            return None
+        data = modules.read(path)
+        if name.encode() not in data and b"import *" not in data:
+            return None
+        module = modules.load(path)
+        if module is None or (starred and not _is_public(module, name)):
+            return None
+        modules.asked.add(mark)
+        try:
+            return module.scope.resolve_name(name)
+        finally:
+            modules.asked.discard(mark)
+
+    def find_module(self, node: ast.expr, scope: Scope) -> str:
+        """Return the file of the module that an expression is, ``npu_utils`` or ``utils.npu``; empty for others."""
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        found = scope.resolve_name(root.id) if isinstance(root, ast.Name) else None
+        if not found or not found[1] or found[0].home is None or any(binding.kind != "import" for binding in found[1]):
+            return ""
+        return found[0].home.locate_bound(ast.unparse(node), found[1])
+
+    def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
+        """Return the file that a name, or one with dots, stands for by imports; empty where they differ, or where it is of no tree."""
+        asked: dict[tuple[str, int], None] = {}
+        for binding in bindings:
+            node = binding.node
+            for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
+                if (alias.asname or alias.name) == text:
+                    inside = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
+                    asked[f"{inside}{alias.name}".lstrip("."), node.level if isinstance(node, ast.ImportFrom) else 0] = None
+        paths = {self.modules.locate(self.path, name, level) for name, level in asked}
+        return paths.pop() if len(paths) == 1 else ""
+
+    def find_attribute(self, node: ast.Attribute, scope: Scope) -> tuple[Scope, list[Binding]] | None:
+        """Return what a name of a module stands for: ``settings.PRECISION``. None where the module is none of the tree."""
+        path = self.find_module(node.value, scope)
+        if not path:
+            return None
+        owner = ast.unparse(node.value)
+        return self._find_in_module(path, node.attr) if scope.rebound.isdisjoint((f"{owner}.{node.attr}", f"{owner}.*")) else None
+
+
+def open_module_scope(script: Script, home: ModuleHome | None) -> Scope:
+    """Return the scope of a whole file, in which ``__file__`` is a path that begins in its own folder."""
+    assert script.tree is not None
+    scope = Scope(script.tree)
+    scope.home = home
+    scope.rebound = find_rebound_names(script.text, home is not None)
+    scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(script.path.replace(chr(92), '/'))}"), scope
+    return scope
+
+
+def list_functions(module: Module) -> dict[str, Function]:
+    """Return the functions that a module has by themselves: neither methods nor functions of functions."""
+    assert module.script.tree is not None
+    found: dict[str, Function] = {}
+    for statement in iterate_statements(module.script.tree.body):
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found[statement.name] = statement
+    return found
+
+
+def _is_public(module: Module, name: str) -> bool:
+    """Return whether a star takes a name along: where the module lists some, only those."""
+    listed = module.scope.list_bindings("__all__")
+    if not listed:
+        return True
+    names = listed[0].node
+    if len(listed) > 1 or not isinstance(names, (ast.List, ast.Tuple)):
+        return True
+    return any(isinstance(item, ast.Constant) and item.value == name for item in names.elts)
+
+
+_GLOBAL = re.compile(r"^\s*(?:global|nonlocal)[ \t]+([\w \t,]+)", re.MULTILINE)
+_WALRUS = re.compile(r"\b([A-Za-z_]\w*)\s*:=")
+_ATTRIBUTE = re.compile(r"^[ \t]*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\s*(?:[-+*/%|&^]|//|\*\*|<<|>>)?=(?!=)", re.MULTILINE)
+_SETATTR = re.compile(r"\bsetattr\(\s*([A-Za-z_]\w*)\s*,")
+
+
+def find_rebound_names(text: str, with_modules: bool = False) -> frozenset[str]:
+    """Return the names that get a value where their scope does not show it; attributes of a name as ``name.attribute``.
+
+    ``with_modules`` for a text whose imports are followed: an attribute may be that of a module.
+    """
+    found: set[str] = set()
+    if "global " in text or "nonlocal " in text:
+        found |= {name.strip() for match in _GLOBAL.findall(text) for name in match.split(",")}
+    if ":=" in text:
+        found |= set(_WALRUS.findall(text))
+    if with_modules or "class " in text:
+        found |= set(_ATTRIBUTE.findall(text)) | {f"{name}.*" for name in _SETATTR.findall(text)}
+    return frozenset(found)
