@@ -37,6 +37,8 @@ def format_release_notes(plan: ReleasePlan) -> str:
         own = [change for change in planned.pair.changes if identify_lasting_change(change) not in shared] if planned.pair else []
         if not planned.follows and own:
             out.append(_format_release(planned, bool(alone)) + f"\n{format_change_table(own, page)}")
+        elif not planned.follows and planned.proposal.former:
+            out.append(_format_release(planned, bool(alone)))
         elif not planned.follows:
             alike.setdefault((planned.proposal.step, planned.proposal.reasons), []).append(planned)
     for (step, reasons), found in alike.items():
@@ -52,7 +54,8 @@ def format_release_notes(plan: ReleasePlan) -> str:
 
 def _format_release(planned: PlannedRelease, alone: bool) -> str:
     head = "" if alone else f"\n## {_span(planned.name)} {planned.number}\n"
-    return head + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)
+    former = f"\nWas {_span(planned.proposal.former)}.\n" if planned.proposal.former else ""
+    return head + former + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)
 
 
 def _list_numbers(found: Iterable[PlannedRelease]) -> str:
