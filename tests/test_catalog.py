@@ -18,6 +18,7 @@ from npuprof.catalog.sidecars import SIDECARS
 from npuprof.catalog.structures import STRUCTURES
 from npuprof.catalog.versions import parse_release_version
 from npuprof.checks.settings import find_setting_faults
+from npuprof.compare.changes import find_unit_and_risk
 from npuprof.model import SCENARIOS
 
 SOURCE = REPOSITORY / "npuprof/catalog"
@@ -429,3 +430,28 @@ def test_a_variable_with_a_format_has_an_example_of_it(name: str) -> None:
     variable = catalog.find_variable(name)
     assert variable is not None
     assert re.fullmatch(variable.pattern, catalog.find_record_texts("env", name)["example"])
+
+
+#: What no change of may alter anything, by what the manuals say.
+WITHOUT_RISK = {"env.JOB_ID", "atc.output", "atc.help"}
+
+
+def test_every_variable_and_flag_says_what_a_change_of_it_puts_at_risk_or_is_named_as_one_without() -> None:
+    known = {risk for name in catalog.record_names() if (option := catalog.find_option(name)) for risk in option.risk}
+    names = [f"{section}.{name}" for section in ("env", "atc") for name in catalog.record_positions(section)]
+    risks = {name: find_unit_and_risk(name)[1] for name in names}
+    assert {name for name, risk in risks.items() if not risk} == WITHOUT_RISK
+    assert {risk for found in risks.values() for risk in found} <= known
+    assert all(len(set(found)) == len(found) for found in risks.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "risk"),
+    [
+        ("env.HCCL_DETERMINISTIC", "numerics"), ("env.ENABLE_HF32_EXECUTION", "numerics"), ("env.NPU_LOOP_SIZE", "numerics"),
+        ("env.HCCL_ALGO", "distributed"), ("env.HCCL_BUFFSIZE", "memory"), ("env.AOE_MODE", "performance"), ("atc.keep_dtype", "numerics"),
+        ("atc.cal_conf", "numerics"), ("atc.deterministic", "numerics"), ("atc.cluster_config", "distributed"),
+    ],
+)  # fmt: skip
+def test_what_a_variable_or_a_flag_puts_at_risk_is_known(name: str, risk: str) -> None:
+    assert risk in find_unit_and_risk(name)[1]

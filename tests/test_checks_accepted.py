@@ -157,6 +157,25 @@ def test_what_is_accepted_is_counted_and_what_no_longer_occurs_is_a_note(run: Ru
     assert run("check", "--strict", "x", "--store", "builtin:").code == 2
 
 
+@pytest.mark.parametrize(
+    ("globs", "idle"),
+    [
+        (["a"], []), (["a", "b*"], ["b*"]), (["team/*"], []), (["team/**"], []), (["*"], []), (["taem/*"], ["taem/*"]),
+        (["team/y", "A"], ["team/y", "A"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "table", ["[[rule]]\ncode = 'T-1'\nrequire = 'graph_run_mode is unset'\n", "[[ignore]]\ncode = 'NP603'\nreason = 'r'\n"]
+)
+def test_a_glob_of_npuprof_toml_that_means_no_preset_is_a_note(table: str, globs: list[str], idle: list[str], run: Run) -> None:
+    build_store(Path("profiles"), {"a": JOB, "team/x": JOB.replace("1", "2")})
+    Path("npuprof.toml").write_text(f"{table}presets = {globs}\n")
+    notes = [one for one in json.loads(run("check", "--format", "json").out)["findings"] if one["code"] == "NP709"]
+    assert [(one["path"], one["line"], one["severity"]) for one in notes] == [("npuprof.toml", 4, "info")] * len(idle)
+    assert all(repr(glob) in note["message"] for glob, note in zip(idle, notes, strict=True))
+    assert "NP709" not in run("check", "a", "--severity", "info").out
+
+
 def test_an_ignore_is_text(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)

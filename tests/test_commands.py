@@ -227,6 +227,7 @@ def test_a_spec_without_a_name_says_so(run: Any) -> None:
 def test_a_flag_of_atc_is_a_key_of_the_catalogue(run: Any) -> None:
     assert run("option", "--op_select_implmode").out.startswith("--op_select_implmode: ")
     assert run("option", "--op_select_implmod").code == 2
+    assert "  risk         numerics, performance\n" in run("option", "HCCL_DETERMINISTIC").out
 
 
 def test_an_option_is_shown_with_what_differs_by_product_and_release(run: Any) -> None:

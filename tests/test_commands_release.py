@@ -186,6 +186,24 @@ def test_the_number_follows_from_what_changed(repo: Repo, run, presets: dict[str
     assert run("release", "leaf").out == f"leaf/v{number}\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "step"),
+    [
+        ("[env]\nHCCL_DETERMINISTIC = 'true'\n", "[env]\nHCCL_DETERMINISTIC = 'false'\n", "major"),
+        ("[env]\nENABLE_HF32_EXECUTION = '0'\n", "[env]\nENABLE_HF32_EXECUTION = '1'\n", "major"),
+        ("[env]\nHCCL_BUFFSIZE = 200\n", "[env]\nHCCL_BUFFSIZE = 300\n", "minor"),
+        ("[atc]\nkeep_dtype = 'a.cfg'\n", "[atc]\nkeep_dtype = 'b.cfg'\n", "major"),
+    ],
+)
+def test_a_variable_or_a_flag_that_numerics_hang_on_asks_for_a_major_step(repo: Repo, run, before: str, after: str, step: str) -> None:
+    repo.commit({"one": before})
+    assert run("release", "one", "1.0.0").code == 0
+    repo.commit({"one": after})
+    assert f"\n{step}: " in run("release", "one", "--dry-run").out
+    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    assert ("numerics 1" in page.splitlines()[0]) == (step == "major")
+
+
 def test_a_release_is_an_annotated_tag_with_digest_and_changes(repo: Repo, run) -> None:
     assert run("release", "leaf").out == "leaf/v1.0.0\n"
     repo.commit({"base": BASE.format(2, "fp16")})

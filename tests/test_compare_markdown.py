@@ -251,3 +251,51 @@ def test_owners_are_those_of_the_last_line_that_matches(path: str, owners: tuple
         "secret.toml @secret\none/* @one\na/**/deep.toml @deep\nwith\\ blank/ @blank\n"
     )
     assert match_owners(parse_owners(text), path) == owners
+
+
+TIMEOUT = "[options]\nhccl_timeout = {}\n"
+PINNED = "[profile]\nextends = ['b@{}']\n"
+
+
+def test_a_cause_in_another_commit_than_those_compared_is_told_with_it(repo: Repo, run) -> None:
+    repo.commit(
+        {"b": TIMEOUT.format(100), "one": PINNED.format("1.0.0"), "two": PINNED.format("1.0.0"), "live": "[profile]\nextends = ['b']\n"}
+    )
+    repo.release("b", "1.0.0")
+    repo.commit({"b": TIMEOUT.format(200)})
+    repo.release("b", "1.1.0")
+    pinned = repo.head[:7]
+    repo.commit({"b": "# moved\n" + TIMEOUT.format(300), "one": PINNED.format("1.1.0"), "two": "[profile]\nextends = ['b@1.1.0']\n"})
+    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown", "--link", "https://example.org/x").out
+    assert f"`{pinned}:profiles/b.toml:2`" not in page  # that is what the page compares with
+    repo.commit({"one": PINNED.format("1.0.0"), "two": PINNED.format("1.0.0")})
+    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown", "--link", "https://example.org/x").out
+    first = repo.git("rev-parse", "b/v1.0.0^{commit}")
+    assert f"[`{first[:7]}:profiles/b.toml:2`](https://example.org/x/blob/{first}/profiles/b.toml#L2)" in page, page
+    repo.commit({"b": TIMEOUT.format(400)})
+    live = run("diff", "--rev", "HEAD~1..HEAD", "live", "--format", "markdown").out
+    assert "`profiles/b.toml:2`" in live
+
+
+def test_release_notes_tell_the_commit_of_a_cause_that_is_pinned(repo: Repo, run) -> None:
+    repo.commit({"b": TIMEOUT.format(100), "one": PINNED.format("1.0.0")})
+    repo.release("b", "1.0.0")
+    assert run("release", "one", "1.0.0").code == 0
+    repo.commit({"b": TIMEOUT.format(200)})
+    repo.release("b", "1.1.0")
+    pinned = repo.head[:7]
+    repo.commit({"one": PINNED.format("1.1.0")})
+    assert f"`{pinned}:profiles/b.toml:2`" in run("release", "one", "--dry-run", "--format", "markdown").out
+
+
+@pytest.mark.parametrize("lost", [None, "[profile\n", "[options]\nhccl_timeout = [\n"])
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_what_an_unreadable_preset_had_is_not_told_as_mended(lost: str | None, form: str, repo: Repo, run) -> None:
+    child = "[profile]\nextends = ['b']\n\n[options]\nprecision_mode = 'force_fp16'\nprecision_mode_v2 = 'fp16'\n"
+    repo.commit({"b": "[options]\nhccl_timeout = 5\n", "heir": child})
+    repo.commit({"b": lost})
+    said = run("diff", "--rev", "HEAD~1..HEAD", "--format", form).out
+    assert ("no longer" in said, '"newly_valid": [\n' in said) == (False, False), said
+    assert "heir" in said
+    repo.commit({"b": "[options]\nhccl_timeout = 5\n", "heir": child.replace("precision_mode = 'force_fp16'\n", "")})
+    assert ("no longer" in run("diff", "--rev", "HEAD~2..HEAD").out) == ("NP301" in run("diff", "--rev", "HEAD~2..HEAD").out)

@@ -57,7 +57,7 @@ CASES: dict[str, tuple[list[PathChange], list[tuple[str, str]]]] = {
     "a value of another kind": ([change("options", "hccl_timeout", to=[1, 2])], [("1836 #", "[1, 2] #")]),
     "a key inside an inline table": (
         [change("options", "modify_mixlist", "white-list", to={"to-add": ["Cast"]})],
-        [('["MatMul"] } }', '["MatMul"] }, white-list = { to-add = ["Cast"] }}')],
+        [('["MatMul"] } }', '["MatMul"] }, white-list = { to-add = ["Cast"] } }')],
     ),
     "an element more": (
         [change("options", "modify_mixlist", "black-list", "to-add", to=["MatMul", "Cast"])],
@@ -85,7 +85,7 @@ CASES: dict[str, tuple[list[PathChange], list[tuple[str, str]]]] = {
     ),
     "a key goes, the comment above it stays": ([change("options", "hccl_timeout")], [("hccl_timeout = 1836 # 27 * 68\n", "")]),
     "a table goes": ([change("options", "deep")], [("[options.deep]\nx = 1\n\n", "")]),
-    "a key inside an inline table goes": ([change("options", "modify_mixlist", "black-list", "to-add")], [(' to-add = ["MatMul"] ', "  ")]),
+    "a key inside an inline table goes": ([change("options", "modify_mixlist", "black-list", "to-add")], [(' to-add = ["MatMul"] ', " ")]),
     "nothing": ([], []),
     "the same value": ([change("options", "hccl_timeout", to=1836)], []),
 }

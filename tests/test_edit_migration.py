@@ -17,7 +17,8 @@ import npuprof
 from npuprof import __main__, catalog
 from npuprof.catalog import condition, load_built_part, releases
 from npuprof.edit import PathChange, apply_changes
-from npuprof.edit.migration import load_migration_steps, migrate_profile
+from npuprof.edit.migration import migrate_profile
+from npuprof.edit.migration_steps import load_migration_steps
 
 ROWS = load_built_part("migrations")
 
@@ -192,6 +193,17 @@ def test_a_key_is_renamed_inside_an_inline_table() -> None:
     assert after.endswith("} # c\n")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{ a = 1 }", "{ z = 3 }"), ("{a = 1}", "{z = 3}"), ("{  a = 1 }", "{  z = 3 }"), ("{ b = 2, a = 1 }", "{ b = 2, z = 3 }"),
+        ('{ "}" = 2, a = 1}', '{ "}" = 2, z = 3}'),
+    ],
+)  # fmt: skip
+def test_an_inline_table_keeps_the_blanks_at_its_braces(before: str, after: str) -> None:
+    assert apply_changes(f"options = {before}\n", [PathChange(("options", "a"), 3, name="z")]) == f"options = {after}\n"
+
+
 def test_the_work_of_a_migration_grows_no_faster_than_the_overrides() -> None:
     def migrate(size: int) -> Callable[[], object]:
         block = '[[override]]\nmatch = {{ product = "atlas-a2", cann = ">={}" }}\noptions.precision_mode = "allow_mix_precision"\n\n'
@@ -251,10 +263,6 @@ def test_a_matrix_shows_which_preset_works_where(tmp_path: Path, capsys: pytest.
             'an override gives it "allow_fp32_to_bf16"',
         ),
         (
-            'precision_mode = "allow_mix_precision"\n[[override]]\nmatch = { product = "atlas-a2" }\nunset = ["precision_mode"]\n',
-            "an override has it in unset",
-        ),
-        (
             'op_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling"\n[[override]]\n'
             'match = { product = "atlas-a2" }\noptions = { optypelist_for_implmode = "SoftmaxV2" }\n',
             "an override changes optypelist_for_implmode alone",
@@ -273,7 +281,11 @@ def test_a_family_is_migrated_from_its_base_upwards(tmp_path: Path, capsys: pyte
     assert __main__.main(again) == 1
     assert "p sets it too and has to be migrated first" in capsys.readouterr().out
     assert (tmp_path / "profiles/child.toml").read_text() == child
-    assert migrated(tmp_path, 'precision_mode = "allow_mix_precision"\n') == (1, 'precision_mode_v2 = "mixed_float16"\n')
+    base = 'precision_mode = "allow_mix_precision"\n'
+    assert migrated(tmp_path, base) == (2, base)
+    said = capsys.readouterr().err
+    assert ("child names precision_mode, and inherits precision_mode_v2 now" in said, "migrate --all --cann 9.0.0" in said) == (True, True)
+    assert migrated(tmp_path, base, "--no-check") == (1, 'precision_mode_v2 = "mixed_float16"\n')
     assert "child names precision_mode, and inherits precision_mode_v2 now" in capsys.readouterr().out
     assert __main__.main(again) == 0
     assert (tmp_path / "profiles/child.toml").read_text().endswith('\nprecision_mode_v2 = "cube_fp16in_fp32out"\n')
@@ -315,7 +327,7 @@ def test_a_store_is_moved_parents_first_as_preset_after_preset_would_be(
     folder = store(STORE)
     alone = write(tmp_path / "one", {f"profiles/{name}.toml": text for name, text in STORE.items()})
     for name in ("zz-base", "apart", "heir", "plain"):
-        run("migrate", name, "--cann", "9.0.0", "--store", tmp_path / "one" / "profiles")
+        run("migrate", name, "--cann", "9.0.0", "--no-check", "--store", tmp_path / "one" / "profiles")
     tried = run("migrate", "--all", "--cann", "9.0.0", "--dry-run")
     assert store_texts(folder) == STORE
     done = run("migrate", "--all", "--cann", "9.0.0")

@@ -98,6 +98,35 @@ def test_what_npuprof_toml_asks_of_consumers_is_a_step_of_the_store(before: str,
     assert plan(run, "--all") == {"@": expected, "alone": ["patch", "1.0.1"]}, "nor does it go along as less than it is"
 
 
+@pytest.mark.parametrize("words", [(), ("--dry-run",), ("--yes",), ("--format", "markdown"), ("--format", "json")])
+def test_nothing_to_release_is_a_remark_for_a_job_that_asks_after_every_merge(words: tuple[str, ...], repo: Repo, run) -> None:
+    assert run("release", "base", "1.0.0").code == 0
+    tags = repo.git("tag")
+    said = run("release", "--changed", *words)
+    assert (said.code, "nothing has changed since the last releases" in said.err, repo.git("tag")) == (0, True, tags)
+    assert "never released are left out" in said.err
+    if "json" in words:
+        assert json.loads(said.out)["releases"] == []
+
+
+@pytest.mark.parametrize("more", ["", "[env]\nHCCL_BUFFSIZE = 300\n"])
+@pytest.mark.parametrize("words", [("--changed",), ("team/q55",)])
+def test_a_release_of_a_renamed_preset_tells_its_former_name(words: tuple[str, ...], more: str, repo: Repo, run) -> None:
+    text = '[profile]\ndescription = "one of a kind"\n\n[options]\nhccl_timeout = 555\niterations_per_loop = 55\nhcom_parallel = true\n'
+    repo.commit({"p55": text})
+    assert run("release", "p55", "1.0.0").code == 0
+    repo.git("mv", "profiles/p55.toml", "profiles/q55.toml")
+    (repo.folder / "profiles/team").mkdir()
+    repo.git("mv", "profiles/q55.toml", "profiles/team/q55.toml")
+    repo.commit(message="rename")
+    repo.commit({"team/q55": text + more})
+    for form, told in (("text", "was p55 until 1.0.0"), ("markdown", "Was `p55 until 1.0.0`."), ("json", '"former": "p55 until 1.0.0"')):
+        said = run("release", *words, "--dry-run", "--format", form)
+        assert (said.code, told in said.out) == (0, True), said.out + said.err
+    assert run("release", *words, *(["--yes"] if "--changed" in words else [])).code == 0
+    assert "was p55 until 1.0.0" in repo.git("tag", "-l", "--format=%(contents)", "team/q55/*")
+
+
 def test_all_presets_and_the_store_are_released_together(repo: Repo, run) -> None:
     assert plan(run, "--all") == {name: ["first", "1.0.0"] for name in ("alone", "base", "a/one", "a/two", "ranged", "@")}
     assert repo.git("tag") == ""
@@ -423,7 +452,7 @@ def test_what_a_push_left_behind_is_pushed_by_the_next(
     assert "other" not in remote.git("tag").split()
     assert repo.git("for-each-ref", "refs/tags") == made
     done = run("release", *again, "--push")
-    assert done.code == 2
+    assert done.code == (0 if "--changed" in again else 2)
     assert "nothing has changed" in done.err or "released already" in done.err
 
 

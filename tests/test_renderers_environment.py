@@ -625,3 +625,12 @@ def test_a_value_of_which_source_loses_the_lines_after_it_is_told(text: str, sto
     done = subprocess.run(["bash", "-c", f'source {path}; printf %s "$OTHER"'], capture_output=True, text=True, check=False)
     assert done.stdout != "x" or text == "a\\"
     assert "loses all lines after it" in result.err
+
+
+@pytest.mark.parametrize("name", ["NO", "YES", "ON", "OFF", "NULL", "Y", "N", "y", "True", "null", "_", "A1", "NO_PROXY"])
+def test_yaml_reads_every_name_as_the_text_that_it_is(name: str, store: Callable[..., Path], run: Callable[..., Any]) -> None:
+    store({"p": f'[env]\n{name} = "1"\n'})
+    for form, read in (("k8s-configmap", configmap), ("k8s-env", kubernetes)):
+        said = run("env", "p", "--format", form)
+        assert (said.code, read(said.out)[name]) == (0, "1"), said.err
+        assert (f'"{name}"' in said.out) == (name in ("NO", "YES", "ON", "OFF", "NULL", "Y", "N", "y", "True", "null"))

@@ -133,7 +133,7 @@ class Variable(Record):
     of the ``choices`` may be joined by it. ``tolerated`` are values that old scripts may set, ``replacement_since`` the
     release that brought what replaces it. ``product_range`` and ``product_pattern`` are narrower on a family,
     ``pattern_before`` is what releases before one ask for as well. ``structure`` is the form of a text that holds more.
-    ``topic`` is what it is for, where its ``scope`` does not say that.
+    ``topic`` is what it is for, where its ``scope`` does not say that. ``risk`` is what a change of it may alter, where it has no twin.
     """
 
     name: str
@@ -165,6 +165,7 @@ class Variable(Record):
     path_characters: str = ""
     structure: str = ""
     topic: str = ""
+    risk: tuple[str, ...] = ()
 
     @property
     def any_case(self) -> bool:
@@ -182,6 +183,7 @@ class Flag(Record):
     Of values joined by a ``separator`` there are as many as ``default_count`` allows, on a family ``product_count``, or ``one_per``
     part of another flag. In shapes it is the sizes of so many dimensions as are ``filled``, one of them the first; by the flag that
     holds them. ``product_pattern`` is narrower on a family. ``structure`` is the form of the file that it names.
+    ``risk`` is what a change of it may alter, where it has no twin.
     """
 
     name: str
@@ -212,6 +214,7 @@ class Flag(Record):
     one_per: str = ""
     filled: dict[str, int] = {}
     structure: str = ""
+    risk: tuple[str, ...] = ()
 
 
 class Argument(Record):

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from npuprof.catalog.acceptance import find_acceptance_fault
 from npuprof.checks.view import Fault, View
-from npuprof.document.policy import Ignore
-from npuprof.model import Finding
+from npuprof.document.policy import Ignore, TeamRule, is_name_meant
+from npuprof.model import Finding, did_you_mean
 from npuprof.resolve.config import Config
 
 #: What was accepted, and who said so.
@@ -38,6 +38,19 @@ def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -
                 hint, key = "take it out", ".".join(str(part) for part in one.origin.path if isinstance(part, str))
                 found[_mark(one)] = Finding("NP705", what, why, hint, one.origin, key, (own.name,) if not one.presets else ())
     return list(found.values())
+
+
+def find_idle_globs(tables: Iterable[Ignore | TeamRule], names: Iterable[str]) -> Iterator[Finding]:
+    """Yield a note for every glob of npuprof.toml that means none of the presets of a store."""
+    known = list(names)
+    for table in tables:
+        what = f"rule {table.code}" if isinstance(table, TeamRule) else f"what is accepted of {table.code}"
+        for index, glob in enumerate(table.presets):
+            if table.origin is not None and not any(is_name_meant((glob,), name) for name in known):
+                hint = did_you_mean(glob, known, "npuprof list tells the names; * stands for text in a segment, ** for whole segments")
+                why = "A name that was misspelt, or whose preset was renamed or removed, binds nothing and looks as if it did."
+                where = table.origin._replace(path=(*table.origin.path, "presets", index))
+                yield Finding("NP709", f"presets: {glob!r} of {what} means no preset", why, hint, where, f"{table.origin.path[0]}.presets")
 
 
 def _mark(one: Ignore) -> tuple[str, object]:

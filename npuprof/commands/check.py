@@ -85,9 +85,15 @@ class Check(JudgingVerb):
             found += verdict.findings
             accepted += verdict.accepted
         if notes and not (self.specs or self.canns or self.products or unresolved):
-            from npuprof.checks.ignoring import find_idle_ignores
+            from npuprof.checks.ignoring import find_idle_globs, find_idle_ignores
 
             found += find_idle_ignores(configs, accepted)
+            if (policy := judged.home.load_policy()) is not None:
+                from npuprof.store.sources.policies import find_project
+
+                own = find_project(judged.home)  # what a source says it says of its own presets
+                found += find_idle_globs([rule for rule in policy.rules if rule in own.rules], names)
+                found += find_idle_globs(own.ignores, names)
         whole = not (self.specs or self.canns or self.products)
         settled = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
         return Outcome(judged, len(names), settled, len(checks.fold_findings(finding for finding, _ in accepted)), unresolved)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.parameters import COLOR, FROM, PRODUCT, STORE, formats
+from npuprof.commands.parameters import COLOR, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
 from npuprof.commands.verb import Verb, arguments, flag, required_option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -34,6 +34,7 @@ class Migrate(Verb):
     product: str | None = PRODUCT
     format: str = formats("text", "json")
     dry_run: bool = flag("--dry-run", text="Show what would change; write nothing.")
+    no_check: bool = WRITE_ANYWAY
     store: str | None = STORE
     color: str = COLOR
     _since = ""
@@ -75,13 +76,15 @@ class Migrate(Verb):
         return Answer(forms, (*self._tell_steps(context, steps, todo), told), 2 if plan.unread else 1 if todo else 0)
 
     def _migrate_one(self, name: str, context: Context) -> Answer:
-        from npuprof.commands.migrating import migrate_file
+        from npuprof.commands.migrating import migrate_file, refuse_to_part_heirs
         from npuprof.edit.preset_file import open_for_edit
 
         with open_for_edit(name, self.store) as file:
             outcome = migrate_file(file, self.store, context, self._since)
             dry_run = self.dry_run or file.path == "-"
             changed = outcome.moved.text != file.text
+            if changed and not self.no_check:
+                refuse_to_part_heirs(outcome, file, self.store)
             if changed and not dry_run:
                 file.write_changed(outcome.moved.text)
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"

@@ -9,9 +9,14 @@ from typing import Any
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.edit import migration
+from npuprof.edit.families import plan_renames
+from npuprof.edit.heirs import refuse_broken_heirs
 from npuprof.edit.migration import Migration
+from npuprof.edit.migration_rules import check_rules
+from npuprof.edit.migration_steps import load_migration_steps
 from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, refuse_builtin
 from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.report import output
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls
 from npuprof.resolve.config import Config
@@ -38,7 +43,8 @@ class Outcome(Record):
     def format_steps(self) -> list[str]:
         """Return the steps that were made, and why, a line each."""
         whys = [(made, made.step.why) for made in self.moved.made]
-        return [f"{escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
+        told = [f"{escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
+        return told + [escape_controls(str(one)) for one in self.moved.carried]
 
     def build_fields(self) -> dict[str, Any]:
         """Return the fields of the JSON form."""
@@ -53,6 +59,9 @@ class Outcome(Record):
                  "after": made.after, "loss": made.step.loss, "why": made.step.why}
                 for made in self.moved.made
             ],
+            "carried": [
+                {"option": one.step.option, "to": one.step.to, "path": list(one.path)} for one in self.moved.carried
+            ],
             "findings": [build_finding_dict(finding) for finding in self.left],
         }  # fmt: skip
 
@@ -63,7 +72,11 @@ def migrate_file(file: PresetFile, store: str | None, context: Context, since: s
     before = _resolve_profile(profile, store, context)
     moved = migration.migrate_profile(profile, before, str(context.cann), since)
     after = _resolve_profile(file.parse_changed(moved.text), store, context)
-    moved = moved._replace(findings=(*moved.findings, *migration.check_heirs(moved.made, _find_heirs(profile, store, context))))
+    heirs = _find_heirs(profile, store, context) if moved.made else []
+    told = migration.check_heirs(moved.made, heirs, str(context.cann))
+    if isinstance(profile.home, Folder) and moved.made:
+        told += check_rules(profile.home.load_policy(), {profile.name: moved.made}, str(context.cann))
+    moved = moved._replace(findings=(*moved.findings, *told))
     return Outcome(moved, before, after, _list_left(moved, after, before))
 
 
@@ -105,12 +118,28 @@ def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]
     return checks.fold_findings([*moved.findings, *brought])
 
 
+def refuse_to_part_heirs(outcome: Outcome, file: PresetFile, store: str | None) -> None:
+    """Raise NpuprofError where presets that build on a migrated one still mean its old key, or would have errors they have not now."""
+    parted = [finding for finding in outcome.moved.findings if finding.code == "NP513" and finding.profiles != (outcome.after.name,)]
+    if parted:
+        told = (
+            "nothing was written, since presets that build on it mean the old key; --all moves them along, --no-check writes all the same"
+        )
+        output.tell_remark(told)
+        raise NpuprofError(finding._replace(severity="error") for finding in parted)
+    refuse_broken_heirs(store, file.parse_changed(outcome.moved.text), file.path)
+
+
 class StoreMigration(Record):
-    """All presets of a store moved to a release: the files that change with their new texts, and what came of each preset."""
+    """All presets of a store moved to a release: the files that change with their new texts, and what came of each preset.
+
+    ``rules`` is what there is to do in rules of the team, which is in ``left`` as well.
+    """
 
     files: list[tuple[PresetFile, str]]
     outcomes: list[Outcome]
     left: list[Finding]
+    rules: list[Finding]
 
     def format_text(self, coloured: bool) -> str:
         """Return the steps, what changes as a unified diff, and what is left to decide."""
@@ -125,7 +154,8 @@ class StoreMigration(Record):
             "schema": "npuprof.migrate-store/1",
             "cann": release,
             "files": [file.source for file, _ in self.files],
-            "presets": [one for one in told if one["changes"] or one["steps"] or one["findings"]],
+            "presets": [one for one in told if one["changes"] or one["steps"] or one["carried"] or one["findings"]],
+            "rules": [build_finding_dict(finding) for finding in self.rules],
         }
 
 
@@ -139,15 +169,18 @@ def migrate_store(store: str | None, context: Context, since: str = "") -> Store
     before = _resolve_all(home, store, context)
     files: list[tuple[PresetFile, str]] = []
     moved: dict[str, Migration] = {}
+    steps = load_migration_steps(str(context.cann))
+    plan = plan_renames(before.values(), steps, lambda member: member.home is home)
     for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
         profile = laid.profile(name)
         # What its parents are by now decides what is left to do in it.
-        moved[name] = migration.migrate_profile(profile, _resolve_profile(profile, store, context), str(context.cann), since)
+        moved[name] = migration.migrate_profile(profile, _resolve_profile(profile, store, context), str(context.cann), since, plan)
         if moved[name].text != profile.document.text:
             file = read_preset_file(home, name)
             files.append((file, moved[name].text))
             laid.lay_over(Profile(document.parse_document(name, file.source, moved[name].text), home=laid))
     after = _resolve_all(laid, store, context)
+    rules = check_rules(home.load_policy(), {name: one.made for name, one in moved.items()}, str(context.cann))
     outcomes = []
     for name, done in moved.items():
         heirs = (
@@ -155,9 +188,9 @@ def migrate_store(store: str | None, context: Context, since: str = "") -> Store
             if done.made
             else []
         )
-        done = done._replace(findings=(*done.findings, *migration.check_heirs(done.made, heirs)))
+        done = done._replace(findings=(*done.findings, *migration.check_heirs(done.made, heirs, str(context.cann))))
         outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
-    return StoreMigration(files, outcomes, _fold(outcomes))
+    return StoreMigration(files, outcomes, [*_fold(outcomes), *rules], rules)
 
 
 def _resolve_all(home: Folder, store: str | None, context: Context) -> dict[str, Config]:

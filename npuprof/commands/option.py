@@ -10,6 +10,7 @@ from npuprof.catalog import releases
 from npuprof.catalog.values import load_form
 from npuprof.commands.parameters import OUTPUT, formats
 from npuprof.commands.verb import Verb, argument
+from npuprof.compare.changes import find_unit_and_risk
 from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
@@ -129,6 +130,7 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
         for family, (least, most) in fields.get("product_range", {}).items():
             fact("range", f"{least} to {most} on {family}")
         fact("twin of", fields.get("session_option") or fields.get("twin") or "")
+        fact("risk", ", ".join(find_unit_and_risk(f"{section}.{record.name}")[1]))
         fact("may be set by", _SETTERS.get(fields.get("freeze", ""), ""))
         fact("instead", fields.get("advice", ""))
         fact("precedence", str(text.get("precedence", "")))

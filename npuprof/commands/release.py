@@ -135,6 +135,8 @@ class Release(Verb):
             if answer := self._push_earlier(repository):
                 return answer
             what = "nothing has changed since the last releases"
+            if self.changed:  # a job that asks after every merge has done its work
+                return Answer(self._build_forms(plan, ""), (what, *([left] if left else [])))
             raise NpuprofError([Finding("NP026", what, left, "npuprof list --versions shows them")])
         configs = [planned.config for planned in plan.releases]
         untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), configs, self.dry_run)
@@ -193,6 +195,7 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
     from npuprof.compare import plain
 
     why = "".join(f"  {reason}\n" for reason in planned.proposal.reasons)
+    why += f"  was {planned.proposal.former}\n" if planned.proposal.former else ""
     parents = "".join(f"{parent}\n" for parent in planned.record.parents)
     changes = plain.format_pair_text(planned.pair) if planned.pair else ""
     proposal = planned.proposal
@@ -214,7 +217,8 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
         "releases": [
             {
                 "name": planned.name, "version": str(planned.number), "was": planned.was or None, "tag": planned.tag,
-                "step": planned.proposal.step, "reasons": list(planned.proposal.reasons), "follows": list(planned.follows),
+                "step": planned.proposal.step, "reasons": list(planned.proposal.reasons),
+                "former": planned.proposal.former or None, "follows": list(planned.follows),
                 "digest": planned.record.digest, "preset_digest": planned.record.preset_digest,
             }
             for planned in plan.releases

@@ -105,14 +105,14 @@ def find_unit_and_risk(setting: str) -> tuple[str, tuple[str, ...]]:
     if section == "options":
         option = catalog.find_option(name)
         return (option.unit, tuple(option.risk)) if option else ("", ())
-    twin = ""
-    unit = ""
+    twin, unit = "", ""
+    risk: tuple[str, ...] = ()
     if section == "env" and (variable := catalog.find_variable(name)):
-        twin, unit = variable.session_option, variable.unit
+        twin, unit, risk = variable.session_option, variable.unit, variable.risk
     elif section == "atc" and (flag := catalog.find_flag(name)):
-        twin = flag.twin
-    option = catalog.find_option(twin) if twin else None
-    return unit, tuple(option.risk) if option else ()
+        twin, risk = flag.twin, flag.risk
+    option = catalog.find_option(twin) if twin and not risk else None
+    return unit, tuple(option.risk if option else risk)
 
 
 def find_catalogue_position(key: str) -> tuple[int, int, str]:

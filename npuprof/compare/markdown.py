@@ -10,7 +10,7 @@ from npuprof.compare.changes import Change
 from npuprof.compare.folds import fold_changes, format_pair_headline, format_pair_verdicts, identify_change
 from npuprof.compare.longvalues import format_short_sentence, list_full_values, shorten_text
 from npuprof.compare.pagehead import RISKS, format_head, format_short_head, is_broken, rank_risk
-from npuprof.compare.spans import Page, format_code_list, format_code_span, format_listed_span, show_place
+from npuprof.compare.spans import Page, collect_revisions, format_code_list, format_code_span, format_listed_span, show_place
 from npuprof.report.text import escape_controls, format_count
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def format_survey_markdown(survey: Survey, limit: int = COMMENT_LIMIT, page: Pag
 
     Of what has no room, as many presets are named as fit, and all is counted.
     """
-    page = page or Page()
+    page = (page or Page())._replace(revisions=collect_revisions(survey.pairs))
     names_room = limit // 8
     out = format_head(survey, page)
     if len(out) > limit - names_room:
@@ -79,9 +79,9 @@ def _format_left(told: Sequence[_Piece], left: Sequence[_Piece], room: int) -> s
     return f"\nLeft out: {' and '.join(counts)} (`npuprof diff` shows them).{listed}\n"
 
 
-def format_change_table(changes: Sequence[Change]) -> str:
+def format_change_table(changes: Sequence[Change], page: Page) -> str:
     """Return changes as a table: sign, change, risk, cause; values that have no room there follow, folded."""
-    return _HEAD + "".join(_format_markdown_row(change, Page()) for change in changes) + "".join(list_full_values(changes).values())
+    return _HEAD + "".join(_format_markdown_row(change, page) for change in changes) + "".join(list_full_values(changes).values())
 
 
 def _format_table(changes: Sequence[Change], page: Page) -> tuple[str, int]:
@@ -95,10 +95,10 @@ def _format_table(changes: Sequence[Change], page: Page) -> tuple[str, int]:
     return out, 0
 
 
-def format_shared_changes(wide: Sequence[Fold]) -> str:
+def format_shared_changes(wide: Sequence[Fold], page: Page) -> str:
     """Return changes that presets share as tables, by cause, each with its presets."""
     full = list_full_values(fold.change for fold in wide)
-    return "".join([*(piece.text for piece in _list_groups(wide, Page())[0]), *full.values()])
+    return "".join([*(piece.text for piece in _list_groups(wide, page)[0]), *full.values()])
 
 
 def _rank_change(change: Change) -> int:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from npuprof.model import Origin
 from npuprof.report.text import escape_controls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.compare.survey import Pair
 
 #: How many characters a list of names takes at most, where nothing else is said.
 NAMES_LIMIT = 8_000
@@ -16,10 +20,15 @@ _ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|]+")
 
 
 class Page(NamedTuple):
-    """What a page can say beside the changes: the address of the repository, and the owners of presets."""
+    """What a page can say beside the changes: the address of the repository, and the owners of presets.
+
+    ``revisions`` are the commits that it compares, where they are known: a place in another one, as of a parent that is pinned,
+    is told with its commit.
+    """
 
     address: str = ""
     owners: Mapping[str, Sequence[str]] = {}
+    revisions: frozenset[str] = frozenset()
 
 
 def format_code_span(text: str, in_table: bool = True) -> str:
@@ -59,6 +68,13 @@ def join_fitting(shown: Sequence[str], room: int = NAMES_LIMIT) -> str:
     return ", ".join(shown[:fitting]) + (f" and {more} more" if more and fitting else f"{more} of them" if more else "")
 
 
+def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:
+    """Return the commits at which presets are compared, as far as any of them could be resolved."""
+    sides = [side for pair in pairs for side in (pair.before, pair.after) if side is not None and side.lineage]
+    own = (side.lineage[-1].document for side in sides)
+    return frozenset(read.revision for read in own if read.revision)
+
+
 def is_address(text: str) -> bool:
     """Return whether a text can be the address of a repository's pages."""
     return _ADDRESS.fullmatch(text) is not None
@@ -66,7 +82,9 @@ def is_address(text: str) -> bool:
 
 def show_place(origin: Origin, page: Page, in_table: bool = False) -> str:
     """Return where something stands, with a link to the line where there is an address; the head says which commits are compared."""
-    shown = format_code_span(f"{origin.file}:{origin.line}" if origin.line else origin.file, in_table)
+    place = f"{origin.file}:{origin.line}" if origin.line else origin.file
+    apart = origin.revision is not None and bool(page.revisions) and origin.revision not in page.revisions
+    shown = format_code_span(str(origin) if apart else place, in_table)
     link = build_link(origin, page.address)
     return f"[{shown}]({link})" if link else shown
 

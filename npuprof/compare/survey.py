@@ -430,15 +430,21 @@ def _compare_raw_preset(old: _StoreSide, new: _StoreSide, name: str, was: str) -
     there = (was in old.names, name in new.names)
     status = "changed" if changes or any(faults) else "unchanged"
     status = status if all(there) else "added" if there[1] else "removed"
-    return Pair(name, status, changes, was if was != name else "", None, None, faults[1], faults[0], unread=bool(faults[1]))
+    return Pair(
+        name, status, changes, was if was != name else "", None, None, faults[1], () if faults[1] else faults[0], unread=bool(faults[1])
+    )
 
 
 class _Verdict(NamedTuple):
-    """What is wrong with one side of a pair: errors and warnings; ``label`` is what its store is called in them."""
+    """What is wrong with one side of a pair: errors and warnings; ``label`` is what its store is called in them.
+
+    One that is not ``judged`` could not be read or resolved: of what the checks would say of it, nothing is known.
+    """
 
     is_there: bool
     faults: tuple[Finding, ...]
     label: str
+    judged: bool = True
 
     @property
     def valid(self) -> bool | None:
@@ -455,11 +461,11 @@ class _Verdict(NamedTuple):
 
 def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
     if isinstance(side, NpuprofError):
-        return _Verdict(True, tuple(side.findings), label)
+        return _Verdict(True, tuple(side.findings), label, judged=False)
     try:
         return _Verdict(side is not None, tuple(checks.check_config(side, notes=False)) if side is not None else (), label)
     except NpuprofError as error:  # what the team says in that tree cannot be understood
-        return _Verdict(True, tuple(error.findings), label)
+        return _Verdict(True, tuple(error.findings), label, judged=False)
 
 
 def _add_fault_changes(made: Pair, before: _Verdict, after: _Verdict) -> Pair:
@@ -467,6 +473,6 @@ def _add_fault_changes(made: Pair, before: _Verdict, after: _Verdict) -> Pair:
     marks = before.list_marks(), after.list_marks()
     broken = tuple(fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0])
     broken = broken if not is_untold(before.faults) else ()
-    known = after.is_there and not is_untold(before.faults) and not is_untold(after.faults)
+    known = after.is_there and after.judged and not is_untold(before.faults)
     mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]) if known else ()
     return made._replace(broken=broken, mended=mended, valid=(before.valid, after.valid))

@@ -25,12 +25,28 @@ def rewrite_value(source: str, old: Any, new: Any) -> str:
         document = _parse_value(plain)
         _replace_parts(document, "v", old, new)
         written = document["v"].as_string()
+        written = _keep_edges(plain, written) if isinstance(new, dict) else written
+        if (
+            "  " in written
+            and "  " not in plain
+            and values.is_same_typed_value(tomllib.loads(f"v = {(single := ' '.join(written.split('  ')))}\n"), {"v": new})
+        ):
+            written = single  # a key that went left its blank behind
         good = values.is_same_typed_value(tomllib.loads(f"v = {written}\n"), {"v": new})
     except (TOMLKitError, tomllib.TOMLDecodeError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
         good = False  # nested more deeply than tomlkit reads, or more than it can do: the layout is lost, and nothing else
     if not good:
         written = format_long_value(new, "") if "\n" in plain else keys.format_toml_value(new)
     return written.replace("\n", "\r\n") if plain != source else written
+
+
+def _keep_edges(before: str, after: str) -> str:
+    """Return an inline table with the blanks at its braces as they were: what comes and goes there moves its own along."""
+    inside = before[1:-1]
+    if not inside.strip(" ") or not after[1:-1].strip(" ") or "\n" in before or "\n" in after:
+        return after
+    head, tail = inside[: len(inside) - len(inside.lstrip(" "))], inside[len(inside.rstrip(" ")) :]
+    return f"{{{head}{after[1:-1].strip(' ')}{tail}}}"
 
 
 def format_long_value(value: Any, indent: str) -> str:

@@ -12,29 +12,11 @@ from npuprof import edit
 from npuprof.catalog import condition, load_built_part, releases, values
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS, Profile
+from npuprof.edit.families import Plan, list_mentions, list_named_places, plan_renames
+from npuprof.edit.migration_steps import Step, build_setting_lookup, is_step_certain, is_step_due, load_migration_steps
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.model import Finding, Origin, Path, Record
 from npuprof.resolve.config import Config
-
-#: What conditions of steps take an option for that is not set.
-UNSET_VALUES = {"iterations_per_loop": 1}
-
-
-class Step(Record):
-    """One row of the catalogue: a ``step`` of a release in ``catalog/releases.toml``."""
-
-    rule: str
-    option: str
-    when: Any
-    since: str
-    loss: str
-    action: str
-    to: str
-    values: tuple[tuple[str, Any], ...]
-    scenarios: tuple[str, ...]
-    why: str
-    decide: str
-    source: str
 
 
 class MadeStep(Record):
@@ -52,24 +34,30 @@ class MadeStep(Record):
         return f"{self.step.rule}: {old} becomes {self.step.to or self.step.option} = {format_short_value(self.after)}"
 
 
+class CarriedName(Record):
+    """A key of a parent that a list of the preset, ``unset`` or ``locked``, names by its new name now."""
+
+    step: Step
+    path: Path
+
+    def __str__(self) -> str:
+        where = f"{self.path[-2]} of override {self.path[1] + 1}" if self.path[0] == "override" else self.path[-2]
+        return f"{where} names {self.step.to} in place of {self.step.option}"
+
+
 class Migration(Record):
-    """What came of it: the new text, the steps made in it, and what is left to decide."""
+    """What came of it: the new text, the steps made in it, the names that went with them, and what is left to decide."""
 
     text: str
     made: tuple[MadeStep, ...] = ()
     findings: tuple[Finding, ...] = ()
+    carried: tuple[CarriedName, ...] = ()
 
 
-def load_migration_steps(release: str) -> list[Step]:
-    """Return the steps that count for a release, in the order of the catalogue."""
-    now = releases.release_index(release)
-    return [step for step in (Step(*row) for row in load_built_part("migrations")["steps"]) if releases.release_index(step.since) <= now]
-
-
-def migrate_profile(profile: Profile, config: Config, release: str, since: str = "") -> Migration:
+def migrate_profile(profile: Profile, config: Config, release: str, since: str = "", plan: Plan | None = None) -> Migration:
     """Return the text of a profile moved to a release. ``config`` is the profile resolved; where it names no release, it is for ``since``.
 
-    Raises NpuprofError.
+    ``plan`` says which keys get new names in all presets of a family; without one, the profile is moved alone. Raises NpuprofError.
     """
     made: list[MadeStep] = []
     changes: list[PathChange] = []
@@ -78,18 +66,20 @@ def migrate_profile(profile: Profile, config: Config, release: str, since: str =
     data = profile.document.data
     bases: list[Path] = [(), *((("override", number)) for number in range(len(data.get("override", []))))]
     steps = load_migration_steps(release)
+    if plan is None:
+        plan = plan_renames([config], steps, lambda member: member.document is profile.document)
+    hindrances = plan.get(profile.key, {})
     for step in steps:
-        hindrance = None  # the same for the preset and its overrides
         for base in bases:
             table = find_at_path(data, (*base, "options"))
             if not isinstance(table, dict) or step.option not in table or (base, step.option) in gone:
                 continue
-            if not _is_step_due(step, table, config):
+            if not is_step_due(step, table, config):
                 continue
             path: Path = (*base, "options", step.option)
             done, stopped = None, ""
-            if _is_step_certain(step, config, base, data):
-                hindrance = stopped = _find_hindrance(step, steps, bases, data, config) if hindrance is None else hindrance
+            if is_step_certain(step, config, base, data):
+                stopped = hindrances.get(step.option, "") if step.to else ""
                 done = None if stopped else _find_step_changes(step, path, table)
             if done is None:
                 findings.append(_build_decision_finding(step, profile.origin(*path), profile.name, stopped))
@@ -98,75 +88,12 @@ def migrate_profile(profile: Profile, config: Config, release: str, since: str =
                 made.append(MadeStep(step, path, table[step.option], None if done[0].value is MISSING else done[0].value))
                 gone |= {(base, step.option)} if step.to else set()
         findings += _check_inherited_value(step, profile, config)
-    findings += _check_unset_and_locked(profile, made)
+    carried, renamed = _carry_names(profile, steps, {option for option, hindrance in hindrances.items() if not hindrance})
+    changes += renamed
+    findings += _check_unset_and_locked(profile, made, {one.path for one in carried})
     findings += _check_changed_defaults(config, release, since)
     changes += _find_range_change(profile, config, release, made)
-    return Migration(edit.apply_changes(profile.document.text, changes), tuple(made), tuple(findings))
-
-
-def _is_step_due(step: Step, table: dict[str, Any], config: Config) -> bool:
-    lookup = _build_setting_lookup(table, config, _find_overruled_key(step, config))
-    return condition.evaluate_condition(step.when, lookup) is True
-
-
-def _find_overruled_key(step: Step, config: Config) -> str:
-    """Return the new name of a key where only a parent sets it so far: the value here is to overrule that one."""
-    origin = config.origin(step.to) if step.action == "rename" and step.to in config.settings else None
-    return step.to if origin is not None and origin.document is not config.lineage[-1].document else ""
-
-
-def _build_setting_lookup(table: dict[str, Any], config: Config, overruled: str = "") -> Any:
-    def look_up_setting(path: tuple[str, ...]) -> tuple[bool | None, Any]:
-        name = path[0]
-        if name in table:
-            return True, table[name]
-        if name in config.settings and name != overruled:
-            return True, config.settings[name]
-        return False, UNSET_VALUES.get(name)
-
-    return look_up_setting
-
-
-def _is_step_certain(step: Step, config: Config, base: Path, data: dict[str, Any]) -> bool:
-    if step.loss == "decide" or step.action == "tell":
-        return False
-    if not step.scenarios:
-        return True
-    match = find_at_path(data, (*base, "match", "scenario")) if base else None
-    scenario = match if isinstance(match, str) else config.scenario
-    return scenario in step.scenarios
-
-
-def _find_hindrance(step: Step, steps: list[Step], bases: list[Path], data: dict[str, Any], config: Config) -> str:
-    """Return what else in the file keeps a key from getting its new name: it does so everywhere, or nowhere."""
-    if step.action not in ("rename", "modes"):
-        return ""
-    for parent in config.lineage[:-1]:
-        set_there = step.option in parent.document.data.get("options", {})
-        if set_there and step.option not in config.lineage[-1].table.get("unset", ()):
-            return f"{parent.name} sets it too and has to be migrated first"
-    ways = [other for other in steps if (other.option, other.to, other.action) == (step.option, step.to, step.action)]
-    for base in bases:
-        where = "an override" if base else "the preset"
-        block = find_at_path(data, base) if base else data
-        table = block.get("options", {})
-        if not isinstance(table, dict):
-            continue
-        if step.to in table:
-            return f"{where} sets {step.to} as well"
-        if base and step.option in block.get("unset", ()):
-            return "an override has it in unset"
-        if step.option in table and not any(_does_step_fit(way, base, table, data, config) for way in ways):
-            return f"{where} gives it {format_short_value(table[step.option])}, for which {step.to} has no word"
-        if step.action == "modes" and base and step.option not in table and "optypelist_for_implmode" in table:
-            return "an override changes optypelist_for_implmode alone"
-    return ""
-
-
-def _does_step_fit(step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config) -> bool:
-    if not _is_step_certain(step, config, base, data) or not _is_step_due(step, table, config):
-        return False
-    return step.action == "rename" or "optypelist_for_implmode" in table
+    return Migration(edit.apply_changes(profile.document.text, changes), tuple(made), tuple(findings), tuple(carried))
 
 
 def _find_step_changes(step: Step, path: Path, table: dict[str, Any]) -> list[PathChange] | None:
@@ -206,7 +133,7 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
     own = step.option in profile.document.data.get("options", {})
     if own or step.option not in config.settings:
         return []
-    if condition.evaluate_condition(step.when, _build_setting_lookup({}, config)) is not True:
+    if condition.evaluate_condition(step.when, build_setting_lookup({}, config)) is not True:
         return []
     origin = config.origin(step.option)
     if origin is None or origin.document is profile.document:
@@ -216,36 +143,41 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
     return [Finding("NP513", what, step.why, hint, origin, step.option, (profile.name,))]
 
 
-def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile]) -> list[Finding]:
+def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile], release: str) -> list[Finding]:
     """Return the places where presets that extend the migrated one still use a key that has another name there now."""
     found = []
     steps = {change.step.option: change.step for change in made if change.step.to}
     for heir in heirs:
-        blocks = [((), heir.document.data), *((("override", n), block) for n, block in enumerate(heir.document.data.get("override", [])))]
         for step in steps.values():
-            for base, block in blocks:
-                table = block.get("options", {})
-                if isinstance(table, dict) and step.option in table:
-                    origin = heir.origin(*base, "options", step.option)
-                elif step.option in (block if base else heir.table).get("unset", ()):
-                    origin = heir.origin(*(base or ("profile",)), "unset")
-                else:
-                    continue
+            for one in list_mentions(heir, step.option):
                 what = f"{step.rule}: {heir.name} names {step.option}, and inherits {step.to} now"
-                why = "It overruled or cleared the value of this preset; now both keys stand side by side."
-                hint = f"npuprof migrate {heir.name} --cann ..."
-                found.append(Finding("NP513", what, why, hint, origin, step.option, (heir.name,)))
+                why = "It overruled, cleared or locked the value of this preset; now it stands beside the new key."
+                hint = f"npuprof migrate --all --cann {release} carries it over"
+                found.append(Finding("NP513", what, why, hint, heir.origin(*one.path), step.option, (heir.name,)))
     return found
 
 
-def _check_unset_and_locked(profile: Profile, made: list[MadeStep]) -> list[Finding]:
+def _carry_names(profile: Profile, steps: list[Step], options: set[str]) -> tuple[list[CarriedName], list[PathChange]]:
+    """Return where lists of names follow options that get their new names in the whole family, and the changes that do it."""
+    carried: list[CarriedName] = []
+    lists: dict[Path, list[str]] = {}
+    ways = {step.option: step for step in reversed(steps) if step.option in options and step.action == "rename"}
+    for option, step in ways.items():
+        for one in list_named_places(profile, option):
+            names = lists.setdefault(one.path[:-1], list(find_at_path(profile.document.data, one.path[:-1])))
+            names[one.path[-1]] = step.to
+            carried.append(CarriedName(step, one.path))
+    return carried, [PathChange(path, list(dict.fromkeys(names))) for path, names in lists.items()]
+
+
+def _check_unset_and_locked(profile: Profile, made: list[MadeStep], carried: set[Path]) -> list[Finding]:
     """Return the places where ``unset`` and ``locked`` name a key that was renamed."""
     found = []
     steps = {change.step.option: change.step for change in made}
     for name in (name for name, key in PROFILE_KEYS.items() if key.names_settings):
         for index, key in enumerate(profile.table.get(name, ())):
             step = steps.get(key) if isinstance(key, str) else None
-            if step is not None:
+            if step is not None and ("profile", name, index) not in carried:
                 what = f"{step.rule}: {name} names {key}, which became {step.to or 'nothing'}"
                 why = "A key that is not set any more cannot be cleared or locked."
                 origin = profile.origin("profile", name, index)

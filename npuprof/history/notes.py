@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from npuprof.compare.folds import fold_changes, identify_lasting_change
 from npuprof.compare.markdown import format_change_table, format_shared_changes
-from npuprof.compare.spans import format_code_span
+from npuprof.compare.spans import Page, collect_revisions, format_code_span
 from npuprof.history.planning import PlannedRelease, ReleasePlan
 from npuprof.store.versions import Version
 
@@ -27,15 +27,18 @@ def format_release_notes(plan: ReleasePlan) -> str:
         if plan.store.renamed:
             out.append(f"\nRenamed: {', '.join(f'{_span(was)} → {_span(name)}' for was, name in plan.store.renamed)}\n")
     folds = fold_changes([planned.pair for planned in plan.releases if planned.pair], identify_lasting_change)
+    page = Page(revisions=collect_revisions(planned.pair for planned in plan.releases if planned.pair))
     wide = [fold for fold in folds if len(fold.presets) > 1]
     if wide:
-        out.append(f"\n## Changes of several presets\n{format_shared_changes(wide)}")
+        out.append(f"\n## Changes of several presets\n{format_shared_changes(wide, page)}")
     shared = {identify_lasting_change(fold.change) for fold in wide}
     alike: dict[tuple[str, tuple[str, ...]], list[PlannedRelease]] = {}
     for planned in plan.releases:
         own = [change for change in planned.pair.changes if identify_lasting_change(change) not in shared] if planned.pair else []
         if not planned.follows and own:
-            out.append(_format_release(planned, bool(alone)) + f"\n{format_change_table(own)}")
+            out.append(_format_release(planned, bool(alone)) + f"\n{format_change_table(own, page)}")
+        elif not planned.follows and planned.proposal.former:
+            out.append(_format_release(planned, bool(alone)))
         elif not planned.follows:
             alike.setdefault((planned.proposal.step, planned.proposal.reasons), []).append(planned)
     for (step, reasons), found in alike.items():
@@ -51,7 +54,8 @@ def format_release_notes(plan: ReleasePlan) -> str:
 
 def _format_release(planned: PlannedRelease, alone: bool) -> str:
     head = "" if alone else f"\n## {_span(planned.name)} {planned.number}\n"
-    return head + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)
+    former = f"\nWas {_span(planned.proposal.former)}.\n" if planned.proposal.former else ""
+    return head + former + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)
 
 
 def _list_numbers(found: Iterable[PlannedRelease]) -> str:

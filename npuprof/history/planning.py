@@ -247,7 +247,8 @@ def format_tag_message(planned: PlannedRelease) -> str:
 
     changes = plain.format_pair_text(planned.pair) if planned.pair else ""
     body = changes or "".join(f"{reason}\n" for reason in planned.proposal.reasons)
-    return f"{planned.name} {planned.number}\n\n{body}\n{planned.record}"
+    former = f"was {planned.proposal.former}\n" if planned.proposal.former else ""
+    return f"{planned.name} {planned.number}\n\n{former}{body}\n{planned.record}"
 
 
 #: A longer name of a version would push all others aside.
@@ -284,6 +285,7 @@ def _count_presets(count: int) -> str:
 
 def _describe_step(was: str, proposal: Proposal, why: bool = True) -> str:
     step = f"{proposal.step} after {was}" if was else proposal.step
+    step += f" (was {proposal.former})" if proposal.former else ""
     return f"{step}: {proposal.reasons[0]}{_count_more(proposal.reasons)}" if why else step
 
 

@@ -22,11 +22,15 @@ _STEPS = ("first", "major", "minor", "patch", "none")
 
 
 class Proposal(Record):
-    """The next number, how big a step it is (``major``, ``minor``, ``patch``, ``first``, ``none``), and why."""
+    """The next number, how big a step it is (``major``, ``minor``, ``patch``, ``first``, ``none``), and why.
+
+    ``former`` is the name that the preset had until the last version, with its number, where it has another one now.
+    """
 
     number: VersionNumber
     step: str
     reasons: tuple[str, ...]
+    former: str = ""
 
 
 class Reason(NamedTuple):
@@ -52,7 +56,8 @@ def propose_version(
     if not reasons and last.name != config.name:
         reasons = [Reason("patch", f"only the name changed, from {last.name}")]
     reasons = reasons or [Reason("none", f"nothing has changed since {last.number_text}")]
-    return pair, _choose_step(reasons, last.number, taken)
+    former = f"{last.name} until {last.number_text}" if last.name != config.name else ""
+    return pair, _choose_step(reasons, last.number, taken)._replace(former=former)
 
 
 def build_store_proposal(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:

@@ -147,6 +147,9 @@ def _explain_github_refusal(name: str, text: str) -> str:
 
 _YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _MOUNT = "/etc/npuprof"
+#: What YAML 1.1 takes for a switch or for nothing, in any case.
+_YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 def _quote_yaml_string(text: str) -> str:
@@ -160,6 +163,11 @@ def _quote_yaml_string(text: str) -> str:
         else:
             shown.append(f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
     return f'"{"".join(shown)}"'
+
+
+def _format_yaml_key(name: str) -> str:
+    """Return a name as a key, or a text that is a name: quoted where YAML 1.1 reads it as something else, a switch or a number."""
+    return _quote_yaml_string(name) if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name) else name
 
 
 def _build_configmap_name(config: Config, *held: dict[str, str]) -> str:
@@ -177,10 +185,14 @@ def _format_label(text: str) -> str:
 
 def _format_configmap(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
     name = _build_configmap_name(config, variables, files)
-    lines = [*_format_configmap_head(config, name), "data:", *(f"  {key}: {_quote_yaml_string(text)}" for key, text in variables.items())]
+    lines = [
+        *_format_configmap_head(config, name),
+        "data:",
+        *(f"  {_format_yaml_key(key)}: {_quote_yaml_string(text)}" for key, text in variables.items()),
+    ]
     if files:
         lines += ["---", f"# to be mounted at {_MOUNT}", *_format_configmap_head(config, f"{name}-files"), "data:"]
-        lines += [f"  {key}: {_quote_yaml_string(text)}" for key, text in files.items()]
+        lines += [f"  {_format_yaml_key(key)}: {_quote_yaml_string(text)}" for key, text in files.items()]
     return "\n".join([*lines, ""])
 
 
@@ -198,7 +210,10 @@ def _format_configmap_head(config: Config, name: str) -> list[str]:
 
 def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
     # Kubernetes replaces $(NAME) in values, and $$ by $.
-    pairs = (f"  - name: {name}\n    value: {_quote_yaml_string(text.replace('$', '$$'))}\n" for name, text in variables.items())
+    pairs = (
+        f"  - name: {_format_yaml_key(name)}\n    value: {_quote_yaml_string(text.replace('$', '$$'))}\n"
+        for name, text in variables.items()
+    )
     return "env:\n" + "".join(pairs)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import condition
 from npuprof.document.keys import format_short_value
-from npuprof.edit.migration import UNSET_VALUES, Step, list_changed_defaults, load_migration_steps
+from npuprof.edit.migration import list_changed_defaults
+from npuprof.edit.migration_steps import UNSET_VALUES, Step, load_migration_steps
 from npuprof.model import Finding, Place, Record
 from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Site
 

@@ -10,7 +10,8 @@ from npuprof.catalog import condition
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.view import Scope
 from npuprof.document.keys import format_short_value
-from npuprof.edit.migration import UNSET_VALUES, Step, list_changed_defaults, load_migration_steps
+from npuprof.edit.migration import list_changed_defaults
+from npuprof.edit.migration_steps import UNSET_VALUES, Step, load_migration_steps
 from npuprof.model import Record
 from npuprof.scripts.draft import Draft
 

@@ -16,7 +16,7 @@ def read_policy(home: ProfileSource) -> Policy | None:
 
     Raises NpuprofError where npuprof.toml cannot be understood, or a source whose rules count is not there.
     """
-    project = _find_project(home)
+    project = find_project(home)
     rules = project.rules
     own = {rule.code for rule in rules}
     for name, source in project.sources.items():
@@ -26,7 +26,8 @@ def read_policy(home: ProfileSource) -> Policy | None:
     return Policy(rules, project.ignores) if rules or project.ignores else None
 
 
-def _find_project(home: ProfileSource) -> Project:
+def find_project(home: ProfileSource) -> Project:
+    """Return what a store's own npuprof.toml says. Raises NpuprofError where it cannot be understood."""
     from npuprof.store import Folder
 
     return read_project(home) if isinstance(home, Folder) else find_sources(home).project

@@ -1,0 +1,226 @@
+"""Which keys get another name in presets that build on each other: in all places that name them, or in none.
+
+A preset that clears, locks or overrules a key of a parent does so by its name. Where every layer does the same as before
+under the new name, and none does anything else with that name, every preset resolves to the same, in every context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from npuprof.document import keys
+from npuprof.document.keys import format_short_value
+from npuprof.document.profile import PROFILE_KEYS, Profile
+from npuprof.edit.migration_steps import Step, does_step_fit
+from npuprof.model import Path, Record
+from npuprof.resolve.config import Config
+
+#: What keeps a preset from giving a key its new name, by its key and the option's name; an empty text where nothing does.
+Plan = dict[str, dict[str, str]]
+Ways = tuple[Step, ...]
+
+
+class Mention(Record):
+    """A place where a preset names an option, and in which block; what it does there is ``set``, ``unset``, ``locked`` or ``append``."""
+
+    kind: str
+    base: Path
+    path: Path
+
+
+def plan_renames(configs: Iterable[Config], steps: Iterable[Step], is_movable: Callable[[Profile], bool]) -> Plan:
+    """Return which options can get their new names, for every preset that takes part in one of some configs.
+
+    Only presets that are ``movable`` can be changed. A preset that names no such option, or whose family never sets it, is not in it.
+    """
+    found: Plan = {}
+    listed = list(configs)
+    groups: dict[tuple[str, str, str], list[Step]] = {}
+    for step in steps:
+        if step.action in ("rename", "modes") and step.loss != "decide":
+            groups.setdefault((step.option, step.to, step.action), []).append(step)
+    for ways in groups.values():
+        for members, hindrance in _judge_families(listed, tuple(ways), is_movable):
+            for key, name in members.items():
+                where, said = hindrance
+                shown = said if not said or where in ("", name) else f"{where}: {said}"
+                found.setdefault(key, {})[ways[0].option] = shown
+    return found
+
+
+def list_mentions(profile: Profile, option: str) -> list[Mention]:
+    """Return every place where a preset names an option."""
+    if not (profile.touches(option) or option in map(_read_option, profile.locked)):
+        return []
+    data = profile.document.data
+    blocks: list[tuple[Path, Any]] = [((), data), *((("override", n), block) for n, block in enumerate(data.get("override", [])))]
+    found = []
+    for base, block in blocks:
+        options, appended = block.get("options"), block.get("append")
+        if isinstance(options, dict) and option in options:
+            found.append(Mention("set", base, (*base, "options", option)))
+        if isinstance(appended, dict) and option in (appended.get("options") or {}):
+            found.append(Mention("append", base, (*base, "append", "options", option)))
+    found += [
+        Mention("append", base, path) if below else Mention(kind, base, path) for kind, base, path, below in _list_names(profile, option)
+    ]
+    return found
+
+
+def list_named_places(profile: Profile, option: str) -> list[Mention]:
+    """Return the places in lists of names, ``unset`` and ``locked``, where a preset names an option as a whole."""
+    return [Mention(kind, base, path) for kind, base, path, below in _list_names(profile, option) if not below]
+
+
+def _list_names(profile: Profile, option: str) -> list[tuple[str, Path, Path, bool]]:
+    data = profile.document.data
+    lists: list[tuple[str, Path, Path, Any]] = [
+        (name, (), ("profile", name), profile.table.get(name)) for name, key in PROFILE_KEYS.items() if key.names_settings
+    ]
+    lists += [("unset", ("override", n), ("override", n, "unset"), block.get("unset")) for n, block in enumerate(data.get("override", []))]
+    found = []
+    for kind, base, path, names in lists:
+        for index, name in enumerate(names if isinstance(names, list) else ()):
+            parsed = keys.parse_key(name) if isinstance(name, str) else None
+            if parsed is not None and parsed[0] == option:
+                found.append((kind, base, (*path, index), bool(parsed[1])))
+    return found
+
+
+def _read_option(name: str) -> str:
+    parsed = keys.parse_key(name)
+    return parsed[0] if parsed else ""
+
+
+def _judge_families(
+    configs: list[Config], ways: Ways, is_movable: Callable[[Profile], bool]
+) -> Iterable[tuple[dict[str, str], tuple[str, str]]]:
+    """Yield the families that set an option: the names of the members by their keys, and what keeps it from its new name, and in whom."""
+    olds = (ways[0].option, "optypelist_for_implmode") if ways[0].action == "modes" else (ways[0].option,)
+    mentions: dict[str, list[Mention]] = {}
+    news: dict[str, list[Mention]] = {}
+    profiles: dict[str, Profile] = {}
+    root: dict[str, str] = {}
+
+    def find_root(key: str) -> str:
+        while root[key] != key:
+            root[key] = key = root[root[key]]
+        return key
+
+    reached: list[tuple[Config, str]] = []
+    for config in configs:
+        first = ""
+        for member in config.lineage:
+            if member.key not in mentions:
+                mentions[member.key] = [one for old in olds for one in list_mentions(member, old)]
+                news[member.key] = list_mentions(member, ways[0].to)
+                profiles[member.key] = member
+            if mentions[member.key]:
+                key = find_root(root.setdefault(member.key, member.key))
+                first = find_root(first) if first else key
+                root[key] = first
+        if first:
+            reached.append((config, first))
+    families: dict[str, list[Config]] = {}
+    for config, first in reached:
+        families.setdefault(find_root(first), []).append(config)
+    members: dict[str, dict[str, Profile]] = {}
+    for key in root:
+        members.setdefault(find_root(key), {})[key] = profiles[key]
+    for first, family in families.items():
+        about = _Family(ways, members[first], family, mentions, news)
+        if any(one.kind == "set" for key in members[first] for one in mentions[key]):
+            yield {key: member.name for key, member in members[first].items()}, about.find_hindrance(is_movable)
+
+
+class _Family:
+    def __init__(
+        self,
+        ways: Ways,
+        members: dict[str, Profile],
+        configs: list[Config],
+        mentions: Mapping[str, list[Mention]],
+        news: Mapping[str, list[Mention]],
+    ) -> None:
+        self.ways, self.members, self.configs, self.mentions, self.news = ways, members, configs, mentions, news
+        self.to = ways[0].to
+
+    def find_hindrance(self, is_movable: Callable[[Profile], bool]) -> tuple[str, str]:
+        """Return in which preset what keeps a key from its new name; empty texts where nothing does."""
+        for member in self.members.values():
+            if not is_movable(member):
+                return "", describe_fixed_parent(member)
+        for judge in (self._judge_forms, self._judge_values, self._judge_new_names):
+            if any(found := judge()):
+                return found
+        return "", ""
+
+    def _judge_forms(self) -> tuple[str, str]:
+        many = self.ways[0].action == "modes"
+        if many and len(self.members) > 1:
+            return "", f"{' and '.join(sorted(one.name for one in self.members.values())[:2])} have a part of it each"
+        for key, member in self.members.items():
+            for one in self.mentions[key]:
+                if one.kind == "append" or (many and one.kind != "set"):
+                    does = "changes a part of it" if one.kind == "append" else f"has it in {one.kind}"
+                    return member.name, f"{_name_block(one.base)} {does}"
+        return "", ""
+
+    def _judge_values(self) -> tuple[str, str]:
+        """Return where a value has no word under the new name, for any preset that takes it in."""
+        for config in self.configs:
+            for member in config.lineage:
+                for one in self.mentions[member.key] if member.key in self.members else ():
+                    found = self._judge_value(member, one, config)
+                    if found:
+                        return member.name, f"{_name_block(one.base)} {found}"
+        return "", ""
+
+    def _judge_value(self, member: Profile, one: Mention, config: Config) -> str:
+        data = member.document.data
+        block = data["override"][one.base[1]] if one.base else data
+        table = block.get("options", {})
+        option = self.ways[0].option
+        if one.kind != "set":
+            return ""
+        if self.to in table:
+            return f"sets {self.to} as well"
+        if option not in table:
+            return f"changes {one.path[-1]} alone" if one.base else ""
+        if any(does_step_fit(way, one.base, table, data, config) for way in self.ways):
+            return ""
+        return f"gives it {format_short_value(table[option])}, for which {self.to} has no word"
+
+    def _judge_new_names(self) -> tuple[str, str]:
+        """Return who does something with the new name that would mean something else once the old one is gone."""
+        for config in self.configs:
+            last: Profile | None = None  # who set the new name, with nothing of the old one below
+            below = False
+            for member in config.lineage:
+                olds = self.mentions[member.key]
+                for one in self.news[member.key]:
+                    if one.kind in ("unset", "locked") and any((old.kind, old.base) == (one.kind, one.base) for old in olds):
+                        continue  # it says the same of both names
+                    if below or olds or one.kind != "set" or one.base:
+                        return member.name, f"{_name_block(one.base)} {_DOES[one.kind]} {self.to} as well"
+                    last = member
+                if last is not None and any(one.kind != "set" or one.base for one in olds):
+                    return member.name, f"it inherits {self.to} already, from {last.name}"
+                below = below or bool(olds)
+        return "", ""
+
+
+_DOES = {"set": "sets", "unset": "clears", "locked": "locks", "append": "changes a part of"}
+
+
+def _name_block(base: Path) -> str:
+    return "an override" if base else "the preset"
+
+
+def describe_fixed_parent(member: Profile) -> str:
+    """Return what keeps a key of a parent that is not changed along: it is fixed at a version, or has to be migrated first."""
+    name, _, commit = member.key.partition("@")
+    if commit:
+        return f"{name} is fixed at a version here, and sets it there: migrate and release {name}, then move the pin"
+    return f"{member.name} sets it too and has to be migrated first"

@@ -1,0 +1,80 @@
+"""The steps of ``catalog/releases.toml``, and where each is due, and certain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.catalog import condition, load_built_part, releases
+from npuprof.edit.paths import find_at_path
+from npuprof.model import Path, Record
+from npuprof.resolve.config import Config
+
+#: What conditions of steps take an option for that is not set.
+UNSET_VALUES = {"iterations_per_loop": 1}
+
+
+class Step(Record):
+    """One row of the catalogue: a ``step`` of a release in ``catalog/releases.toml``."""
+
+    rule: str
+    option: str
+    when: Any
+    since: str
+    loss: str
+    action: str
+    to: str
+    values: tuple[tuple[str, Any], ...]
+    scenarios: tuple[str, ...]
+    why: str
+    decide: str
+    source: str
+
+
+def load_migration_steps(release: str) -> list[Step]:
+    """Return the steps that count for a release, in the order of the catalogue."""
+    now = releases.release_index(release)
+    return [step for step in (Step(*row) for row in load_built_part("migrations")["steps"]) if releases.release_index(step.since) <= now]
+
+
+def is_step_due(step: Step, table: dict[str, Any], config: Config) -> bool:
+    """Return whether the values of a table, or else of a config, meet the condition of a step."""
+    lookup = build_setting_lookup(table, config, _find_overruled_key(step, config))
+    return condition.evaluate_condition(step.when, lookup) is True
+
+
+def _find_overruled_key(step: Step, config: Config) -> str:
+    """Return the new name of a key where only a parent sets it so far: the value here is to overrule that one."""
+    origin = config.origin(step.to) if step.action == "rename" and step.to in config.settings else None
+    return step.to if origin is not None and origin.document is not config.lineage[-1].document else ""
+
+
+def build_setting_lookup(table: dict[str, Any], config: Config, overruled: str = "") -> Any:
+    """Return what looks a setting up for a condition: in a table, else in a config."""
+
+    def look_up_setting(path: tuple[str, ...]) -> tuple[bool | None, Any]:
+        name = path[0]
+        if name in table:
+            return True, table[name]
+        if name in config.settings and name != overruled:
+            return True, config.settings[name]
+        return False, UNSET_VALUES.get(name)
+
+    return look_up_setting
+
+
+def is_step_certain(step: Step, config: Config, base: Path, data: dict[str, Any]) -> bool:
+    """Return whether a step needs no decision where ``base`` stands in a document."""
+    if step.loss == "decide" or step.action == "tell":
+        return False
+    if not step.scenarios:
+        return True
+    match = find_at_path(data, (*base, "match", "scenario")) if base else None
+    scenario = match if isinstance(match, str) else config.scenario
+    return scenario in step.scenarios
+
+
+def does_step_fit(step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config) -> bool:
+    """Return whether a step can be made for the value in a table."""
+    if not is_step_certain(step, config, base, data) or not is_step_due(step, table, config):
+        return False
+    return step.action == "rename" or "optypelist_for_implmode" in table
