@@ -59,6 +59,7 @@ def _lock_source(
     if known is not None and known.url == source.url:
         _fetch_known(known)
     origin = place.project.find_source_origin(source.name)
+    known = known if known is None or not known.doubt else None  # what somebody typed is nothing to keep
     locked = lock_source(source, fetched, asked, origin, known)
     if unfetched := list_unfetched_tags(source, fetched, locked):  # released elsewhere than on the way to the locked commit
         fetching.fetch_source(source.url, name=source.name, select=lambda _: unfetched)
@@ -110,7 +111,7 @@ def _fetch_known(known: LockedSource) -> None:
 
 def _list_gone(known: LockedSource | None, now: LockedSource, fetched: fetching.Fetched) -> tuple[str, ...]:
     """Return the versions that were locked, that the source has no longer, and in place of which an older one would be locked."""
-    if known is None or known.url != now.url:
+    if known is None or known.url != now.url or known.doubt:
         return ()
     steps = [(known.tag, known.tag, now.tag)]
     for reference, pin in known.versions.items():

@@ -208,7 +208,9 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
 
     sides: list[Folder] = []
     before = {name: _restore_source(place, known) for name, known in place.lock.sources.items()}
-    unproved = {name: known._replace(digest="") for name, known in place.lock.sources.items()}  # a wrong one is what is mended here
+    unproved = {
+        name: known._replace(digest="", doubt="") for name, known in place.lock.sources.items()
+    }  # a wrong one is what is mended here
     for project, lock, opener in (
         (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),
         (place.project, Lock(sources=new), None),

@@ -109,7 +109,20 @@ class Sources:
                 name, *((part,) if self.project.document and part in _said(self.project, name) else ())
             )
             raise NpuprofError([Finding("NP044", what, why, f"npuprof source update {name}", origin)])
+        if locked.doubt:
+            raise NpuprofError([self._build_doubt_finding(name, locked)])
         return locked
+
+    def _build_doubt_finding(self, name: str, locked: LockedSource) -> Finding:
+        """Return that the lock names another commit for a version than was locked."""
+        above = self.label.rstrip("/")
+        lock, hint = "npuprof.lock", f"restore npuprof.lock (git checkout npuprof.lock), or lock it anew: npuprof source update {name}"
+        if above:
+            lock = f"the lock of {above}"
+            hint = f"it is locked where {above} is kept; once mended there: npuprof source update {above.partition('/')[0]}"
+        what = f"{lock} was changed: it says that of the source {self.label + name!r} {locked.doubt}, and that is not what was locked"
+        why = "It was edited by hand, or merged wrongly; what a version is never changes."
+        return Finding("NP044", what, why, hint, self.lock.find_origin(name, "seal"))
 
 
 def _said(project: Project, name: str) -> Iterable[str]:

@@ -1,0 +1,103 @@
+"""What a lock says a version is: compared with what was locked, and kept, wherever presets of a source are read."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from repositories import Repo
+from teams import BASE, Team
+
+pytestmark = pytest.mark.slow
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def pinned(app: Repo, team: Team, run: Run) -> Repo:
+    """A repository whose source is at 1.2.0, of which a preset takes base 1.1.0."""
+    team.publish({"base": BASE.format(7)}, "1.1.0", "base/v1.1.0")
+    team.publish({"base": BASE.format(8)}, "1.2.0", "base/v1.2.0")
+    app.write({"pinned": 'profile.extends = ["team:base@1.1"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    app.commit(message="pinned")
+    return app
+
+
+def type_over(app: Repo, pattern: str, replacement: str) -> str:
+    """Change the lock as somebody with an editor would; return what it was."""
+    lock = app.folder / "npuprof.lock"
+    before = lock.read_text()
+    after = re.sub(pattern, replacement, before)
+    assert after != before
+    lock.write_text(after)
+    return before
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "told"),
+    [
+        (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"', "base@1.1 is 1.1.0, at {v1.0.0:.12}"),
+        (r'"1\.1\.0 [0-9a-f]*"', '"0.9.0 {v1.0.0}"', "base@1.1 is 0.9.0"),
+        (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"', "base@1.1 is 1.1.1"),
+        (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"', "v1.1.0 is {v1.2.0:.12}"),
+        (r'"base@1\.1" = "[0-9a-f]{16}"\n', "", "base@1.1 is 1.1.0"),
+        (r"\[sources\.team\.seals\]\n.*\n", "", "base@1.1 is 1.1.0"),
+    ],
+)
+@pytest.mark.parametrize("words", ["show pinned", "check", "source sync", "commit -m x", "release own 1.0.0"])
+def test_a_version_that_was_typed_into_the_lock_is_told_offline_by_whatever_reads_it(
+    words: str, pattern: str, replacement: str, told: str, pinned: Repo, team: Team, run: Run
+) -> None:
+    commits = {tag: team.repo.git("rev-parse", f"{tag}^{{commit}}").strip() for tag in ("v1.0.0", "v1.2.0")}
+    for tag, commit in commits.items():
+        replacement = replacement.replace(f"{{{tag}}}", commit)
+        told = told.replace(f"{{{tag}}}", commit).replace(f"{{{tag}:.12}}", commit[:12])
+    before = type_over(pinned, pattern, replacement)
+    shutil.move(team.bare, team.bare.with_suffix(".gone"))
+    pinned.write({"own": "options.deterministic = 1\n"})
+    if words.startswith("release"):
+        pinned.commit()
+        words = "release pinned 1.0.0"
+    result = run(*words.split())
+    said = " ".join((result.out + result.err).split())
+    assert (result.code, "NP044" in said, told in said) == (2, True, True), said
+    (pinned.folder / "npuprof.lock").write_text(before)
+    assert run("show", "pinned").code == 0
+
+
+def test_what_was_typed_into_the_lock_is_mended_by_an_update_that_says_so(pinned: Repo, run: Run) -> None:
+    before = type_over(pinned, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.9 \1"')
+    result = run("source", "update", "--yes")
+    assert (result.code, "team:base@1.1: 1.1.9" in result.out) == (0, True), result.out + result.err
+    assert (pinned.folder / "npuprof.lock").read_text() == before
+    before = type_over(pinned, r'"base@1\.1" = "[0-9a-f]{16}"\n', "")
+    result = run("source", "update", "--yes")
+    assert (result.code, "team" in result.out) == (0, True), result.out + result.err
+    assert (pinned.folder / "npuprof.lock").read_text() == before
+
+
+def test_a_lock_of_a_source_that_was_changed_by_hand_is_told_with_where_it_is_kept(
+    pinned: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Team(tmp_path / "other")
+    shutil.copy(pinned.folder / "npuprof.toml", other.repo.folder)
+    shutil.copy(pinned.folder / "npuprof.lock", other.repo.folder)
+    type_over(other.repo, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.9 \1"')
+    other.publish({"mid": 'profile.extends = ["team:base@1.1"]\n'}, "1.0.0")
+    result = run("source", "add", "mid", other.url)
+    assert (result.code, "NP044" in result.err, "the lock of mid was changed" in result.err) == (2, True, True), result.err
+    assert "once mended there: npuprof source update mid" in result.err
+
+
+def test_a_lock_without_seals_is_read_as_before(pinned: Repo, run: Run) -> None:
+    before = type_over(pinned, r'(?s)seal = "[0-9a-f]{16}"\n|\[sources\.team\.seals\].*', "")
+    assert "hccl_timeout = 7\n" in run("show", "pinned").out
+    assert (run("source", "sync").code, run("check").code) == (0, 0)
+    pinned.write({"more": 'profile.extends = ["team:base@1.2.0"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    assert before.partition("[sources.team.versions]")[0] in (pinned.folder / "npuprof.lock").read_text(), "what is written is sealed"
