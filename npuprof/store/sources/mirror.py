@@ -22,6 +22,8 @@ _SEAL = b"\n# npuprof sha256:"
 LOCKED = "refs/npuprof/locked/"
 #: Codes of what says that a source cannot be read on this machine: what builds on it may be right all the same.
 UNTOLD = frozenset(("NP043", "NP053", "NP054"))
+#: And with them codes of what nobody can read here for another reason: objects that git lacks, a tree for another npuprof.
+UNREADABLE = UNTOLD | {"NP022", "NP041"}
 
 
 class _Substitute(NamedTuple):
