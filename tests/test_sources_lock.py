@@ -101,3 +101,72 @@ def test_a_lock_without_seals_is_read_as_before(pinned: Repo, run: Run) -> None:
     pinned.write({"more": 'profile.extends = ["team:base@1.2.0"]\n'})
     assert run("source", "update", "--yes").code == 0
     assert before.partition("[sources.team.versions]")[0] in (pinned.folder / "npuprof.lock").read_text(), "what is written is sealed"
+
+
+# -- what a source has withdrawn ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def withdraw(team: Team) -> Callable[[str], None]:
+    """Delete a tag where the source is kept."""
+
+    def delete(tag: str) -> None:
+        team.repo.git("push", "-q", str(team.bare), f":refs/tags/{tag}")
+        team.repo.git("tag", "-d", tag)
+
+    return delete
+
+
+@pytest.mark.parametrize(
+    ("tags", "gone", "reference", "rev", "told"),
+    [
+        (["v1.1.0-yanked"], "v1.1.0-yanked", "base", "^1.0", 'tag = "v1.1.0"'),
+        (["base/v1.1.0", "base/v1.1.0-yanked"], "base/v1.1.0-yanked", "base@1", "^1.0", '"base@1" = "1.1.0 '),
+        (["base/v1.1.0"], "base/v1.1.0", "base@1", "^1.0", '"base@1" = "1.0.0 '),
+        (["base/v1.1.0"], "base/v1.1.0", "base@1.1.0", "^1.0", ""),
+        (["try/one"], "try/one", "base@try/one", "^1.0", ""),
+        (["try/one"], "try/one", "base", "try/one", ""),
+        (["one"], "one", "base", "one~1", ""),
+        ([], "v1.1.0", "base", "^1.0", 'tag = "v1.0.0"'),
+    ],
+)
+def test_what_a_source_has_withdrawn_is_chosen_by_no_machine(
+    tags: list[str], gone: str, reference: str, rev: str, told: str,
+    repo: Repo, team: Team, run: Run, withdraw: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    team.publish({"base": BASE.format(7)}, "1.1.0", *tags)
+    repo.write({"own": "options.deterministic = 0\n"})
+    assert run("source", "add", "team", team.url, "--rev", "*").code == 0
+    repo.write({"job": f'profile.extends = ["team:{reference}"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    withdraw(gone)
+    locks = []
+    for cache in ("old", "fresh"):
+        if cache == "fresh":
+            monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+        (repo.folder / "npuprof.lock").unlink()
+        (repo.folder / "npuprof.toml").write_text(f'[sources.team]\nurl = "{team.url}"\nrev = "{rev}"\n')
+        result = run("source", "update", "--yes")
+        assert (result.code, "NP047" in result.err or "NP011" in result.err) == ((0, False) if told else (2, True)), result.err
+        locks.append((repo.folder / "npuprof.lock").read_text() if told else "")
+        (repo.folder / "npuprof.lock").touch()
+    assert locks[0] == locks[1]
+    assert told in locks[0]
+    assert "yanked" not in locks[0]
+
+
+@pytest.mark.parametrize("cache", ["old", "fresh"])
+def test_a_version_that_is_locked_and_was_withdrawn_is_told_before_an_older_one_takes_its_place(
+    cache: str, pinned: Repo, run: Run, withdraw: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned.write({"pinned": 'profile.extends = ["team:base@1"]\n'})
+    assert run("source", "update", "--yes").code == 0
+    before = (pinned.folder / "npuprof.lock").read_text()
+    withdraw("base/v1.2.0")
+    if cache == "fresh":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+        assert run("source", "sync").code == 0
+    result = run("source", "update", "--yes")
+    assert (result.code, "base/v1.2.0 is gone upstream" in result.err) == (2, True), result.out + result.err
+    assert (pinned.folder / "npuprof.lock").read_text() == before
+    assert "hccl_timeout = 8\n" in run("show", "pinned").out
