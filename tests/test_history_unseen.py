@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,3 +55,31 @@ def test_no_number_is_proposed_from_a_release_whose_source_is_not_here(words: st
 def test_a_number_that_is_given_needs_no_proposal(moved_on: Repo, run: Run) -> None:
     assert run("release", "job", "3.0.0").code == 0
     assert "job/v3.0.0" in moved_on.git("tag")
+
+
+@pytest.mark.parametrize("revision", ["HEAD~1", "job/v1.0.0", "1.0.0"])
+@pytest.mark.parametrize(
+    "words", ["show job@{}", "show job@{} --origin", "diff job@{} job", "render job@{}", "explain job@{} hccl_timeout", "check job@{}"]
+)
+def test_a_source_that_only_the_lock_of_a_revision_names_is_had_by_its_hint(words: str, revision: str, moved_on: Repo, run: Run) -> None:
+    result = run(*words.format(revision).split())
+    said = " ".join((result.out + result.err).split())
+    assert (result.code, "NP043" in said) == (2, True), said
+    (hint,) = set(re.findall(r"npuprof (source sync(?: --rev \S+| --history)?)", said))
+    assert run(*hint.split()).code == 0
+    assert run(*words.format(revision).split()).code in (0, 1)
+
+
+def test_what_a_history_lacks_is_had_by_its_hint(moved_on: Repo, run: Run) -> None:
+    result = run("log", "job")
+    assert "npuprof source sync --history" in result.out + result.err
+    assert run("source", "sync", "--history").code == 0
+    assert "NP043" not in (again := run("log", "job")).out + again.err
+
+
+def test_todays_lock_is_named_by_no_revision(app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    for words in (("show", "job"), ("check",), ("render", "job")):
+        result = run(*words)
+        assert "npuprof source sync" in result.out + result.err
+        assert "--rev" not in result.out + result.err

@@ -64,14 +64,14 @@ def _find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
         what = f"{folder} lies in the store {place.home.label}"
         why = "Its presets would be presets of this repository as well, under other names."
         raise NpuprofError([Finding("NP940", what, why, hint)])
-    if folder != source.vendor and not os.path.isfile(os.path.join(top, MARK)) and (found := _find_file(top)):
-        what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(found, place.folder)}"
-        other = (
+    if folder != source.vendor and not os.path.isfile(os.path.join(top, MARK)) and (file := _find_file(top)):
+        what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(file, place.folder)}"
+        way = (
             "move them away, or say another one with --into"
             if folder == f"vendor/{source.name}"
             else f"name an empty or a new folder: --into vendor/{source.name}"
         )
-        raise NpuprofError([Finding("NP940", what, why, f"{other}")])
+        raise NpuprofError([Finding("NP940", what, why, way)])
     return top
 
 
