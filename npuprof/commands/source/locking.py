@@ -12,7 +12,7 @@ from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import list_unfetched_tags, lock_source, select_refs
 from npuprof.store.sources.mirror import open_mirror
-from npuprof.store.sources.mirrorrefs import is_version_tag
+from npuprof.store.sources.mirrorrefs import is_version_tag, shorten_ids
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, SourceStore, find_source_store_among, find_sources
 from npuprof.store.sources.references import is_own_name, is_own_reference, list_versioned_references
@@ -90,8 +90,8 @@ def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known:
 
 def _build_contradiction(source: Source, moved: tuple[str, str, str]) -> Finding:
     """Return that the lock has another commit for a tag than the source; nobody saw the tag move."""
-    tag, locked, now = moved
-    what = f"npuprof.lock says that {tag} of the source {source.name!r} is {locked[:12]}, and there it is {now[:12]}"
+    locked, now = shorten_ids(*moved[1:])
+    what = f"npuprof.lock says that {moved[0]} of the source {source.name!r} is {locked}, and there it is {now}"
     why = "The lock was edited by hand, or merged wrongly; or the tag moved before it was ever seen here."
     hint = "restore npuprof.lock (git checkout npuprof.lock), or ask the owners of the source; to take what is there now say --moved"
     return Finding("NP046", what, why, hint)
