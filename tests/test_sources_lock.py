@@ -170,3 +170,38 @@ def test_a_version_that_is_locked_and_was_withdrawn_is_told_before_an_older_one_
     assert (result.code, "base/v1.2.0 is gone upstream" in result.err) == (2, True), result.out + result.err
     assert (pinned.folder / "npuprof.lock").read_text() == before
     assert "hccl_timeout = 8\n" in run("show", "pinned").out
+
+
+# -- versions on the command line -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cache", ["old", "fresh"])
+def test_a_version_on_the_command_line_is_the_locked_one_on_every_machine(
+    cache: str, pinned: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.repo.commit({"base": BASE.format(99)})
+    team.repo.git("tag", "-f", "-a", "base/v1.1.0", "-m", "again")
+    team.push("--force")
+    if cache == "fresh":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+        assert run("source", "sync").code == 0
+    else:
+        pinned.write({"more": "options.deterministic = 1\n"})
+        lock = (pinned.folder / "npuprof.lock").read_bytes()
+        run("source", "update", "--yes", "--moved")
+        (pinned.folder / "npuprof.lock").write_bytes(lock)
+    for spec in ("team:base@1.1.0", "team:base@1.1", "team:base@v1.1.0", "pinned"):
+        result = run("show", spec)
+        assert (result.code, "hccl_timeout = 7\n" in result.out) == (0, True), (spec, result.out, result.err)
+
+
+def test_what_a_copy_lacks_is_told_with_what_it_has(pinned: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("source", "vendor", "team").code == 0
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    assert "hccl_timeout = 7\n" in run("show", "team:base@1.1.0").out
+    result = run("show", "team:base@1.0.0")
+    assert (result.code, "of base it has 1.1.0" in result.err) == (2, True), result.err
+    assert 'extends = ["team:base@1.0.0"]' in result.err
+    pinned.write({"older": 'profile.extends = ["team:base@1.0.0"]\n'})
+    assert run("source", "update", "team", "--yes").code == 0
+    assert "hccl_timeout = 600\n" in run("show", "team:base@1.0.0").out

@@ -376,18 +376,17 @@ class SourceStore(ReadOnceStore):
     def _open_version(self, reference: str, asked: Origin | None, is_own: bool) -> SourceStore:
         self.refuse_unfit()
         name, _, wanted = reference.partition("@")
-        pinned = None if self.is_version else self.locked.versions.get(reference)
+        pinned = None if self.is_version else _find_locked_version(self.locked.versions, name, reference, wanted)
+        copied: dict[str, LockedVersion] = {}
         if pinned is None and self._copy is not None:
-            pinned = self._copy.read_references().get(reference)
+            pinned = _find_locked_version(copied := self._copy.read_references(), name, reference, wanted)
         yanked = pinned.yanked if pinned else ""
         if self.copy is not None and pinned is not None:
             shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
             copy = self.copy.find_version(pinned.commit)
             return SourceStore(self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked)
         if self.copy is not None and not os.path.isdir(find_mirror_folder(self.locked.url)):
-            what = f"the copy of the source {self.source!r} has no {reference}"
-            hint = f"copy it: npuprof source update {self.source.partition('/')[0]}"
-            raise NpuprofError([_place(Finding("NP044", what, "It holds the versions that presets refer to.", hint), asked)])
+            raise NpuprofError([_place(self._build_uncopied_finding(reference, {**self.locked.versions, **copied}, asked), asked)])
         if pinned is not None:
             shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
             return SourceStore(
@@ -399,6 +398,17 @@ class SourceStore(ReadOnceStore):
         if pin.released and not pinned:  # the lock says nothing of it
             yanked = self.revision.repository.find_yank(shown)
         return SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
+
+    def _build_uncopied_finding(self, reference: str, there: dict[str, LockedVersion], asked: Origin | None) -> Finding:
+        """Return that a version is not in the copy; without a preset that refers to it no update brings it."""
+        name, first = reference.partition("@")[0], self.source.partition("/")[0]
+        update = f"copy it: npuprof source update {first}"
+        if asked is None:
+            has = sorted({pin.version for other, pin in there.items() if other.partition("@")[0] == name and pin.version != "-"})
+            update = f'refer to it in a preset, extends = ["{self.source}:{reference}"], and {update}'
+            update = f"of {name} it has {', '.join(has)}; {update}" if has else update
+        what = f"the copy of the source {self.source!r} has no {reference}"
+        return Finding("NP044", what, "It holds the versions that presets refer to.", update)
 
     def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None, is_own: bool) -> tuple[Revision, Version | None]:
         """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
@@ -476,6 +486,20 @@ class SourceStore(ReadOnceStore):
 
     def __repr__(self) -> str:
         return f"SourceStore({self.source!r}, {self.shown!r})"
+
+
+def _find_locked_version(locked: dict[str, LockedVersion], name: str, reference: str, wanted: str) -> LockedVersion | None:
+    """Return what a lock says of a reference with an @: itself, or a whole number that another one means there.
+
+    A version is what was locked, whoever asks: the tag of this machine's mirror may have moved, or never been fetched.
+    """
+    if (found := locked.get(reference)) is not None:
+        return found
+    number = parse_version_text(wanted.strip("\"'"))
+    meant = [
+        pin for other, pin in locked.items() if number and other.partition("@")[0] == name and parse_version_text(pin.version) == number
+    ]
+    return meant[0] if len({pin.commit for pin in meant}) == 1 else None
 
 
 def find_edited_copies(home: ProfileSource) -> list[Finding]:
