@@ -11,12 +11,13 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import list_unfetched_tags, lock_source, select_refs
-from npuprof.store.sources.mirror import open_mirror
+from npuprof.store.sources.mirror import find_mirror_folder, open_mirror
 from npuprof.store.sources.mirrorrefs import is_version_tag, shorten_ids
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, SourceStore, find_source_store_among, find_sources
 from npuprof.store.sources.references import is_own_name, is_own_reference, list_versioned_references
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
+from npuprof.store.sources.urls import hide_credentials
 from npuprof.store.versions import parse_version_text
 
 
@@ -59,11 +60,12 @@ def _lock_source(
     if known is not None and known.url == source.url:
         _fetch_known(known)
     origin = place.project.find_source_origin(source.name)
+    find_asked = partial(place.find_reference, source.name)
     known = known if known is None or not known.doubt else None  # what somebody typed is nothing to keep
-    locked = lock_source(source, fetched, asked, origin, known)
+    locked = lock_source(source, fetched, asked, origin, known, find_asked)
     if unfetched := list_unfetched_tags(source, fetched, locked):  # released elsewhere than on the way to the locked commit
         fetching.fetch_source(source.url, name=source.name, select=lambda _: unfetched)
-        locked = lock_source(source, fetched, asked, origin, known)
+        locked = lock_source(source, fetched, asked, origin, known, find_asked)
     fetching.keep_commits(source.url, [locked.commit, *(pin.commit for pin in locked.versions.values())])
     return fetched, locked
 
@@ -140,15 +142,27 @@ class LostCommitsError(NpuprofError):
     """A source no longer has commits that a lock names (NP043)."""
 
     def __init__(self, name: str, url: str, commits: Iterable[str]) -> None:
+        above, _, own = name.rpartition("/")
         first = name.partition("/")[0]
         self.lost = [(name, url, commit) for commit in commits]
         hint = f"lock another one: npuprof source update {first}; who still has the commit can vendor it: npuprof source vendor {first}"
+        if above:  # what is locked there is none of this repository's choice
+            hint = f"where {above} is kept, npuprof source update {own} has to lock another one; then, here: npuprof source update {first}"
+            hint = f"{hint}; or {advise_return(url, self.lost[0][2])}"
         super().__init__([build_lost_finding(name, commit, hint) for commit in commits])
+
+
+def advise_return(url: str, commit: str) -> str:
+    """Return how a commit that a source no longer has comes back to it."""
+    push = f"git --git-dir={find_mirror_folder(url)} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
+    return f"who synced it before has it still, and can give it back: {push}"
 
 
 def build_lost_finding(name: str, commit: str, hint: str) -> Finding:
     """Return that a source no longer has a commit that a lock names."""
-    what = f"the source {name!r} no longer has the commit {commit[:7]} that npuprof.lock names"
+    above = name.rpartition("/")[0]
+    lock = f"the lock of {above}" if above else "npuprof.lock"
+    what = f"the source {name!r} no longer has the commit {commit[:7]} that {lock} names"
     return Finding("NP043", what, "Its history was rewritten, or the commit was never pushed.", hint)
 
 

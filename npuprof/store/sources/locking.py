@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store.repository import Repository
@@ -24,9 +24,14 @@ _SHOWN = 8
 
 
 def lock_source(
-    source: Source, fetched: Fetched, references: Iterable[str], origin: Origin | None = None, known: LockedSource | None = None
+    source: Source,
+    fetched: Fetched,
+    references: Iterable[str],
+    origin: Origin | None = None,
+    known: LockedSource | None = None,
+    find_asked: Callable[[str], Origin | None] = lambda reference: None,
 ) -> LockedSource:
-    """Return what a source is locked to now; ``known`` is what it was locked to.
+    """Return what a source is locked to now; ``known`` is what it was locked to, ``find_asked`` finds who makes a reference.
 
     Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there.
     """
@@ -46,14 +51,28 @@ def lock_source(
     for reference in sorted(asked.union(filter(is_own_reference, made))):
         try:
             versions[reference] = _pin_version(source, fetched, repository, commit, reference, reference not in asked)
-        except NpuprofError:
+        except NpuprofError as error:
             before = known.versions.get(reference) if known is not None else None
             is_gone = before is not None and f"{reference.partition('@')[0]}/v{before.version}" not in fetched.tags
             if before is not None and is_gone and repository.has_commit(before.commit):
                 versions[reference] = before  # what was locked stays
             elif reference in asked:
-                raise  # what the presets of the source itself refer to is told where they are read
+                lost = before if is_gone else None
+                raise NpuprofError(_place_findings(error.findings, find_asked(reference), lost)) from None
+            # what the presets of the source itself refer to is told where they are read
     return LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
+
+
+def _place_findings(findings: Iterable[Finding], asked: Origin | None, lost: LockedVersion | None) -> list[Finding]:
+    """Return why a reference names nothing, with the preset that makes it, and what was ``lost`` upstream of what it named."""
+    placed = list(findings)
+    if asked is not None:
+        placed = [one._replace(origin=asked, key="profile.extends", profiles=(asked.profile,)) for one in placed]
+    if lost is not None:
+        why = f"npuprof.lock has it at {lost.commit[:12]}, which the source no longer has: its history was rewritten."
+        hint = "refer to another version; or who synced it before gives it back with its tag, or vendors it: npuprof source vendor"
+        placed = [one._replace(why=why, hint=f"{hint} ({one.hint})" if one.hint else hint) for one in placed]
+    return placed
 
 
 def select_refs(source: Source, references: Iterable[str], known: LockedSource | None, remote: RemoteRefs) -> set[str] | None:
