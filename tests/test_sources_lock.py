@@ -205,3 +205,38 @@ def test_what_a_copy_lacks_is_told_with_what_it_has(pinned: Repo, run: Run, tmp_
     pinned.write({"older": 'profile.extends = ["team:base@1.0.0"]\n'})
     assert run("source", "update", "team", "--yes").code == 0
     assert "hccl_timeout = 600\n" in run("show", "team:base@1.0.0").out
+
+
+# -- what is told ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_deprecated_preset_that_one_of_a_source_builds_on_is_told(app: Repo, team: Team, run: Run) -> None:
+    old = 'profile.deprecated = "use newer"\noptions.hccl_timeout = 600\n'
+    team.publish({"base": 'profile.extends = ["mid"]\n', "mid": 'profile.extends = ["old"]\n', "old": old}, "1.1.0")
+    update = run("source", "update", "--yes")
+    assert "team:base builds on team:old, which is deprecated: use newer" in update.err + update.out
+    checked = run("check", "job")
+    assert "job extends team:base, which builds on team:old, and that is deprecated: use newer" in checked.out
+    assert "once it is: npuprof source update team" in checked.out
+    app.write({"heir": 'profile.extends = ["job"]\n', "direct": 'profile.extends = ["team:old"]\n'})
+    assert "deprecated" not in run("check", "heir").out, "it is told where the source is named"
+    assert run("check", "direct").out.count("is deprecated") == 1
+
+
+def test_what_an_update_mends_in_the_lock_is_told(app: Repo, run: Run) -> None:
+    before = type_over(app, r"sha256:[0-9a-f]{64}", f"sha256:{'0' * 64}")
+    result = run("source", "update", "--yes")
+    assert (result.code, f"mended: its digest was sha256:{'0' * 64}, and is sha256:" in result.out) == (0, True), result.out
+    assert (app.folder / "npuprof.lock").read_text() == before
+
+
+@pytest.mark.parametrize("words", ["sync", "update", "list"])
+def test_where_there_is_neither_store_nor_npuprof_toml_that_is_told(
+    words: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    result = run("source", words)
+    assert (result.code, "NP010" in result.err) == (2, True), result.err
+    (tmp_path / "elsewhere/npuprof.toml").write_text("")
+    assert run("source", words).code == 0

@@ -202,7 +202,7 @@ def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
     while waiting:
         home, reference = waiting.pop()
         with suppress(NpuprofError):  # who reads it is told
-            there = _open_reference(home, reference)
+            there = open_reference(home, reference)
             name = reference.rpartition(":")[2].partition("@")[0]
             if (place := f"{there.source} {there.commit} {there.shown}", name) in seen:
                 continue
@@ -212,7 +212,7 @@ def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
             waiting += [(there, parent) for parent in there.profile(name).extends if is_own_name(parent) or "@" in parent]
 
 
-def _open_reference(home: SourceStore, reference: str) -> SourceStore:
+def open_reference(home: SourceStore, reference: str) -> SourceStore:
     """Return the store that a reference is read from, seen from one of a source. Raises NpuprofError."""
     if is_own_reference(reference):
         return home.find_version(reference, is_own=True)

@@ -61,6 +61,11 @@ class ProjectPlace:
         """Return the copy of a source in a folder that npuprof.toml names. Raises NpuprofError where a link leads it elsewhere."""
         return VendoredCopy(find_copy_folder(self.folder, folder))
 
+    def refuse_nowhere(self) -> None:
+        """Raise NpuprofError (NP010) where there is neither a store nor an npuprof.toml: somebody is in another folder than they think."""
+        if self.texts[projects.FILE] is None and self.home.is_implied and not os.path.isdir(self.home.root):
+            _ = spec.Workspace(None).store
+
     def select_sources(self, names: Iterable[str]) -> list[Source]:
         """Return the sources of that names, all where none is named. Raises NpuprofError where one is unknown."""
         from npuprof.model import did_you_mean

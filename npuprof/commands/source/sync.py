@@ -35,6 +35,7 @@ class Sync(Verb):
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all that could not be had."""
         from npuprof.commands.source.locking import LostCommitsError
+        from npuprof.commands.source.place import ProjectPlace
         from npuprof.store import spec
         from npuprof.store.sources import project
 
@@ -68,6 +69,8 @@ class Sync(Verb):
         if problems:
             raise NpuprofError(list(dict.fromkeys(problems)))
         if not known:
+            if home is None:
+                ProjectPlace(self.store).refuse_nowhere()
             return Answer(None, (f"{project.FILE} names no sources",))
         told = ", ".join(dict.fromkeys(fetched))
         return Answer(None, (f"fetched {told}" if told else "everything that npuprof.lock names is here",))
