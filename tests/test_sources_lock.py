@@ -70,6 +70,18 @@ def test_a_version_that_was_typed_into_the_lock_is_told_offline_by_whatever_read
     assert run("show", "pinned").code == 0
 
 
+def test_a_release_whose_lock_was_typed_over_does_not_hold(pinned: Repo, team: Team, run: Run) -> None:
+    assert run("release", "pinned", "1.0.0").code == 0
+    assert run("verify", "--tags").code == 0
+    first = team.repo.git("rev-parse", "v1.0.0^{commit}")
+    type_over(pinned, r'"1\.1\.0 [0-9a-f]*"', f'"1.1.0 {first}"')
+    pinned.commit()
+    pinned.git("tag", "-a", "pinned/v1.0.1", "-m", pinned.git("tag", "-l", "--format=%(contents)", "pinned/v1.0.0"))
+    result = run("verify", "--tags")
+    assert (result.code, f"base@1.1 is 1.1.0, at {first[:12]}" in result.out) == (1, True), result.out
+    assert run("show", "pinned@1.0.0").code == 0
+
+
 def test_what_was_typed_into_the_lock_is_mended_by_an_update_that_says_so(pinned: Repo, run: Run) -> None:
     before = type_over(pinned, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.9 \1"')
     result = run("source", "update", "--yes")

@@ -16,7 +16,7 @@ from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_pro
 from npuprof.store.layout import Layout
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
-from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
+from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion, LockedVersions
 from npuprof.store.sources.mirror import (
     TextCache,
     advise_sync_of,
@@ -173,6 +173,7 @@ class SourceStore(ReadOnceStore):
         place = locked.path  # what is kept of a version was compared with it, and found to be one that may be meant
         place = place if find_version is None else f"{place}@{self.shown}{' own' if is_own else ''}"
         self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
+        self._locked_versions = LockedVersions(locked.versions)
         self._versions: dict[tuple[str, bool], SourceStore] = {}
         self._is_fit = False
         self._keyed: set[str] = set()
@@ -376,10 +377,10 @@ class SourceStore(ReadOnceStore):
     def _open_version(self, reference: str, asked: Origin | None, is_own: bool) -> SourceStore:
         self.refuse_unfit()
         name, _, wanted = reference.partition("@")
-        pinned = None if self.is_version else _find_locked_version(self.locked.versions, name, reference, wanted)
+        pinned = None if self.is_version else self._locked_versions.find(reference)
         copied: dict[str, LockedVersion] = {}
         if pinned is None and self._copy is not None:
-            pinned = _find_locked_version(copied := self._copy.read_references(), name, reference, wanted)
+            pinned = LockedVersions(copied := self._copy.read_references()).find(reference)
         yanked = pinned.yanked if pinned else ""
         if self.copy is not None and pinned is not None:
             shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
@@ -486,20 +487,6 @@ class SourceStore(ReadOnceStore):
 
     def __repr__(self) -> str:
         return f"SourceStore({self.source!r}, {self.shown!r})"
-
-
-def _find_locked_version(locked: dict[str, LockedVersion], name: str, reference: str, wanted: str) -> LockedVersion | None:
-    """Return what a lock says of a reference with an @: itself, or a whole number that another one means there.
-
-    A version is what was locked, whoever asks: the tag of this machine's mirror may have moved, or never been fetched.
-    """
-    if (found := locked.get(reference)) is not None:
-        return found
-    number = parse_version_text(wanted.strip("\"'"))
-    meant = [
-        pin for other, pin in locked.items() if number and other.partition("@")[0] == name and parse_version_text(pin.version) == number
-    ]
-    return meant[0] if len({pin.commit for pin in meant}) == 1 else None
 
 
 def find_edited_copies(home: ProfileSource) -> list[Finding]:
