@@ -19,6 +19,7 @@ from teams import BASE, HEIR, Team, offline
 from test_sources_fetching import KILLING
 
 from npuprof.store.sources.fetching import fetch_commit, fetch_source
+from npuprof.store.sources.lock import format_lock, parse_lock
 from npuprof.store.sources.mirror import LOCKED, find_cache_folder, find_mirror_folder
 
 pytestmark = pytest.mark.slow
@@ -95,7 +96,9 @@ def test_a_bad_object_behind_the_locked_commit_is_told_with_the_source_and_what_
     bad = push_bad_object(team, "refs/heads/main")
     lock = app.folder / "npuprof.lock"
     locked = team.repo.head
-    lock.write_text(lock.read_text().replace(locked, bad))
+    known = parse_lock("npuprof.lock", lock.read_bytes()).sources["team"]
+    assert known.commit == locked
+    lock.write_text(format_lock({"team": known._replace(commit=bad)}))
     forget()
     done = run("source", "sync")
     assert done.code == 2

@@ -308,7 +308,8 @@ def test_a_remote_of_many_tags_is_written_to_one_file(repo: Repo, hub: Path) -> 
 UPSTREAM = {
     "a release": ("tag -a base/v1.2.0 -m x main; push hub --tags", {"refs/tags/base/v1.2.0"}, ()),
     "a tag moved": ("tag -f base/v1.0.0 main; push -f hub --tags", set(), ("base/v1.0.0",)),
-    "a tag made anew": ("tag -f -a base/v1.0.0 -m new old; push -f hub --tags", set(), ("base/v1.0.0",)),
+    "a tag made anew": ("tag -f -a base/v1.0.0 -m new old; push -f hub --tags", {"refs/tags/base/v1.0.0"}, ()),
+    "a tag that records another release": (f"tag -f -a base/v1.0.0 -m Digest:{'a' * 64} old; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag of no commit": ("tag -f base/v1.0.0 main:profiles; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag deleted": ("push -q hub :refs/tags/base/v1.0.0", set(), ()),
     "a tag in the way": ("push -q hub :refs/tags/base/v1.0.0; push -q hub old:refs/tags/base/v1.0.0/x",
@@ -331,7 +332,7 @@ def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(name: s
     assert {ref for ref in before | after if before.get(ref) != after.get(ref)} == changed
     assert tuple(tag for tag, _, _ in found.moved) == moved
     for tag, then, now in found.moved:
-        assert then != now
+        assert (then == now) is ("records" in name)
         (finding,) = [fetching.build_moved_finding(str(hub), found.moved)]
         assert finding.code == "NP046"
         assert then[:12] in finding.message
@@ -339,6 +340,15 @@ def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(name: s
         fetch_source(str(hub), accept_moved=True)
         assert list_refs(str(hub))[f"refs/tags/{tag}"] == found.tags[tag]
         assert fetch_source(str(hub)).moved == ()
+
+
+@pytest.mark.parametrize(("same", "shown"), [(0, 12), (11, 15), (38, 40)])
+def test_ids_of_a_tag_that_moved_are_shown_so_that_they_differ(same: int, shown: int) -> None:
+    then, now = "a" * 40, "a" * same + "b" * (40 - same)
+    told = fetching.build_moved_finding("/srv/x", (("v1.0.0", then, now),)).message
+    assert f"v1.0.0 was {then[:shown]}, and is {now[:shown]} now" in told
+    told = fetching.build_moved_finding("/srv/x", (("v1.0.0", then, then),)).message
+    assert f"v1.0.0 is at {then[:12]}, as before, and records another release now" in told
 
 
 def test_a_locked_commit_stays_whatever_its_remote_does(repo: Repo, hub: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from npuprof import catalog
@@ -18,6 +18,8 @@ from npuprof.resolve.config import Config
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import About
+
+_DEPRECATED = "Its owners keep it only for those who use it already."
 
 
 def is_written_down(config: Config, key: str) -> bool:
@@ -119,11 +121,34 @@ def check_deprecated_parents(view: View) -> Iterator[Finding]:
     if not own.extends or not members.says_anywhere(view.config.lineage[:-1], "deprecated"):
         return
     deprecated = {member.name: said for member in view.config.lineage[:-1] if (said := member.table.get("deprecated"))}
+    known = {member.name: member for member in view.config.lineage[:-1]}
     for index, reference in enumerate(own.extends):
+        origin = own.origin("profile", "extends", index)
         if said := deprecated.get(reference.partition("@")[0]):
             what = f"{own.name} extends {reference}, which is deprecated: {said}"
-            fault = Fault("NP703", what, "Its owners keep it only for those who use it already.", "extend what they name in its place")
-            yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
+            fault = Fault("NP703", what, _DEPRECATED, "extend what they name in its place")
+            yield view.build_finding(fault, "profile.extends", origin)
+        for name in _list_ancestors_in_sources(known, reference.partition("@")[0]):
+            if said := deprecated.get(name):
+                what = f"{own.name} extends {reference}, which builds on {name}, and that is deprecated: {said}"
+                source = reference.partition(":")[0]
+                hint = f"it is mended where {source} is kept; once it is: npuprof source update {source.partition('/')[0]}"
+                yield view.build_finding(Fault("NP703", what, _DEPRECATED, hint), "profile.extends", origin)
+
+
+def _list_ancestors_in_sources(known: Mapping[str, Profile], name: str) -> list[str]:
+    """Return what a preset of a source builds on, nearest first: nobody here checks that preset by itself."""
+    found: dict[str, None] = {}
+    waiting = [name] if ":" in name else []
+    for current in waiting:
+        source = current.partition(":")[0]
+        for parent in known[current].extends if current in known else ():
+            plain = parent.partition("@")[0]
+            above = f"{source}/{plain}" if ":" in plain else f"{source}:{plain}"
+            if above not in found and above != name:
+                found[above] = None
+                waiting.append(above)
+    return list(found)
 
 
 def check_yanked_parents(view: View) -> Iterator[Finding]:

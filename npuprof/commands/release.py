@@ -111,7 +111,7 @@ class Release(Verb):
         if last and wanted is None:
             _refuse_changed_last(workspace, last)
         taken = frozenset(version.number for version in repository.load_versions(name) if not version.pre)
-        pair, proposal = propose_version(workspace, config, last, taken)
+        pair, proposal = propose_version(workspace, config, last, taken, is_asked=wanted is None)
         number = wanted or VersionText(proposal.number)
         _refuse_number(repository, name, number, proposal, earlier)
         if proposal.step == "none" and wanted is None:

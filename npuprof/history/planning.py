@@ -216,8 +216,9 @@ class _Planner:
 
     def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> StoreSteps:
         before = revisions.load_revision(self._workspace.store, self._repository.resolve_commit(last.commit))
-        found = explain_presets(self._workspace.resolver, before, self._committed, self._configs)
+        found = StoreSteps([], (), ())
         try:
+            found = explain_presets(self._workspace.resolver, before, self._committed, self._configs)
             found.reasons.extend(explain_project_changes(before, self._committed))
         except NpuprofError as error:
             self.problems += error.findings

@@ -16,6 +16,7 @@ from npuprof.history.everywhere import compare_everywhere, describe_context
 from npuprof.model import NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
+from npuprof.store.sources.mirror import UNREADABLE, advise_sync_of
 from npuprof.store.versions import Version, VersionNumber
 
 _STEPS = ("first", "major", "minor", "patch", "none")
@@ -41,14 +42,19 @@ class Reason(NamedTuple):
 
 
 def propose_version(
-    workspace: spec.Workspace, config: Config, last: Version | None, taken: frozenset[VersionNumber]
+    workspace: spec.Workspace, config: Config, last: Version | None, taken: frozenset[VersionNumber], is_asked: bool = True
 ) -> tuple[Pair | None, Proposal]:
-    """Return what changed since the last version, and the number that follows from it; numbers that are ``taken`` are left out."""
+    """Return what changed since the last version, and the number that follows from it; numbers that are ``taken`` are left out.
+
+    Raises NpuprofError where the last version is not to be read here, unless nobody asks for the number (``is_asked``).
+    """
     if last is None:
         return None, _build_proposal("first", (0, 0, 0), ["the first release"], taken)
     try:
         before = workspace.resolver.resolve_profile(revisions.load_release(workspace.store, last).profile(last.name))
     except NpuprofError as error:
+        if is_asked:
+            refuse_unreadable(error, f"what {last.tag_name} is", f"--rev {last.tag_name}")
         reason = f"{last.number_text} cannot be resolved: {error.findings[0].message}"
         return None, _build_proposal("major", last.number, [reason], taken)
     pair = survey.build_preset_pair(before, config)
@@ -58,6 +64,18 @@ def propose_version(
     reasons = reasons or [Reason("none", f"nothing has changed since {last.number_text}")]
     former = f"{last.name} until {last.number_text}" if last.name != config.name else ""
     return pair, _choose_step(reasons, last.number, taken)._replace(former=former)
+
+
+def refuse_unreadable(error: NpuprofError, what: str, words: str) -> None:
+    """Raise NpuprofError where an error says that something is not to be read here, and nothing of what it is.
+
+    A preset that is broken in itself changes for all who use it once it is mended; of one that is only not here nobody knows.
+    """
+    found = [finding for finding in error.findings if finding.code in UNREADABLE]
+    if found:
+        raise NpuprofError([
+            advise_sync_of(finding._replace(message=f"nobody can tell {what}: {finding.message}"), words) for finding in found
+        ]) from None  # fmt: skip
 
 
 def build_store_proposal(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from npuprof.compare.renames import match_renamed_presets
-from npuprof.history.proposal import Reason, explain_changes
+from npuprof.history.proposal import Reason, explain_changes, refuse_unreadable
 from npuprof.model import NpuprofError
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -28,6 +28,7 @@ def explain_presets(resolver: Resolver, before: Revision, after: Revision, confi
     """Return what the presets of a store ask for from one revision to another; ``configs`` are those that can be resolved now.
 
     A rename is told by content, as on the page of a pull request. It asks for as much as a removal: who names the old one finds nothing.
+    Raises NpuprofError where a preset of then is not to be read here.
     """
     then, now = set(before.names()), set(after.names())
     renamed = match_renamed_presets(before, after, then - now, now - then)
@@ -46,6 +47,7 @@ def explain_presets(resolver: Resolver, before: Revision, after: Revision, confi
             was = resolver.resolve_profile(before.profile(former), former)
             reasons = explain_changes(was, configs[name])
         except NpuprofError as error:
+            refuse_unreadable(error, f"what {former} was in the last version of the store", f"--rev {before.commit[:12]}")
             reasons = [Reason("major", f"could not be resolved then: {error.findings[0].message}")]
         for reason in dict.fromkeys(reasons):
             told.setdefault(reason, []).append(name)

@@ -33,6 +33,11 @@ def name_under_way(folder: str) -> str:
     return os.path.join(folder, f".npuprof-{os.urandom(8).hex()}.new")
 
 
+def is_under_way(name: str) -> bool:
+    """Return whether a file of a name is one that a run has under way, or that a killed one has left."""
+    return _UNDER_WAY.fullmatch(name) is not None
+
+
 @contextmanager
 def lock_folders(folders: Iterable[str]) -> Iterator[None]:
     """Let one npuprof at a time change the files of some folders, and take away what killed ones have left there.
@@ -103,7 +108,7 @@ def _remove_leftovers(folder: str) -> None:
     """Remove the files that killed runs had under way in a folder that is locked; one that somebody holds stays."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in list(entries):
-            if _UNDER_WAY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            if is_under_way(entry.name) and entry.is_file(follow_symlinks=False):
                 with suppress(OSError):
                     handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                     try:

@@ -67,10 +67,17 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
                 [Finding("NP003", what, "", "check its permissions", where=Place(path)), build_unfit_finding(path)]
             ) from None
         try:
-            found.append(parse_layer(shared, path, raw))
+            layer = parse_layer(shared, path, raw)
         except NpuprofError as error:
             raise NpuprofError([*error.findings, build_unfit_finding(path)]) from None
+        if _says_anything(layer.document.data):
+            found.append(layer)
     return found
+
+
+def _says_anything(said: object) -> bool:
+    """Return whether anything stands in a part of a layer: its last key may have been taken out, and only a table is left."""
+    return any(map(_says_anything, said.values())) if isinstance(said, dict) else said != []
 
 
 def build_unfit_finding(path: str) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from npuprof.model import NpuprofError
 from npuprof.store.git import Git
@@ -25,6 +25,10 @@ class ReleaseTags:
         self._kept: dict[str, str] = {}
         self._proposed: list[TagRef] = []
         self._reachability = Reachability(git)
+        self.known_tags: Collection[str] | None = None  #: the tags that count, by their names; None: all that are there
+
+    def _counts(self, tag: str) -> bool:
+        return self.known_tags is None or tag in self.known_tags
 
     def list_tag_refs(self, name: str = "") -> list[TagRef]:
         """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
@@ -32,7 +36,7 @@ class ReleaseTags:
             if name and len(self._tags) >= _SINGLE_NAMES:
                 self._tags[name] = self._list_tags_by_name().get(name, [])
                 return self._tags[name]
-            found = list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/")
+            found = [ref for ref in list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/") if self._counts(ref.tag)]
             found += [ref for ref in self._proposed if name in ("", ref.name)]
             self._tags[name] = sorted((ref for ref in found if name in ("", ref.name)), key=lambda ref: ref.sort_key)
         return self._tags[name]
@@ -54,7 +58,7 @@ class ReleaseTags:
         return tuple(self.read_versions(self._list_reachable_refs(name, commit)))
 
     def _list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
-        found = self._reachability.list_reachable_refs(name, commit)
+        found = [ref for ref in self._reachability.list_reachable_refs(name, commit) if self._counts(ref.tag)]
         new = [ref for ref in self._proposed if ref.name == name and (one := self._versions[ref.tag]) and one.commit == commit]
         return sorted([*found, *new], key=lambda ref: ref.sort_key) if new else found
 
@@ -94,7 +98,7 @@ class ReleaseTags:
     def find_yank(self, tag: str) -> str:
         """Return why a version was yanked, by the name of its tag; an empty text where it was not: a tag beside its own says so."""
         if tag not in self._yanks:
-            found = self.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0]
+            found = self.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0] if self._counts(f"{tag}{YANKED}") else None
             message = found.content.partition(b"\n\n")[2].decode(errors="replace") if found and found.type == "tag" else ""
             said = " ".join(message.partition("\n\n")[0].partition("\n-----BEGIN ")[0].split())
             self._yanks[tag] = said or "no reason is given" if found else ""
@@ -136,7 +140,7 @@ class ReleaseTags:
         found: list[Version] = []
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
-            text = parse_version_text(tag) if kind == "tag" and not tag.endswith(YANKED) else None
+            text = parse_version_text(tag) if kind == "tag" and not tag.endswith(YANKED) and self._counts(tag) else None
             if text is not None and (read := self.git.read_objects([oid])[0]):
                 found.append(parse_tag_object(TagRef("", text, oid), read.content))
         return sorted(found, key=lambda version: version.text.order)

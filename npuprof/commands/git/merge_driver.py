@@ -157,7 +157,8 @@ def _list_torn_fields(path: str, texts: Sequence[str]) -> list[Path]:
 
 
 def _is_torn(mine: TomlTable, other: TomlTable) -> bool:
-    return {**mine, "versions": None} != {**other, "versions": None}
+    joined = {"versions": None, "seals": None}
+    return {**mine, **joined} != {**other, **joined}
 
 
 def _keep_both_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int) -> str:

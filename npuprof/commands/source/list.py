@@ -31,6 +31,8 @@ class List(Verb):
 
         place = ProjectPlace(self.store)
         rows = list(_describe_sources(find_sources(place.home)))
+        if not rows:
+            place.refuse_nowhere()
         header = ("source", "version", "commit", "rev", "state", "address")
         shown = [[row["name"], row["tag"] or "-", (row["commit"] or "-")[:7], row["rev"], row["state"], row["url"]] for row in rows]
         remarks = () if rows else (f"{place.cite('npuprof.toml')} names no sources; npuprof source add NAME GIT-URL makes one",)

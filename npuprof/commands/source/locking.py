@@ -11,12 +11,13 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import list_unfetched_tags, lock_source, select_refs
-from npuprof.store.sources.mirror import open_mirror
-from npuprof.store.sources.mirrorrefs import is_version_tag
+from npuprof.store.sources.mirror import find_mirror_folder, open_mirror
+from npuprof.store.sources.mirrorrefs import is_version_tag, shorten_ids
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, SourceStore, find_source_store_among, find_sources
 from npuprof.store.sources.references import is_own_name, is_own_reference, list_versioned_references
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
+from npuprof.store.sources.urls import hide_credentials
 from npuprof.store.versions import parse_version_text
 
 
@@ -59,10 +60,12 @@ def _lock_source(
     if known is not None and known.url == source.url:
         _fetch_known(known)
     origin = place.project.find_source_origin(source.name)
-    locked = lock_source(source, fetched, asked, origin, known)
+    find_asked = partial(place.find_reference, source.name)
+    known = known if known is None or not known.doubt else None  # what somebody typed is nothing to keep
+    locked = lock_source(source, fetched, asked, origin, known, find_asked)
     if unfetched := list_unfetched_tags(source, fetched, locked):  # released elsewhere than on the way to the locked commit
         fetching.fetch_source(source.url, name=source.name, select=lambda _: unfetched)
-        locked = lock_source(source, fetched, asked, origin, known)
+        locked = lock_source(source, fetched, asked, origin, known, find_asked)
     fetching.keep_commits(source.url, [locked.commit, *(pin.commit for pin in locked.versions.values())])
     return fetched, locked
 
@@ -89,8 +92,8 @@ def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known:
 
 def _build_contradiction(source: Source, moved: tuple[str, str, str]) -> Finding:
     """Return that the lock has another commit for a tag than the source; nobody saw the tag move."""
-    tag, locked, now = moved
-    what = f"npuprof.lock says that {tag} of the source {source.name!r} is {locked[:12]}, and there it is {now[:12]}"
+    locked, now = shorten_ids(*moved[1:])
+    what = f"npuprof.lock says that {moved[0]} of the source {source.name!r} is {locked}, and there it is {now}"
     why = "The lock was edited by hand, or merged wrongly; or the tag moved before it was ever seen here."
     hint = "restore npuprof.lock (git checkout npuprof.lock), or ask the owners of the source; to take what is there now say --moved"
     return Finding("NP046", what, why, hint)
@@ -110,7 +113,7 @@ def _fetch_known(known: LockedSource) -> None:
 
 def _list_gone(known: LockedSource | None, now: LockedSource, fetched: fetching.Fetched) -> tuple[str, ...]:
     """Return the versions that were locked, that the source has no longer, and in place of which an older one would be locked."""
-    if known is None or known.url != now.url:
+    if known is None or known.url != now.url or known.doubt:
         return ()
     steps = [(known.tag, known.tag, now.tag)]
     for reference, pin in known.versions.items():
@@ -139,15 +142,27 @@ class LostCommitsError(NpuprofError):
     """A source no longer has commits that a lock names (NP043)."""
 
     def __init__(self, name: str, url: str, commits: Iterable[str]) -> None:
+        above, _, own = name.rpartition("/")
         first = name.partition("/")[0]
         self.lost = [(name, url, commit) for commit in commits]
         hint = f"lock another one: npuprof source update {first}; who still has the commit can vendor it: npuprof source vendor {first}"
+        if above:  # what is locked there is none of this repository's choice
+            hint = f"where {above} is kept, npuprof source update {own} has to lock another one; then, here: npuprof source update {first}"
+            hint = f"{hint}; or {advise_return(url, self.lost[0][2])}"
         super().__init__([build_lost_finding(name, commit, hint) for commit in commits])
+
+
+def advise_return(url: str, commit: str) -> str:
+    """Return how a commit that a source no longer has comes back to it."""
+    push = f"git --git-dir={find_mirror_folder(url)} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
+    return f"who synced it before has it still, and can give it back: {push}"
 
 
 def build_lost_finding(name: str, commit: str, hint: str) -> Finding:
     """Return that a source no longer has a commit that a lock names."""
-    what = f"the source {name!r} no longer has the commit {commit[:7]} that npuprof.lock names"
+    above = name.rpartition("/")[0]
+    lock = f"the lock of {above}" if above else "npuprof.lock"
+    what = f"the source {name!r} no longer has the commit {commit[:7]} that {lock} names"
     return Finding("NP043", what, "Its history was rewritten, or the commit was never pushed.", hint)
 
 
@@ -187,7 +202,7 @@ def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
     while waiting:
         home, reference = waiting.pop()
         with suppress(NpuprofError):  # who reads it is told
-            there = _open_reference(home, reference)
+            there = open_reference(home, reference)
             name = reference.rpartition(":")[2].partition("@")[0]
             if (place := f"{there.source} {there.commit} {there.shown}", name) in seen:
                 continue
@@ -197,7 +212,7 @@ def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
             waiting += [(there, parent) for parent in there.profile(name).extends if is_own_name(parent) or "@" in parent]
 
 
-def _open_reference(home: SourceStore, reference: str) -> SourceStore:
+def open_reference(home: SourceStore, reference: str) -> SourceStore:
     """Return the store that a reference is read from, seen from one of a source. Raises NpuprofError."""
     if is_own_reference(reference):
         return home.find_version(reference, is_own=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from npuprof.document import parse_toml_text
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report import writing
 from npuprof.report.writing import Wanted
 from npuprof.store import Folder, find_project_folder, spec
@@ -60,6 +61,11 @@ class ProjectPlace:
         """Return the copy of a source in a folder that npuprof.toml names. Raises NpuprofError where a link leads it elsewhere."""
         return VendoredCopy(find_copy_folder(self.folder, folder))
 
+    def refuse_nowhere(self) -> None:
+        """Raise NpuprofError (NP010) where there is neither a store nor an npuprof.toml: somebody is in another folder than they think."""
+        if self.texts[projects.FILE] is None and self.home.is_implied and not os.path.isdir(self.home.root):
+            _ = spec.Workspace(None).store
+
     def select_sources(self, names: Iterable[str]) -> list[Source]:
         """Return the sources of that names, all where none is named. Raises NpuprofError where one is unknown."""
         from npuprof.model import did_you_mean
@@ -87,6 +93,16 @@ class ProjectPlace:
                     source, _, preset = reference.partition(":")
                     found.setdefault(source, set()).add(preset)
         return found
+
+    def find_reference(self, source: str, reference: str) -> Origin | None:
+        """Return where a preset refers to one of a source, the first by name; None where none does."""
+        for name in self.home.names():
+            with suppress(NpuprofError):
+                profile = self.home.profile(name)
+                for index, parent in enumerate(profile.extends):
+                    if parent == f"{source}:{reference}":
+                        return profile.origin("profile", "extends", index)
+        return None
 
     def write(self, wanted_sources: Mapping[str, dict[str, Any] | None] | None, locked: Mapping[str, LockedSource]) -> list[str]:
         """Write both files: some sources of npuprof.toml (None removes one), and the whole lock; return the paths that changed.

@@ -35,6 +35,7 @@ class Sync(Verb):
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all that could not be had."""
         from npuprof.commands.source.locking import LostCommitsError
+        from npuprof.commands.source.place import ProjectPlace
         from npuprof.store import spec
         from npuprof.store.sources import project
 
@@ -68,6 +69,8 @@ class Sync(Verb):
         if problems:
             raise NpuprofError(list(dict.fromkeys(problems)))
         if not known:
+            if home is None:
+                ProjectPlace(self.store).refuse_nowhere()
             return Answer(None, (f"{project.FILE} names no sources",))
         told = ", ".join(dict.fromkeys(fetched))
         return Answer(None, (f"fetched {told}" if told else "everything that npuprof.lock names is here",))
@@ -128,16 +131,12 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
 
 def _build_history_finding(name: str, url: str, commit: str, lockers: list[str]) -> Finding:
     """Return that a source no longer has a commit that only older locks of this repository name."""
-    from npuprof.commands.source.locking import build_lost_finding
-    from npuprof.store.sources.mirror import find_mirror_folder
-    from npuprof.store.sources.urls import hide_credentials
+    from npuprof.commands.source.locking import advise_return, build_lost_finding
 
     shown = ", ".join(one[:7] for one in lockers[:_SHOWN]) + (f" and {len(lockers) - _SHOWN} more" if len(lockers) > _SHOWN else "")
-    push = f"git --git-dir={find_mirror_folder(url)} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
-    hint = f"who synced it before has it still, and can give it back: {push}"
-    lost = build_lost_finding(name, commit, f"{hint}; what is locked now does not need it: npuprof source sync")
+    lost = build_lost_finding(name, commit, f"{advise_return(url, commit)}; what is locked now does not need it: npuprof source sync")
     why = f"{lost.why} It is locked at {shown}: log, diff and verify cannot tell what presets were there."
-    return lost._replace(message=lost.message.replace("npuprof.lock names", "an older npuprof.lock names"), why=why)
+    return lost._replace(message=lost.message.replace("that npuprof.lock names", "that an older npuprof.lock names"), why=why)
 
 
 def _list_lock_commits(home: Folder) -> list[str]:

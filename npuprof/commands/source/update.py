@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from npuprof.commands.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.commands.verb import Verb, arguments, flag
@@ -57,6 +58,7 @@ class Update(Verb):
         place = ProjectPlace(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
         if not wanted:
+            place.refuse_nowhere()
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
         if self.yes and not self.frozen and not self.dry_run:
             step = self._find_step(place, wanted)
@@ -180,8 +182,16 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
         assert there is not None, "one of them is there"
         return f"{name}: {'now' if after else 'no longer'} at {there.shown} ({there.commit[:7]})"
     if (before.commit, before.url) == (after.commit, after.url):
-        return f"{name}: still at {after.shown} ({after.commit[:7]})"
+        return f"{name}: still at {after.shown} ({after.commit[:7]}){_format_mending(before, after)}"
     return f"{name}: {before.shown} ({before.commit[:7]}) -> {after.shown} ({after.commit[:7]})"
+
+
+def _format_mending(before: LockedSource, after: LockedSource) -> str:
+    """Return what of a lock is put right that was not what npuprof writes of that commit."""
+    parts = [part for part in ("tag", "digest") if getattr(before, part) != getattr(after, part) and before.path == after.path]
+    told = [f"its {part} was {getattr(before, part) or 'none'}, and is {getattr(after, part) or 'none'}" for part in parts]
+    told += [f"the lock was changed: it said that {before.doubt}"] if before.doubt else []
+    return f"; mended: {'; '.join(told)}" if told else ""
 
 
 def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
@@ -208,7 +218,9 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
 
     sides: list[Folder] = []
     before = {name: _restore_source(place, known) for name, known in place.lock.sources.items()}
-    unproved = {name: known._replace(digest="") for name, known in place.lock.sources.items()}  # a wrong one is what is mended here
+    unproved = {
+        name: known._replace(digest="", doubt="") for name, known in place.lock.sources.items()
+    }  # a wrong one is what is mended here
     for project, lock, opener in (
         (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),
         (place.project, Lock(sources=new), None),
@@ -252,15 +264,34 @@ def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str
     sources = Sources(place.project, Lock(sources=new))
     for source, references in sorted(place.list_references().items()):
         for reference in sorted(references):
-            try:
-                said = (
-                    find_source_store_among(sources, f"{source}:{reference}").profile(reference.partition("@")[0]).table.get("deprecated")
-                )
-            except NpuprofError:
-                continue  # told by who extends it
-            if said:
-                told.append(f"{source}:{reference} is deprecated: {said}")
+            told += _list_deprecated(sources, f"{source}:{reference}")
     return told
+
+
+def _list_deprecated(sources: Sources, reference: str) -> list[str]:
+    """Return that a preset of a source is deprecated, and which of those are that it builds on there."""
+    from npuprof.commands.source.locking import open_reference
+
+    found: list[str] = []
+    seen: set[tuple[str, str, str]] = set()
+    name = reference.rpartition(":")[2].partition("@")[0]
+    try:
+        waiting = [(find_source_store_among(sources, reference), name)]
+    except NpuprofError:
+        return found  # told by who extends it
+    while waiting:
+        home, name = waiting.pop(0)
+        if (mark := (home.source, home.commit, name)) in seen:
+            continue
+        with suppress(NpuprofError):
+            profile = home.profile(name)
+            if said := profile.table.get("deprecated"):
+                found.append(f"{reference}{f' builds on {home.source}:{name}, which' if seen else ''} is deprecated: {said}")
+            for parent in profile.extends:
+                with suppress(NpuprofError):
+                    waiting.append((open_reference(home, parent), parent.rpartition(":")[2].partition("@")[0]))
+        seen.add(mark)
+    return found
 
 
 VERB = Update

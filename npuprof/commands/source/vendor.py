@@ -64,9 +64,27 @@ def _find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
         what = f"{folder} lies in the store {place.home.label}"
         why = "Its presets would be presets of this repository as well, under other names."
         raise NpuprofError([Finding("NP940", what, why, hint)])
-    if folder != source.vendor and os.path.isdir(top) and os.listdir(top) and not os.path.isfile(os.path.join(top, MARK)):
-        raise NpuprofError([Finding("NP940", f"{folder} holds files that are no copy of {source.name}", why, hint)])
+    if folder != source.vendor and not os.path.isfile(os.path.join(top, MARK)) and (file := _find_file(top)):
+        what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(file, place.folder)}"
+        way = (
+            "move them away, or say another one with --into"
+            if folder == f"vendor/{source.name}"
+            else f"name an empty or a new folder: --into vendor/{source.name}"
+        )
+        raise NpuprofError([Finding("NP940", what, why, way)])
     return top
+
+
+def _find_file(top: str) -> str:
+    """Return a file in a folder, an empty text where none is: empty folders, and files under way, are what a killed run has left."""
+    from npuprof.report.locks import is_under_way
+
+    for folder, folders, names in os.walk(top):
+        linked = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in sorted([*names, *linked]):
+            if not is_under_way(name):
+                return os.path.join(folder, name)
+    return ""
 
 
 def write_copy(top: str, texts: dict[str, bytes]) -> None:
@@ -81,7 +99,7 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
         with lock_folders([top]):
             files = {os.path.join(top, name): text for name, text in texts.items()}
             for path in files:
-                writing.make_folder_below(os.path.dirname(path), top)
+                made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
             gone = [path for path in _list_files(top) if path not in files]
             mark = os.path.join(top, MARK)
             writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])  # who is killed from here on leaves no copy

@@ -29,6 +29,7 @@ from npuprof.store.sources.mirrorrefs import (
     put_refs,
     read_moved,
     select_below,
+    shorten_ids,
     write_refs,
 )
 from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
@@ -57,8 +58,8 @@ _SUSPECT = re.compile(
 class Fetched(Record):
     """What a remote has: its tags and heads by name, each with the id of its object, and the commit that it would check out.
 
-    ``moved`` are tags that the mirror knew as something else: name, the commit then, the commit now; where only the tag's
-    own object is another, it is that.
+    ``moved`` are tags that the mirror knew as something else: name, the commit then, the commit now, which are one
+    where a tag records another release; where one is no commit, they are objects.
     """
 
     tags: dict[str, str]
@@ -142,7 +143,11 @@ def keep_commits(url: str, commits: Iterable[str]) -> None:
 
 def build_moved_finding(url: str, moved: tuple[tuple[str, str, str], ...]) -> Finding:
     """Return that tags of a source are not what they were."""
-    told = "; ".join(f"{tag} was {before[:12]}, and is {now[:12]} now" for tag, before, now in moved[:5])
+    pairs = [(tag, *shorten_ids(before, now)) for tag, before, now in moved[:5]]
+    told = "; ".join(
+        f"{tag} was {before}, and is {now} now" if before != now else f"{tag} is at {now}, as before, and records another release now"
+        for tag, before, now in pairs
+    )
     more = f"; and {len(moved) - 5} more" if len(moved) > 5 else ""
     what = f"{'a tag' if len(moved) == 1 else f'{len(moved)} tags'} of {hide_credentials(url)} moved: {told}{more}"
     return Finding("NP046", what, "A tag names a version, and a version never changes.", "ask who keeps the source whether that was meant")
@@ -376,7 +381,7 @@ def _take_over(git: MirrorGit, remote: RemoteRefs, names: set[str], accept_moved
     moved = read_moved(git, changed, known_tags, tags) if changed else ()
     gone = [f"{HEADS}{name}" for name in select_below(known, HEADS) if name not in heads]
     gone += [f"{TAGS}{name}" for name in find_obstacles(known_tags, tags)]
-    kept = {f"{TAGS}{name}" for name in changed} if not accept_moved else set()
+    kept = {f"{TAGS}{name}" for name, _, _ in moved} if not accept_moved else set()
     written = {name: remote.refs[name] for name in names - kept if name != "HEAD" and known.get(name) != remote.refs[name]}
     put_refs(git, known, written, gone)
     return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved)

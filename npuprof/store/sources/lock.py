@@ -9,9 +9,10 @@ from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record
+from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.urls import find_url_fault
-from npuprof.store.versions import parse_version_text
+from npuprof.store.versions import VersionText, parse_version_text
 
 FILE = "npuprof.lock"
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
@@ -33,6 +34,35 @@ class LockedVersion(Record):
         return f"{self.version} {self.commit}{f' yanked: {self.yanked}' if self.yanked else ''}"
 
 
+class LockedVersions:
+    """What a lock, or a copy, says of references with an @: by how they are written, and by the whole number that they mean.
+
+    A version is what was locked, whoever asks: the tag of this machine's mirror may have moved, or never been fetched.
+    """
+
+    def __init__(self, said: dict[str, LockedVersion]) -> None:
+        self.said = said
+        self._by_number: dict[tuple[str, VersionText], LockedVersion | None] | None = None
+
+    def find(self, reference: str) -> LockedVersion | None:
+        """Return what is said of a reference, None where nothing is, or not one thing."""
+        if (found := self.said.get(reference)) is not None:
+            return found
+        name, _, wanted = reference.partition("@")
+        number = parse_version_text(wanted.strip("\"'"))
+        return self._index_numbers().get((name, number)) if number is not None else None
+
+    def _index_numbers(self) -> dict[tuple[str, VersionText], LockedVersion | None]:
+        if self._by_number is None:
+            self._by_number = {}
+            for reference, pin in self.said.items():
+                if (number := parse_version_text(pin.version)) is not None:
+                    first = self._by_number.setdefault((reference.partition("@")[0], number), pin)
+                    if first is not None and first.commit != pin.commit:
+                        self._by_number[reference.partition("@")[0], number] = None
+        return self._by_number
+
+
 class LockedSource(Record):
     """What a source is locked to. ``digest`` is that of its store there; ``tag`` is empty where it is no version of the store.
 
@@ -51,6 +81,7 @@ class LockedSource(Record):
     yanked: str = ""
     versions: dict[str, LockedVersion] = {}
     copy: str = ""
+    doubt: str = ""  #: what of it npuprof did not write so, by its seals; an empty text where all is
 
     @property
     def shown(self) -> str:
@@ -102,7 +133,8 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         pins = said.get("versions", {}).items()
         versions = {reference: pin for reference, text in pins if (pin := parse_locked_version(text))}
         texts = {key: said.get(key, "") for key in _TEXTS}
-        found[name] = LockedSource(name, **texts, versions=versions)
+        locked = LockedSource(name, **texts, versions=versions)
+        found[name] = locked._replace(doubt=_find_doubt(locked, said))
     if problems:
         raise NpuprofError(problems)
     return Lock(document, found)
@@ -112,6 +144,24 @@ def parse_locked_version(text: str) -> LockedVersion | None:
     """Return the version that a text writes as ``LockedVersion`` does, None where it writes none."""
     match = _PIN.fullmatch(text)
     return LockedVersion(match[1], match[2], match[3] or "") if match else None
+
+
+def _find_doubt(locked: LockedSource, said: dict[str, Any]) -> str:
+    """Return what of an entry is not as npuprof wrote it; an entry without a seal was written by an npuprof that made none."""
+    if "seal" not in said:
+        return ""
+    if said["seal"] != _seal(locked.tag, locked.commit):
+        return f"{locked.tag or locked.rev} is {locked.commit[:12]}"
+    seals = said.get("seals")
+    for reference, pin in locked.versions.items():
+        if not isinstance(seals, dict) or seals.get(reference) != _seal(reference, pin.version, pin.commit):
+            return f"{reference} is {pin.version if pin.version != '-' else 'no version'}, at {pin.commit[:12]}"
+    return ""
+
+
+def _seal(*texts: str) -> str:
+    """Return what changes with any of some texts: a commit typed over another is as good a commit, and nothing else tells."""
+    return str(load_sha256()("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:16])
 
 
 def _find_entry_fault(said: Any) -> str:
@@ -143,9 +193,15 @@ def format_lock(sources: dict[str, LockedSource]) -> str:
     for name in sorted(sources):
         locked = sources[name]
         texts = {key: text for key in _TEXTS if (text := getattr(locked, key))}
-        lines = [f"[sources.{format_key_segment(name)}]", *(f"{key} = {format_toml_value(text)}" for key, text in texts.items())]
-        parts.append("\n".join([*lines, ""]))
+        texts["seal"] = _seal(locked.tag, locked.commit)
+        parts.append(_format_table(f"sources.{format_key_segment(name)}", texts))
         if locked.versions:
-            pins = [f"{format_key_segment(name)} = {format_toml_value(str(pin))}" for name, pin in sorted(locked.versions.items())]
-            parts.append("\n".join([f"[sources.{format_key_segment(locked.name)}.versions]", *pins, ""]))
+            pins = sorted(locked.versions.items())
+            parts.append(_format_table(f"sources.{format_key_segment(name)}.versions", {key: str(pin) for key, pin in pins}))
+            seals = {key: _seal(key, pin.version, pin.commit) for key, pin in pins}
+            parts.append(_format_table(f"sources.{format_key_segment(name)}.seals", seals))
     return "\n".join(parts)
+
+
+def _format_table(place: str, texts: dict[str, str]) -> str:
+    return "\n".join([f"[{place}]", *(f"{format_key_segment(key)} = {format_toml_value(text)}" for key, text in texts.items()), ""])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store.repository import Repository
@@ -23,13 +24,19 @@ _SHOWN = 8
 
 
 def lock_source(
-    source: Source, fetched: Fetched, references: Iterable[str], origin: Origin | None = None, known: LockedSource | None = None
+    source: Source,
+    fetched: Fetched,
+    references: Iterable[str],
+    origin: Origin | None = None,
+    known: LockedSource | None = None,
+    find_asked: Callable[[str], Origin | None] = lambda reference: None,
 ) -> LockedSource:
-    """Return what a source is locked to now; ``known`` is what it was locked to.
+    """Return what a source is locked to now; ``known`` is what it was locked to, ``find_asked`` finds who makes a reference.
 
     Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there.
     """
     repository = open_mirror(source.name, source.url, source.path)
+    repository.known_tags = fetched.tags  # a mirror keeps those that were withdrawn: another one never saw them
     tag, commit = _choose_commit(source, fetched, repository, origin)
     yanked = repository.find_yank(tag) if tag else ""
     digest = compute_kept_digest(repository, source.url, source.path, commit)
@@ -43,15 +50,29 @@ def lock_source(
     made = list_versioned_references(load_repository_revision(repository, commit))
     for reference in sorted(asked.union(filter(is_own_reference, made))):
         try:
-            versions[reference] = _pin_version(source, repository, commit, reference, reference not in asked)
-        except NpuprofError:
+            versions[reference] = _pin_version(source, fetched, repository, commit, reference, reference not in asked)
+        except NpuprofError as error:
             before = known.versions.get(reference) if known is not None else None
             is_gone = before is not None and f"{reference.partition('@')[0]}/v{before.version}" not in fetched.tags
             if before is not None and is_gone and repository.has_commit(before.commit):
                 versions[reference] = before  # what was locked stays
             elif reference in asked:
-                raise  # what the presets of the source itself refer to is told where they are read
+                lost = before if is_gone else None
+                raise NpuprofError(_place_findings(error.findings, find_asked(reference), lost)) from None
+            # what the presets of the source itself refer to is told where they are read
     return LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
+
+
+def _place_findings(findings: Iterable[Finding], asked: Origin | None, lost: LockedVersion | None) -> list[Finding]:
+    """Return why a reference names nothing, with the preset that makes it, and what was ``lost`` upstream of what it named."""
+    placed = list(findings)
+    if asked is not None:
+        placed = [one._replace(origin=asked, key="profile.extends", profiles=(asked.profile,)) for one in placed]
+    if lost is not None:
+        why = f"npuprof.lock has it at {lost.commit[:12]}, which the source no longer has: its history was rewritten."
+        hint = "refer to another version; or who synced it before gives it back with its tag, or vendors it: npuprof source vendor"
+        placed = [one._replace(why=why, hint=f"{hint} ({one.hint})" if one.hint else hint) for one in placed]
+    return placed
 
 
 def select_refs(source: Source, references: Iterable[str], known: LockedSource | None, remote: RemoteRefs) -> set[str] | None:
@@ -107,8 +128,7 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
             return tag, repository.resolve_commit(f"{TAGS}{tag}")
     else:
         for ref in (f"refs/tags/{source.rev}", f"refs/heads/{source.rev}", source.rev):
-            name = ref.rpartition("/")[2] if ref != source.rev else ""
-            if not name or name in fetched.tags or name in fetched.heads or "/" in source.rev:
+            if not _is_withdrawn(repository, fetched, ref):
                 found = _try_commit(repository, fetched.head if ref == "HEAD" and fetched.head else ref)
                 if found:
                     return "", found
@@ -126,6 +146,12 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
         else f"it has no versions yet; name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'none has a name there'}"
     )
     raise NpuprofError([Finding("NP047", what, why, hint, origin)])
+
+
+def _is_withdrawn(repository: Repository, fetched: Fetched, revision: str) -> bool:
+    """Return whether a revision names a tag, or begins with one, that the mirror knows and the source has no longer."""
+    name = re.split(r"[~^]|@\{|:", revision.strip("\"'"))[0].removeprefix("refs/").removeprefix("tags/")
+    return name not in fetched.tags and name not in fetched.heads and repository.has_commit(f"{TAGS}{name}")
 
 
 def _try_commit(repository: Repository, revision: str) -> str:
@@ -150,8 +176,11 @@ def suggest_range(fetched: Fetched) -> str:
     return f"^{major}.{minor}"
 
 
-def _pin_version(source: Source, repository: Repository, commit: str, reference: str, is_own: bool) -> LockedVersion:
+def _pin_version(source: Source, fetched: Fetched, repository: Repository, commit: str, reference: str, is_own: bool) -> LockedVersion:
     name, _, wanted = reference.partition("@")
+    if _is_withdrawn(repository, fetched, wanted):
+        what = f"{source.name}:{reference} names a tag that the source has no longer"
+        raise NpuprofError([Finding("NP047", what, "", "name a version or a branch that it has")])
     try:
         found = repository.resolve_revision(name, wanted, at=commit)
     except NpuprofError as error:

@@ -17,11 +17,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.repository import Repository
 
+#: What fetches what a lock names, and what may stand behind it to say which lock.
+_SYNC = "npuprof source sync"
+_WHICH = ("", "--rev", "--history")
 _SEAL = b"\n# npuprof sha256:"
 #: Where a mirror keeps the commits that locks name.
 LOCKED = "refs/npuprof/locked/"
 #: Codes of what says that a source cannot be read on this machine: what builds on it may be right all the same.
 UNTOLD = frozenset(("NP043", "NP053", "NP054"))
+#: And with them codes of what nobody can read here for another reason: objects that git lacks, a tree for another npuprof.
+UNREADABLE = UNTOLD | {"NP022", "NP041"}
 
 
 class _Substitute(NamedTuple):
@@ -114,7 +119,7 @@ def refuse_foreign(folder: str) -> None:
 def build_unfetched_finding(name: str, what: str) -> Finding:
     """Return that presets of a source cannot be read here, as they are not on this machine."""
     why = "Nothing but source add, sync and update touches the network."
-    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, "fetch what the lock names: npuprof source sync")
+    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"fetch what the lock names: {_SYNC}")
 
 
 def is_untold(findings: Iterable[Finding]) -> bool:
@@ -124,7 +129,8 @@ def is_untold(findings: Iterable[Finding]) -> bool:
 
 def advise_sync_of(finding: Finding, words: str) -> Finding:
     """Return what says that a source is not here, with what to sync: ``--rev REV`` or ``--history`` for other locks than today's."""
-    return finding._replace(hint=f"{finding.hint} {words}") if finding.hint.endswith("npuprof source sync") else finding
+    before, sync, said = finding.hint.partition(_SYNC)
+    return finding._replace(hint=f"{before}{sync} {words}") if sync and said.partition(" ")[2].partition(" ")[0] in _WHICH else finding
 
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from npuprof.model import Record
-from npuprof.store.git import Git
+from npuprof.store.git import Git, GitObject
 from npuprof.store.sources.failures import build_os_error
 from npuprof.store.sources.mirrorgit import MirrorGit
-from npuprof.store.versions import YANKED, parse_version_text
+from npuprof.store.versions import YANKED, ReleaseRecord, parse_release_record, parse_version_text
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 _MANY = 200  # changed refs from which on they are written to one file
@@ -60,6 +60,13 @@ def is_version_tag(tag: str) -> bool:
 def is_full_id(text: str) -> bool:
     """Return whether a text is the id of an object, and no abbreviation."""
     return re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) is not None
+
+
+def shorten_ids(one: str, other: str) -> tuple[str, str]:
+    """Return two ids as messages show them: as long as it takes to tell them apart."""
+    same = next((index for index, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), 0)
+    length = max(12, same + 4)
+    return one[:length], other[:length]
 
 
 def put_refs(git: MirrorGit, known: dict[str, str], written: dict[str, str], gone: Iterable[str] = ()) -> None:
@@ -125,15 +132,27 @@ def _slashes(name: str) -> list[int]:
 
 
 def read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
-    """Return tags that have moved: name, the commit then, the commit now, or the objects where those are one commit or none."""
-    asked = [f"{oid}^{{commit}}" for name in names for oid in (known[name], now[name])]
-    commits = iter(git.read_objects(asked))
+    """Return tags that have moved: name, the commit then, the commit now, or the objects where one leads to no commit.
+
+    A tag that was made anew at its commit has moved only where it records another release: the two commits are one then.
+    """
+    asked = [f"{oid}{kind}" for name in names for oid in (known[name], now[name]) for kind in ("^{commit}", "")]
+    found = iter(git.read_objects(asked))
     moved = []
     for name in names:
-        before, after = next(commits), next(commits)
-        differ = before is not None and after is not None and before.oid != after.oid
-        moved.append((name, before.oid, after.oid) if differ and before and after else (name, known[name], now[name]))
+        before, made_before, after, made_after = next(found), next(found), next(found), next(found)
+        if before is None or after is None:
+            moved.append((name, known[name], now[name]))
+        elif before.oid != after.oid or _read_record(made_before) != _read_record(made_after):
+            moved.append((name, before.oid, after.oid))
     return tuple(moved)
+
+
+def _read_record(made: GitObject | None) -> ReleaseRecord:
+    """Return what a tag records of a release; one that is no object of its own records nothing."""
+    if made is None or made.type != "tag":
+        return ReleaseRecord()
+    return parse_release_record(made.content.decode(errors="replace").partition("\n\n")[2].rstrip("\n"))
 
 
 def write_refs(git: Git, lines: list[str]) -> None:

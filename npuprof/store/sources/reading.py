@@ -16,9 +16,10 @@ from npuprof.store import Folder, ReadOnceStore, build_missing_finding, find_pro
 from npuprof.store.layout import Layout
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
-from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
+from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion, LockedVersions
 from npuprof.store.sources.mirror import (
     TextCache,
+    advise_sync_of,
     build_later_finding,
     find_mirror_folder,
     open_mirror,
@@ -60,6 +61,7 @@ class Sources:
         self.open_copy = open_copy
         self.copy = copy  #: where the store that refers to them lies, if it is a copy itself: theirs came with it
         self.label = label  #: what stands before the names of sources of a source, ``team/``
+        self.which = ""  #: which lock it is, as ``source sync`` is told: ``--rev abc1234``; an empty text for today's
         self._opened: dict[str, SourceStore] = {}
 
     def open_source(self, name: str, asked: Origin | None = None) -> SourceStore:
@@ -71,6 +73,7 @@ class Sources:
             locked = self.require_lock(name, asked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self._find_copy(name, locked))
             self._opened[name].asked = self.project.find_source_origin(name, "rev")
+            self._opened[name].which = self.which
             self._opened[name].proved_by = self.lock.find_origin(name, "digest")
         return self._opened[name]
 
@@ -109,7 +112,20 @@ class Sources:
                 name, *((part,) if self.project.document and part in _said(self.project, name) else ())
             )
             raise NpuprofError([Finding("NP044", what, why, f"npuprof source update {name}", origin)])
+        if locked.doubt:
+            raise NpuprofError([self._build_doubt_finding(name, locked)])
         return locked
+
+    def _build_doubt_finding(self, name: str, locked: LockedSource) -> Finding:
+        """Return that the lock names another commit for a version than was locked."""
+        above = self.label.rstrip("/")
+        lock, hint = "npuprof.lock", f"restore npuprof.lock (git checkout npuprof.lock), or lock it anew: npuprof source update {name}"
+        if above:
+            lock = f"the lock of {above}"
+            hint = f"it is locked where {above} is kept; once mended there: npuprof source update {above.partition('/')[0]}"
+        what = f"{lock} was changed: it says that of the source {self.label + name!r} {locked.doubt}, and that is not what was locked"
+        why = "It was edited by hand, or merged wrongly; what a version is never changes."
+        return Finding("NP044", what, why, hint, self.lock.find_origin(name, "seal"))
 
 
 def _said(project: Project, name: str) -> Iterable[str]:
@@ -157,10 +173,12 @@ class SourceStore(ReadOnceStore):
         place = locked.path  # what is kept of a version was compared with it, and found to be one that may be meant
         place = place if find_version is None else f"{place}@{self.shown}{' own' if is_own else ''}"
         self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
+        self._locked_versions = LockedVersions(locked.versions)
         self._versions: dict[tuple[str, bool], SourceStore] = {}
         self._is_fit = False
         self._keyed: set[str] = set()
         self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
+        self.which = ""  #: which lock names it, as ``source sync`` is told
         self.proved_by: Origin | None = None  #: where the lock says what its digest is
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
@@ -201,6 +219,14 @@ class SourceStore(ReadOnceStore):
     @property
     def revision(self) -> Revision:
         """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
+        try:
+            return self._open_revision()
+        except NpuprofError as error:
+            if not self.which:
+                raise
+            raise NpuprofError([advise_sync_of(finding, self.which) for finding in error.findings]) from None
+
+    def _open_revision(self) -> Revision:
         if self._revision is None and self._find_version is not None:
             self._revision, self._released = self._find_version()
         if self._revision is None:
@@ -344,34 +370,46 @@ class SourceStore(ReadOnceStore):
         """
         key = reference, is_own
         if key not in self._versions:
-            self.refuse_unfit()
-            name, _, wanted = reference.partition("@")
-            pinned = None if self.is_version else self.locked.versions.get(reference)
-            if pinned is None and self._copy is not None:
-                pinned = self._copy.read_references().get(reference)
-            yanked = pinned.yanked if pinned else ""
-            if self.copy is not None and pinned is not None:
-                shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
-                copy = self.copy.find_version(pinned.commit)
-                self._versions[key] = SourceStore(self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked)
-                return self._versions[key]
-            if self.copy is not None and not os.path.isdir(find_mirror_folder(self.locked.url)):
-                what = f"the copy of the source {self.source!r} has no {reference}"
-                hint = f"copy it: npuprof source update {self.source.partition('/')[0]}"
-                raise NpuprofError([_place(Finding("NP044", what, "It holds the versions that presets refer to.", hint), asked)])
-            if pinned is not None:
-                shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
-                self._versions[key] = SourceStore(
-                    self.locked, self.source, shown=shown, commit=pinned.commit, yanked=yanked,
-                    find_version=partial(self._open_pinned, reference, pinned, asked, is_own), is_own=is_own,
-                )  # fmt: skip
-                return self._versions[key]
-            pin = self._find_pin(reference, wanted, asked, is_own)
-            shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
-            if pin.released and not pinned:  # the lock says nothing of it
-                yanked = self.revision.repository.find_yank(shown)
-            self._versions[key] = SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
+            self._versions[key] = self._open_version(reference, asked, is_own)
+            self._versions[key].which = self.which
         return self._versions[key]
+
+    def _open_version(self, reference: str, asked: Origin | None, is_own: bool) -> SourceStore:
+        self.refuse_unfit()
+        name, _, wanted = reference.partition("@")
+        pinned = None if self.is_version else self._locked_versions.find(reference)
+        copied: dict[str, LockedVersion] = {}
+        if pinned is None and self._copy is not None:
+            pinned = LockedVersions(copied := self._copy.read_references()).find(reference)
+        yanked = pinned.yanked if pinned else ""
+        if self.copy is not None and pinned is not None:
+            shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
+            copy = self.copy.find_version(pinned.commit)
+            return SourceStore(self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked)
+        if self.copy is not None and not os.path.isdir(find_mirror_folder(self.locked.url)):
+            raise NpuprofError([_place(self._build_uncopied_finding(reference, {**self.locked.versions, **copied}, asked), asked)])
+        if pinned is not None:
+            shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
+            return SourceStore(
+                self.locked, self.source, shown=shown, commit=pinned.commit, yanked=yanked,
+                find_version=partial(self._open_pinned, reference, pinned, asked, is_own), is_own=is_own,
+            )  # fmt: skip
+        pin = self._find_pin(reference, wanted, asked, is_own)
+        shown = f"{pin.name}/v{pin.version}" if pin.version else pin.commit[:7]
+        if pin.released and not pinned:  # the lock says nothing of it
+            yanked = self.revision.repository.find_yank(shown)
+        return SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
+
+    def _build_uncopied_finding(self, reference: str, there: dict[str, LockedVersion], asked: Origin | None) -> Finding:
+        """Return that a version is not in the copy; without a preset that refers to it no update brings it."""
+        name, first = reference.partition("@")[0], self.source.partition("/")[0]
+        update = f"copy it: npuprof source update {first}"
+        if asked is None:
+            has = sorted({pin.version for other, pin in there.items() if other.partition("@")[0] == name and pin.version != "-"})
+            update = f'refer to it in a preset, extends = ["{self.source}:{reference}"], and {update}'
+            update = f"of {name} it has {', '.join(has)}; {update}" if has else update
+        what = f"the copy of the source {self.source!r} has no {reference}"
+        return Finding("NP044", what, "It holds the versions that presets refer to.", update)
 
     def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None, is_own: bool) -> tuple[Revision, Version | None]:
         """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
@@ -507,7 +545,9 @@ def _read_sources(home: ProfileSource) -> Sources:
     if isinstance(home, SourceStore):
         home.refuse_unfit()
         cited = {name: home.cite_beside(name) for name in (projects.FILE, locks.FILE)}
-        return _parse_sources(cited, {name: home.read_file(name) for name in cited}, None, f"{home.source}/", home.copy)
+        nested = _parse_sources(cited, {name: home.read_file(name) for name in cited}, None, f"{home.source}/", home.copy)
+        nested.which = home.which
+        return nested
     if isinstance(home, Folder):
         if not home.in_work_tree:
             return Sources(Project(), Lock())
@@ -581,7 +621,9 @@ def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str
     paths = dict(zip((projects.FILE, locks.FILE), list_project_paths(prefix), strict=True))
     found = repository.git.read_objects([f"{commit}:{path}" for path in paths.values()])
     raw = {name: one.content if one is not None and one.type == "blob" else None for name, one in zip(paths, found, strict=True)}
-    return _parse_sources(paths, raw, shown)
+    sources = _parse_sources(paths, raw, shown)
+    sources.which = f"--rev {shown[:12]}" if shown else ""
+    return sources
 
 
 def _parse_sources(

@@ -1,0 +1,77 @@
+"""Copies of sources in the repository: written whole, or so that the next run writes them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from repositories import Repo
+
+pytestmark = pytest.mark.slow
+
+Run = Callable[..., Any]
+#: Dies, or finds the disk full, at the call of that number; exits with 99 where there were fewer.
+FAILING = """\
+import os, signal, sys
+from npuprof.__main__ import main
+calls = 0
+def wrap(call):
+    def counted(*given, **named):
+        global calls
+        calls += 1
+        if calls == {number}:
+            if {how!r} == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise OSError({full}, "No space left on device")
+        return call(*given, **named)
+    return counted
+for name in ("mkdir", "fsync", "replace", "link"):
+    setattr(os, name, wrap(getattr(os, name)))
+code = main(["source", "vendor", "team"])
+os._exit(code if calls >= {number} else 99)
+"""
+
+
+@pytest.mark.parametrize("how", ["kill", "full"])
+def test_a_copy_that_a_run_left_unwritten_is_written_by_the_next(how: str, app: Repo, run: Run) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    before = {name: (app.folder / name).read_bytes() for name in ("npuprof.toml", "npuprof.lock")}
+    for number in range(1, 100):
+        code = FAILING.format(number=number, how=how, full=errno.ENOSPC)
+        done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, check=False)
+        if done.returncode == 99:
+            break
+        assert done.returncode in ((-signal.SIGKILL,) if how == "kill" else (0, 2)), done.stderr.decode()
+        if how == "full" and done.returncode and number == 1:
+            assert not (app.folder / "vendor").exists(), "nothing is left of what was not begun"
+        result = run("source", "vendor", "team")
+        assert result.code == 0, (number, result.err)
+        assert not list((app.folder / "vendor").rglob(".npuprof-*")), number
+        assert run("source", "sync").code == 0
+        app.git("clean", "-fdxq")
+        for name, text in before.items():
+            (app.folder / name).write_bytes(text)
+    assert number > 8, "it dies before the copy is begun, and after it"
+
+
+@pytest.mark.parametrize(
+    ("there", "into", "hint"),
+    [
+        ("vendor/team/notes.txt", (), "move them away, or say another one with --into"),
+        ("vendor/team/a/base.toml", (), "vendor/team/a/base.toml"),
+        ("other/.npuprof-x", ("--into", "other"), "--into vendor/team"),
+    ],
+)
+def test_files_of_others_are_named_with_a_way_out(there: str, into: tuple[str, ...], hint: str, app: Repo, run: Run) -> None:
+    (app.folder / there).parent.mkdir(parents=True)
+    (app.folder / there).write_text("mine")
+    result = run("source", "vendor", "team", *into)
+    assert (result.code, "NP940" in result.err, hint in result.err) == (2, True, True), result.err
+    assert (app.folder / there).read_text() == "mine"
