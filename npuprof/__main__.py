@@ -107,7 +107,7 @@ def _run_undoable(asked: Verb) -> Answer:
     def find_file() -> str:
         from npuprof.store.edits import find_edit_place
 
-        return find_edit_place(getattr(asked, "store", None)).file
+        return find_edit_place(getattr(asked, "store", None), getattr(asked, "edited_folder", None)).file
 
     with record_edits(asked.describe(), find_file):
         return asked.run()
