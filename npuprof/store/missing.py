@@ -19,6 +19,7 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
     if len(error.findings) != 1 or error.findings[0].code not in ("NP004", "NP008", "NP023") or error.findings[0].origin is not None:
         return error
     finding = error.findings[0]
+    refuse_range_of_presets(home, word)
     if _is_revision(home, word):
         hint = f"npuprof diff --rev {word} compares the whole store"
         if ".." not in word:
@@ -27,6 +28,24 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
     if meant := _find_path_in_store(home, word) or _find_preset_of_source(home, word):
         return NpuprofError([finding._replace(hint=f"did you mean {meant!r}?")])
     return error
+
+
+def explain_missing_source(home: object, word: str, error: NpuprofError) -> NpuprofError:
+    """Return the error that there is no source of a name, with how a version of a preset is named where it is that."""
+    name, _, version = word.partition(":")
+    if isinstance(home, Folder) and error.findings[0].code == "NP042" and name in home.names():
+        what, why = f"{name!r} is a preset here, and no source", "SOURCE:NAME is a preset of another repository."
+        hint = f"a version, or a revision, stands behind an @: {name}@{version.removeprefix('v')}" if version else f"write {name}"
+        return NpuprofError([Finding("NP042", what, why, hint)])
+    return error
+
+
+def refuse_range_of_presets(home: Folder, word: str) -> None:
+    """Raise NpuprofError where two presets are joined by dots as revisions are."""
+    ends = re.split(r"\.{2,3}", word)
+    if len(ends) == 2 and all(end in home.names() for end in ends):
+        what, why = f"{word!r} are two presets", "Two dots stand between revisions, not between presets."
+        raise NpuprofError([Finding("NP004", what, why, f"npuprof diff {ends[0]} {ends[1]} compares them")])
 
 
 def _is_revision(home: Folder, word: str) -> bool:

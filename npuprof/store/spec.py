@@ -104,6 +104,10 @@ class Workspace:
         if "+" in spec and not _is_one_file(spec):
             parts = self.split_spec(spec)
             if len(parts) > 1:
+                if any(part != part.strip() or not part for part in parts):
+                    from npuprof.store.bad_names import build_bad_stack_finding
+
+                    raise NpuprofError([build_bad_stack_finding(spec, parts)])
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
             if self._piped is None:  # who asks again finds nothing left to read
@@ -191,7 +195,9 @@ class Workspace:
 
         name, _, revision = spec.partition("@")
         if not name:
-            raise NpuprofError([store.build_bad_name_finding(name)])
+            from npuprof.store.bad_names import build_nameless_revision_finding
+
+            raise NpuprofError([build_nameless_revision_finding(revision)])
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:
@@ -210,7 +216,12 @@ class Workspace:
 
     def _load_source_profile(self, spec: str) -> Profile:
         """Return the profile that ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION`` names."""
-        found = find_source_profile(self.home, spec)
+        try:
+            found = find_source_profile(self.home, spec)
+        except NpuprofError as error:
+            from npuprof.store.missing import explain_missing_source
+
+            raise explain_missing_source(self.home, spec, error) from None
         if "@" in spec:
             self._names[found.key] = spec
         return found
