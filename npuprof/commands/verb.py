@@ -120,7 +120,8 @@ class Verb:
 
     ``group`` is where the help lists it. ``hidden`` verbs are called by programs, ``usage_hint`` is said beside an
     error of usage, ``takes_any_word`` lets words that look like flags be arguments. On a terminal the text of ``prose`` is
-    wrapped at the ends of words, and what may be long is ``paged``. What an ``undoable`` one writes is kept for ``undo``.
+    wrapped at the ends of words. An answer longer than the screen goes through the pager; of a ``paged`` verb any does, as it comes
+    piece by piece. What an ``undoable`` one writes is kept for ``undo``.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {}
