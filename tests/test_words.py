@@ -57,6 +57,8 @@ TYPED = [
     ("copy held bert", 2, "there is a preset 'bert' already"),
     ("new bert --extends bert", 2, "bert.toml exists already"),
     ("new BERT --extends nothing", 2, "there is a preset 'bert' already"),
+    ("show bert --set profile.scenario=x", 2, "'profile.scenario' is no setting", "npuprof set NAME profile.scenario=VALUE"),
+    ("render bert --unset profile.scenario", 2, "'profile.scenario' is no setting"),
     # something left out
     ("show", 2, "Missing argument 'SPEC'", "npuprof list shows them"),
     ("explain bert", 2, "Missing argument 'KEY'", "npuprof options list them"),

@@ -153,19 +153,6 @@ def _read_screenful(pieces: Iterator[bytes]) -> tuple[list[bytes], bool]:
     return begun, False
 
 
-def _read_screenful(pieces: Iterator[bytes]) -> tuple[list[bytes], bool]:
-    """Return the pieces that fill the screen, and whether they do."""
-    size = shutil.get_terminal_size()
-    begun: list[bytes] = []
-    lines = 0
-    for piece in pieces:
-        begun.append(piece)
-        lines += sum(max(1, -(-len(line.decode(errors="replace")) // size.columns)) for line in piece.splitlines())
-        if lines >= size.lines:
-            return begun, True
-    return begun, False
-
-
 def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
     """Yield items, and on a terminal say how many of them are done, once that takes long; ``what`` they are, in the plural."""
     if not sys.stderr.isatty():

@@ -409,6 +409,13 @@ def refuse_deep_key(text: str) -> None:
         raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
 
 
+def build_profile_key_finding(key: str) -> Finding:
+    """Return that a key of ``[profile]`` is to be changed for one command: it says what a preset is, and is no setting."""
+    why = "What stands in [profile] says what a preset is for; only settings are changed for one command."
+    hint = f"write it into the preset, as in npuprof set NAME {key.strip()}=VALUE"
+    return Finding("NP009", f"{key.strip()!r} is no setting", why, hint)
+
+
 def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
     """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
@@ -417,14 +424,18 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
         name, equals, raw = text.partition("=")
         refuse_deep_key(name)
         parsed = keys.parse_key(name)
-        if not equals or parsed is None:
+        if name.strip().startswith("profile."):
+            problems.append(build_profile_key_finding(name))
+        elif not equals or parsed is None:
             problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", suggest_assignment(text, before)))
         else:
             steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
         refuse_deep_key(text)
         parsed = keys.parse_key(text)
-        if parsed is None:
+        if text.strip().startswith("profile."):
+            problems.append(build_profile_key_finding(text))
+        elif parsed is None:
             problems.append(Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name"))
         else:
             steps.append(Step("unset", parsed[0], None, (parsed[0],), parsed[1]))
