@@ -59,6 +59,18 @@ TYPED = [
     ("new BERT --extends nothing", 2, "there is a preset 'bert' already"),
     ("show bert --set profile.scenario=x", 2, "'profile.scenario' is no setting", "npuprof set NAME profile.scenario=VALUE"),
     ("render bert --unset profile.scenario", 2, "'profile.scenario' is no setting"),
+    # one thing in the place of another
+    ("check train.py", 2, "npuprof scan train.py"),
+    ("explain hccl_timeout bert", 2, "npuprof explain NAME hccl_timeout"),
+    ("show bert held", 2, "npuprof diff bert held", "bert+held"),
+    ("run -- sh x.sh", 2, "no preset stands before the command 'sh'", "npuprof run NAME -- sh x.sh"),
+    ("env bert --shell powershell", 2, "write pwsh"),
+    ("--store profiles list", 2, "Flags stand behind the verb: npuprof list --store profiles"),
+    ("--store=profiles show bert", 2, "npuprof show bert --store=profiles"),
+    ("list --store https://git.example.org/x.git", 2, "npuprof source add NAME URL"),
+    ("show bert --store git@git.example.org:x", 2, "npuprof source add NAME URL"),
+    ("unset bert hccl_timeout hcl_timeout", 2, "neither sets nor inherits hcl_timeout"),
+    ("unset bert hccl_timeout deterministic --dry-run", 0, "deterministic is neither set nor inherited"),
     # something left out
     ("show", 2, "Missing argument 'SPEC'", "npuprof list shows them"),
     ("explain bert", 2, "Missing argument 'KEY'", "npuprof options list them"),
@@ -255,6 +267,15 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
     (repo.folder / "train.py").write_text("import tensorflow as tf\n")
     monkeypatch.chdir(repo.folder)
     return repo.folder
+
+
+@pytest.mark.parametrize("typed", ["show sub", "check sub", "check profiles/sub", "check ./profiles/sub/"])
+def test_a_folder_of_presets_names_what_is_in_it(folder: Path, run: Any, typed: str) -> None:
+    (folder / "profiles/sub").mkdir()
+    (folder / "profiles/sub/in.toml").write_text(BERT)
+    result = run(*typed.split())
+    assert result.code == 2
+    assert "sub is a folder of presets, which are named one by one: sub/in" in result.out + result.err
 
 
 @pytest.mark.parametrize(("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED], ids=[row[0] for row in TYPED])

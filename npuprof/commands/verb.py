@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: The groups of verbs, in the order of the help.
 GROUPS = ("look", "edit", "check", "export", "versions", "sources", "scripts", "git")
 
+#: Choices by what others call them.
+_CALLED_ELSEWHERE = {"powershell": "pwsh", "ps1": "pwsh", "dash": "sh", "ksh": "sh"}
+
 
 class Parameter(Record):
     """One parameter of a verb.
@@ -76,7 +79,8 @@ class Parameter(Record):
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
             other = next((one for one in others if one is not self and one.flags and value in one.list_choices()), None)
             hint = did_you_mean(value, known, f"known are {', '.join(known)}")
-            hint = f"write {other.flags[0]} {value}" if other is not None else hint
+            meant = _CALLED_ELSEWHERE.get(str(value).lower())
+            hint = f"write {other.flags[0]} {value}" if other is not None else f"write {meant}" if meant in known else hint
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
 
