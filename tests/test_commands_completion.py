@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from building import REPOSITORY
 from repositories import Repo
+from teams import Team
 
 from npuprof.commands import completion
 
@@ -83,6 +84,16 @@ def offered(line: str) -> list[str]:
         ("restore b", ["bert"], []),
         ("release b", ["bert"], []),
         ("migrate bert --cann 9", ["9.0.0"], []),
+        ("diff --rev HEAD..ne", ["HEAD..next"], ["next"]),
+        ("diff --rev HEAD...", ["HEAD...next", "HEAD...bert/v1.0.0"], ["HEAD..next"]),
+        ("yank bert@", ["bert@1.1.0", "bert@1.0.0"], ["bert@HEAD", "bert@next"]),
+        ("yank b", ["bert"], []),
+        ("options --risk ", ["numerics", "memory", "performance"], []),
+        ("list --where prec", ["precision_mode_v2"], []),
+        ("list --where env.HCCL_C", ["env.HCCL_CONNECT_TIMEOUT"], []),
+        ("list --store b", ["builtin:"], []),
+        ("list --store ", ["builtin:", "profiles/"], []),
+        ("trust b", ["builtin:"], []),
         ("show bert ", [], ["bert"]),
         ("shwo ", [], ["bert"]),
     ],
@@ -91,6 +102,21 @@ def test_a_place_is_offered_what_it_takes(folder: Path, line: str, there: list[s
     found = offered(line)
     assert [word for word in there if word not in found] == [], found
     assert [word for word in absent if word in found] == []
+
+
+def test_sources_are_offered_as_stores_and_what_they_hold_as_presets(tmp_path: Path, repo: Repo, folder: Path, run: Any) -> None:
+    team = Team(tmp_path / "shared")
+    team.publish({"base": BERT, "large": BERT}, "", "base/v1.0.0")
+    assert run("source", "add", "team", team.url).code == 0
+    for line, there in {
+        "show te": ["team:"],
+        "show team:la": ["team:large"],
+        "show bert+team:b": ["bert+team:base"],
+        "show team:base@": ["team:base@1.0.0"],
+        "list --store te": ["team:"],
+        "trust te": ["team:"],
+    }.items():  # fmt: skip
+        assert offered(line) == there, line
 
 
 def test_the_newest_version_comes_first(folder: Path) -> None:

@@ -191,7 +191,19 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
 
         yield from ((page.code, page.title) for page in load_team_pages())
     elif kind in ("REV", "REVS", "REVISION"):
-        yield from ((name, "") for name in ("HEAD", *_list_refs(_read_store(words))))
+        before = current[: current.rfind("..") + 2] if ".." in current and kind == "REVS" else ""
+        yield from ((f"{before}{name}", "") for name in ("HEAD", *_list_refs(_read_store(words))))
+    elif kind == "NAME@VERSION":
+        found = [word for word, _ in _find_specs(_read_store(words), current)]
+        yield from ((word, "") for word in found if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
+    elif kind == "RISK":
+        from npuprof.commands.options import list_risks
+
+        yield from ((risk, "") for risk in list_risks())
+    elif kind == "COND" and re.fullmatch(r"[\w.]*", current):
+        yield from _list_catalogue()
+    elif kind in ("DIR", "STORE") and "store" in (parameter.flags or ("store",))[0]:
+        yield from _find_stores(current)
 
 
 def _read_store(words: Sequence[str]) -> str | None:
@@ -223,6 +235,17 @@ def _find_specs(store: str | None, current: str) -> Iterator[Candidate]:
     yield from ((f"{before}{one}", "") for one in find_store(store, os.environ).names())
     with suppress(NpuprofError):
         yield from ((f"{before}{name}:", "") for name in _load_sources(store).project.sources)
+
+
+def _find_stores(current: str) -> Iterator[Candidate]:
+    """Yield the stores that have names; the shell itself offers folders where none of these is meant."""
+    names = ["builtin:"]
+    with suppress(NpuprofError):
+        names += (f"{name}:" for name in _load_sources(None).project.sources)
+    yield from ((name, "") for name in names)
+    if not current:
+        with os.scandir() as entries:
+            yield from ((f"{entry.name}/", "") for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
 
 def _load_sources(store: str | None) -> Sources:
