@@ -79,10 +79,10 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
     text = answer.write_form(asked.format)
     if text is not None:
         pieces = output.encode_pieces(text, asked.output, asked.coloured, asked.prose and asked.format in ("", "text"))
-        if asked.output is None and asked.paged and sys.stdout.isatty():
+        if asked.output is None and not asked.hidden and sys.stdout.isatty():
             from npuprof.report.terminal import page_answer
 
-            page_answer(pieces, output.write_answer)
+            page_answer(pieces, output.write_answer, at_once=asked.paged)
         elif asked.output in (None, "-"):
             output.write_answer(pieces)
         else:
@@ -107,7 +107,7 @@ def _run_undoable(asked: Verb) -> Answer:
     def find_file() -> str:
         from npuprof.store.edits import find_edit_place
 
-        return find_edit_place(getattr(asked, "store", None)).file
+        return find_edit_place(getattr(asked, "store", None), getattr(asked, "edited_folder", None)).file
 
     with record_edits(asked.describe(), find_file):
         return asked.run()

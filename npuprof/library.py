@@ -37,7 +37,10 @@ class Library:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else _require_path("path", path)
-        self.store: Folder = spec.Workspace(self._path).store
+        try:
+            self.store: Folder = spec.Workspace(self._path).store
+        except NpuprofError as error:
+            raise NpuprofError([one._replace(why=one.why.replace("by --store", "by path")) for one in error.findings]) from None
         if not self.store.names():
             hint = "name the folder that holds the presets; npuprof init lays one out"
             raise NpuprofError([Finding("NP010", f"there is no preset in {self.store.label}", "", hint)])
@@ -69,12 +72,12 @@ class Library:
 
     def resolve(
         self,
-        name: str,
+        name: str | os.PathLike[str],
         *,
         cann: str | None = None,
         product: str | None = None,
         target: str | None = None,
-        mixins: Sequence[str] = (),
+        mixins: Sequence[str | os.PathLike[str]] = (),
         set: Mapping[str, Any] | None = None,
         unset: Sequence[str] = (),
     ) -> Config:
@@ -87,14 +90,15 @@ class Library:
 
         Raises NpuprofError with every problem, its place and a repair; TypeError for arguments of another type.
         """
-        _require(isinstance(name, str), f"name must be a str, not {type(name).__name__}")
+        asked = os.fspath(name) if isinstance(name, os.PathLike) else name
+        _require(isinstance(asked, str), f"name must be a str or a pathlib.Path, not {type(name).__name__}")
         workspace = spec.Workspace(self._path, _build_context(cann, product, target))
         workspace.use_store(self.store)
         layers = _require_list("mixins", mixins)
-        if any("-" in layer.split("+") for layer in (name, *layers)):
+        if any("-" in layer.split("+") for layer in (asked, *layers)):
             hint = "give its text to npuprof.loads"
             raise NpuprofError([Finding("NP902", "'-' is standard input, which the library does not read", "", hint)])
-        return workspace.resolve_spec(name, layers, changes=_build_changes(set, unset))
+        return workspace.resolve_spec(asked, layers, changes=_build_changes(set, unset))
 
 
 def open_store(path: str | os.PathLike[str] | None = None) -> Library:
@@ -287,10 +291,10 @@ def _require_path(name: str, given: object) -> str:
     return str(path)
 
 
-def _require_list(name: str, given: Sequence[str]) -> list[str]:
+def _require_list(name: str, given: Sequence[str | os.PathLike[str]]) -> list[str]:
     _require(not isinstance(given, (str, bytes)), f"{name} must be a list of texts, not one text: {name}=[{given!r}]")
     try:
-        found = list(given)
+        found = [os.fspath(item) if isinstance(item, os.PathLike) else item for item in given]
     except TypeError:
         raise TypeError(f"{name} must be a list of texts, not {type(given).__name__}") from None
     _require(all(isinstance(item, str) for item in found), f"{name} must be a list of texts")

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from building import REPOSITORY
 from repositories import Repo
+from teams import Team
 
 from npuprof.commands import completion
 
@@ -83,6 +84,16 @@ def offered(line: str) -> list[str]:
         ("restore b", ["bert"], []),
         ("release b", ["bert"], []),
         ("migrate bert --cann 9", ["9.0.0"], []),
+        ("diff --rev HEAD..ne", ["HEAD..next"], ["next"]),
+        ("diff --rev HEAD...", ["HEAD...next", "HEAD...bert/v1.0.0"], ["HEAD..next"]),
+        ("yank bert@", ["bert@1.1.0", "bert@1.0.0"], ["bert@HEAD", "bert@next"]),
+        ("yank b", ["bert"], []),
+        ("options --risk ", ["numerics", "memory", "performance"], []),
+        ("list --where prec", ["precision_mode_v2"], []),
+        ("list --where env.HCCL_C", ["env.HCCL_CONNECT_TIMEOUT"], []),
+        ("list --store b", ["builtin:"], []),
+        ("list --store ", ["builtin:", "profiles/"], []),
+        ("trust b", ["builtin:"], []),
         ("show bert ", [], ["bert"]),
         ("shwo ", [], ["bert"]),
     ],
@@ -91,6 +102,21 @@ def test_a_place_is_offered_what_it_takes(folder: Path, line: str, there: list[s
     found = offered(line)
     assert [word for word in there if word not in found] == [], found
     assert [word for word in absent if word in found] == []
+
+
+def test_sources_are_offered_as_stores_and_what_they_hold_as_presets(tmp_path: Path, repo: Repo, folder: Path, run: Any) -> None:
+    team = Team(tmp_path / "shared")
+    team.publish({"base": BERT, "large": BERT}, "", "base/v1.0.0")
+    assert run("source", "add", "team", team.url).code == 0
+    for line, there in {
+        "show te": ["team:"],
+        "show team:la": ["team:large"],
+        "show bert+team:b": ["bert+team:base"],
+        "show team:base@": ["team:base@1.0.0"],
+        "list --store te": ["team:"],
+        "trust te": ["team:"],
+    }.items():  # fmt: skip
+        assert offered(line) == there, line
 
 
 def test_the_newest_version_comes_first(folder: Path) -> None:
@@ -180,7 +206,7 @@ def complete_in(shell: str, folder: Path, line: str) -> list[str]:
         ("npuprof show be", "bert", "bert"),
         ("npuprof render bert --to glo", "global-options", "global-options"),
         ("npuprof set bert precision_mode_v2=mixed_f", "precision_mode_v2=mixed_float16", "mixed_float16"),
-        ("npuprof show bert@1.1", "bert@1.1.0", "1.1.0"),
+        ("npuprof show bert@1.1", "bert@1.1.0", "@1.1.0"),
     ],
 )
 def test_a_shell_gets_it_by_its_own_function(folder: Path, shell: str, line: str, expected: str, rest: str) -> None:
@@ -193,36 +219,46 @@ def test_a_shell_gets_it_by_its_own_function(folder: Path, shell: str, line: str
 POSIX = '. ../script; npuprof() { echo "G"OT:"$*"; }; echo REA""DY'
 STARTS = {
     "bash": (["bash", "--norc", "--noprofile", "-i"], POSIX),
+    "bash that splits no @": (["bash", "--norc", "--noprofile", "-i"], f"COMP_WORDBREAKS=${{COMP_WORDBREAKS//@}}; {POSIX}"),
     "zsh": (["zsh", "-f", "-i"], f"autoload -U compinit && compinit -u -D; {POSIX}"),
     "fish": (["fish", "--no-config", "-i"], 'source ../script; function npuprof; echo "G"OT:"$argv"; end; echo REA""DY'),
 }
 
 
+#: What is typed, and what the command is given then.
+TYPED = [
+    ("npuprof set bert hccl_timeo\t7", "set bert hccl_timeout=7"),
+    ("npuprof set bert profile.sce\ttraining", "set bert profile.scenario=training"),
+    ("npuprof show ber\t--origin", "show bert --origin"),
+    ("npuprof show 'ber\t", "show bert"),
+    ("npuprof show bert@1.1\t--origin", "show bert@1.1.0 --origin"),
+    ("npuprof show bert@HE\t", "show bert@HEAD"),
+    ("npuprof show 'bert@HE\t", "show bert@HEAD"),
+    ("npuprof show bert+mixins/x@HE\t", "show bert+mixins/x@HEAD"),
+    ("npuprof show bert --with=mix\t", "show bert --with=mixins/x"),
+    ("npuprof diff base/training@HE\tbert", "diff base/training@HEAD bert"),
+    ("npuprof set bert hccl_timeout=\t", "set bert hccl_timeout=1836"),
+    ("npuprof set bert core_type=on\t", "set bert core_type=on"),
+    ("npuprof set bert profile.description=on\t", "set bert profile.description=on"),
+    ("npuprof explain bert on\t", "explain bert on"),
+    ("npuprof yank bert@1.0.0 --why on\t", "yank bert@1.0.0 --why on"),
+    ("npuprof undo on\t", "undo on"),
+    ("npuprof set bert dump_path=on\t", "set bert dump_path=only"),
+    ("npuprof scan on\t", "scan only"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shell", STARTS)
 @pytest.mark.parametrize(
-    ("typed", "told"),
-    [
-        ("npuprof set bert hccl_timeo\t7", "set bert hccl_timeout=7"),
-        ("npuprof set bert profile.sce\ttraining", "set bert profile.scenario=training"),
-        ("npuprof show ber\t--origin", "show bert --origin"),
-        ("npuprof show 'ber\t", "show bert"),
-        ("npuprof set bert hccl_timeout=\t", "set bert hccl_timeout=1836"),
-        ("npuprof set bert core_type=on\t", "set bert core_type=on"),
-        ("npuprof set bert profile.description=on\t", "set bert profile.description=on"),
-        ("npuprof explain bert on\t", "explain bert on"),
-        ("npuprof yank bert@1.0.0 --why on\t", "yank bert@1.0.0 --why on"),
-        ("npuprof undo on\t", "undo on"),
-        ("npuprof set bert dump_path=on\t", "set bert dump_path=only"),
-        ("npuprof scan on\t", "scan only"),
-    ],
+    ("shell", "typed", "told"),
+    [(shell, *row) for shell in STARTS for row in TYPED if " " not in shell or "@" in row[0]],
 )
 def test_a_tab_completes_what_is_meant_and_no_file_where_none_is(folder: Path, shell: str, typed: str, told: str) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+    command, prepare = STARTS[shell]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
     complete_in("bash", folder, "npuprof show be")  # which leaves the command there
     (folder / "only").write_text("")  # the one file of its letters, which a shell would offer by itself
-    command, prepare = STARTS[shell]
     environ = {
         **os.environ,
         "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
@@ -230,7 +266,9 @@ def test_a_tab_completes_what_is_meant_and_no_file_where_none_is(folder: Path, s
         "PS1": "$ ",
         "HOME": str(folder.parent),
     }
-    script = subprocess.run(["npuprof"], env={**environ, "_NPUPROF_COMPLETE": f"source_{shell}"}, capture_output=True, check=True).stdout
+    script = subprocess.run(
+        ["npuprof"], env={**environ, "_NPUPROF_COMPLETE": f"source_{command[0]}"}, capture_output=True, check=True
+    ).stdout
     (folder.parent / "script").write_bytes(script)
     pid, screen = pty.fork()
     if pid == 0:

@@ -268,7 +268,7 @@ MISUSE: list[tuple[Callable[[npuprof.Library, npuprof.Config], object], str]] = 
     (lambda store, config: store.resolve("leaf", mixins="base"), "mixins must be a list of texts, not one text"),
     (lambda store, config: store.resolve("leaf", unset=[1]), "unset must be a list of texts"),
     (lambda store, config: store.resolve("leaf", set=["a=1"]), "set must be a dict"),
-    (lambda store, config: store.resolve(None), "name must be a str, not NoneType"),
+    (lambda store, config: store.resolve(None), "name must be a str or a pathlib.Path, not NoneType"),
     (lambda store, config: npuprof.loads(b""), "text must be a str, not bytes"),
     (lambda store, config: npuprof.loads("", store="profiles"), "store must be what open_store returns"),
     (lambda store, config: npuprof.open_store(3), "a str or a pathlib.Path"),
@@ -588,3 +588,60 @@ def test_errors_keep_their_findings_in_a_copy() -> None:
     with pytest.raises(NpuprofError) as caught:
         npuprof.loads("[options]\na = [")
     assert pickle.loads(pickle.dumps(caught.value)).findings == copy.deepcopy(caught.value).findings == caught.value.findings
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("precison_mode_v2", "did you mean 'precision_mode_v2'"),
+        ("hccl_timeot", "did you mean 'hccl_timeout'"),
+        ("HCCL_CONNECT_TIMEOUT", "write 'env.HCCL_CONNECT_TIMEOUT'"),
+        ("env.HCCL_CONNECT_TIMEOT", "did you mean 'env.HCCL_CONNECT_TIMEOUT'"),
+    ],
+)
+def test_a_misspelt_key_is_a_key_error_that_names_the_near_one(key: str, said: str) -> None:
+    config = npuprof.loads("options.hccl_timeout = 600")
+    for ask in (config.__getitem__, config.origins):
+        with pytest.raises(KeyError) as caught:
+            ask(key)
+        assert said in str(caught.value)
+        assert caught.value.args == (key,)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert config.get(key) is None
+    assert key not in config
+
+
+def test_a_known_key_that_nobody_sets_has_no_origin_and_is_said_not_to_be_set() -> None:
+    config = npuprof.loads("env.OWN = 1")
+    assert config.origins("hccl_timeout") == []
+    assert config.origins("env.ANYTHING_AT_ALL") == []
+    with pytest.raises(KeyError, match="does not set 'hccl_timeout'"):
+        config["hccl_timeout"]
+
+
+def test_a_preset_and_its_mixins_may_be_named_by_paths(tmp_path: Path) -> None:
+    (tmp_path / "it.toml").write_text("options.hccl_timeout = 7\n")
+    (tmp_path / "over.toml").write_text("options.hccl_timeout = 8\n")
+    store = npuprof.open_store("builtin:")
+    assert store.resolve(tmp_path / "it.toml")["hccl_timeout"] == 7
+    assert store.resolve(tmp_path / "it.toml", mixins=[tmp_path / "over.toml"])["hccl_timeout"] == 8
+    with pytest.raises(TypeError, match="name must be a str or a pathlib\\.Path, not int"):
+        store.resolve(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [{"set": {"profile.scenario": "x"}}, {"unset": ["profile.scenario"]}])
+def test_what_a_preset_says_of_itself_is_no_setting_to_change(given: dict[str, Any]) -> None:
+    with pytest.raises(npuprof.NpuprofError, match="'profile\\.scenario' is no setting"):
+        npuprof.loads("options.hccl_timeout = 600", **given)
+
+
+def test_a_store_that_is_not_there_was_named_by_the_parameter() -> None:
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        npuprof.open_store("nowhere")
+    assert caught.value.findings[0].why == "It was named by path."
+
+
+def test_a_config_lists_its_public_names() -> None:
+    listed = dir(npuprof.loads(""))
+    assert {"options", "env", "origins", "digest", "keys"} <= set(listed)
+    assert [name for name in listed if name.startswith("_") and not name.startswith("__")] == []

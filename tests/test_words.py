@@ -33,6 +33,44 @@ TYPED = [
     ("migrate bert --to 9.0.0", 2, "--cann"),
     ("log bert --limit 3", 2, "--number"),
     ("diff --revision HEAD", 2, "--rev"),
+    # what cannot be a name, and hints that can be followed
+    ("new 'my preset'", 2, "write my-preset"),
+    ("new ../x", 2, "a preset is made in the store, x for one"),
+    ("new x.toml", 2, "write x"),
+    ("copy bert ../y.toml", 2, "a preset is made in the store, y for one"),
+    ("rename bert 'a b'", 2, "write a-b"),
+    ("show 'bert + held'", 2, "write bert+held"),
+    ("show bert,held", 2, "bert+held"),
+    ("show bert+", 2, "names no preset on one side of a +", "write bert"),
+    ("show ++", 2, "names no preset on one side of a +"),
+    ("show @HEAD", 2, "bert-training@HEAD", "check --rev HEAD"),
+    ("check 'be*'", 2, "name each: bert"),
+    ("check 'zz*'", 2, "no preset would match"),
+    ("show 'be rt'", 2, 'write "bert"'),
+    ("commit 'my message'", 2, "npuprof commit -m 'my message'"),
+    ("diff bert..held", 2, "npuprof diff bert held"),
+    ("show bert..held", 2, "npuprof diff bert held"),
+    ("show bert:1.0.0", 2, "'bert' is a preset here, and no source", "bert@1.0.0"),
+    ("list --where 'hccl_timeout > 600 && hccl_timeout < 700'", 2, "write 'hccl_timeout > 600 and hccl_timeout < 700'"),
+    ("list --where 'hccl_timeout == 1 || dump_path == \"a || b\"'", 2, "hccl_timeout == 1 or dump_path == \"a || b\"'"),
+    ("list --where '!(hccl_timeout == 1)'", 2, "write 'not (hccl_timeout == 1)'"),
+    ("copy held bert", 2, "there is a preset 'bert' already"),
+    ("new bert --extends bert", 2, "bert.toml exists already"),
+    ("new BERT --extends nothing", 2, "there is a preset 'bert' already"),
+    ("show bert --set profile.scenario=x", 2, "'profile.scenario' is no setting", "npuprof set NAME profile.scenario=VALUE"),
+    ("render bert --unset profile.scenario", 2, "'profile.scenario' is no setting"),
+    # one thing in the place of another
+    ("check train.py", 2, "npuprof scan train.py"),
+    ("explain hccl_timeout bert", 2, "npuprof explain NAME hccl_timeout"),
+    ("show bert held", 2, "npuprof diff bert held", "bert+held"),
+    ("run -- sh x.sh", 2, "no preset stands before the command 'sh'", "npuprof run NAME -- sh x.sh"),
+    ("env bert --shell powershell", 2, "write pwsh"),
+    ("--store profiles list", 2, "Flags stand behind the verb: npuprof list --store profiles"),
+    ("--store=profiles show bert", 2, "npuprof show bert --store=profiles"),
+    ("list --store https://git.example.org/x.git", 2, "npuprof source add NAME URL"),
+    ("show bert --store git@git.example.org:x", 2, "npuprof source add NAME URL"),
+    ("unset bert hccl_timeout hcl_timeout", 2, "neither sets nor inherits hcl_timeout"),
+    ("unset bert hccl_timeout deterministic --dry-run", 0, "deterministic is neither set nor inherited"),
     # something left out
     ("show", 2, "Missing argument 'SPEC'", "npuprof list shows them"),
     ("explain bert", 2, "Missing argument 'KEY'", "npuprof options list them"),
@@ -231,6 +269,15 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repo.folder
 
 
+@pytest.mark.parametrize("typed", ["show sub", "check sub", "check profiles/sub", "check ./profiles/sub/"])
+def test_a_folder_of_presets_names_what_is_in_it(folder: Path, run: Any, typed: str) -> None:
+    (folder / "profiles/sub").mkdir()
+    (folder / "profiles/sub/in.toml").write_text(BERT)
+    result = run(*typed.split())
+    assert result.code == 2
+    assert "sub is a folder of presets, which are named one by one: sub/in" in result.out + result.err
+
+
 @pytest.mark.parametrize(("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED], ids=[row[0] for row in TYPED])
 def test_a_mistake_on_the_command_line_is_answered_in_words(folder: Path, run: Any, typed: str, code: int, said: list[str]) -> None:
     result = run(*shlex.split(typed))
@@ -256,6 +303,18 @@ WRITTEN = [
     ("[options]\nhccl_timeout = 1\n\nhccl_timeout = 2\n", 4, 1, '"hccl_timeout" stands twice in [options], first in line 2', "keep one"),
     ('[options]\n"a b" = 1\n"a b" = 2\n', 3, 1, "stands twice in [options], first in line 2"),
     ("[options]\na = 1\n[env]\n[options]\nb = 1\n", 4, 2, "[options] stands twice, first in line 1", "into the table of line 1"),
+    ('[profile]\nextends = ["be rt"]\n', 2, 12, 'try: write "bert"'),
+    ('[profile]\nextends = ["BERT.toml"]\n', 2, 12, 'try: write "bert"'),
+    ('[profile]\nextends = ["sub\\\\bert"]\n', 2, 12, "npuprof list shows the names there are"),
+    ('[profile]\nextends = ["bert, held"]\n', 2, 12, 'name each by itself: "bert", "held"'),
+    ("[options]\ndump_path = None\n", 2, 13, '"None" is no value: TOML has none that means nothing', "leave the key out", "profile.unset"),
+    ("[env]\na = null\n", 2, 5, '"null" is no value', "leave the key out"),
+    ("[atc]\na = ~ # x\n", 2, 5, '"~" is no value', "leave the key out"),
+    ("a = { b = nil }\n", 1, 11, '"nil" is no value', "leave the key out"),
+    ("a = undefined\n", 1, 5, '"undefined" is no value', "leave the key out"),
+    ("a = [1, NULL]\n", 1, 9, '"NULL" is no value', "leave it out of the list"),
+    ("a = [\n  1,\n  None,\n]\n", 3, 3, '"None" is no value', "leave it out of the list"),
+    ("a = nonesuch\n", 1, 5, 'text needs quotes: "nonesuch"'),
     ("[options]\na = fp16\n", 2, 5, '"fp16" is no value', 'text needs quotes: "fp16"'),
     ("[options]\na = /tmp/x\n", 2, 5, 'text needs quotes: "/tmp/x"'),
     ("[options]\na = True\n", 2, 5, '"True" is no value', "write true"),

@@ -46,6 +46,8 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         single = re.fullmatch(r"\s*([\w.]+)\s*=\s*([^=\s]+)\s*", text)
         hint = f"write '{single[1]} == {single[2]}'" if single else "write 'precision_mode_v2 == \"fp16\"'"
+        if worded := _put_into_words(text):
+            hint = f"write '{worded}': the words are and, or, not"
         raise ConditionError(f"{text!r} is not a condition", hint) from None
     if odd is not None and odd[0] == "value":
         key = ".".join(odd[1])
@@ -58,6 +60,21 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
             raise ConditionError(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
         _refuse_unlike_sides(*comparison, guess)
     return _read_variables_alike(tree)
+
+
+def _put_into_words(text: str) -> str:
+    """Return a condition with the words for ``&&``, ``||`` and ``!``; empty where none of them is in it, or it is none then either."""
+    signs = {"&&": " and ", "||": " or ", "&": " and ", "|": " or ", "!": " not "}
+    pieces = re.findall(r"\"[^\"]*\"|'[^']*'|&&?|\|\|?|!(?!=)|[^&|!\"']+|.", text)
+    if not any(piece in signs for piece in pieces):
+        return ""
+    worded = "".join(piece if piece[0] in "\"'" else re.sub(r"\s+", " ", signs.get(piece, piece)) for piece in pieces)
+    worded = re.sub(r" {2,}", " ", worded).strip()
+    try:
+        condition.parse_condition(worded)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return ""
+    return worded
 
 
 def _find_example(key: str) -> Any:

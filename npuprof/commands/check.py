@@ -15,7 +15,7 @@ from npuprof.report.answer import Answer
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, ReadOnceStore, build_bad_name_finding, spec
+from npuprof.store import Folder, ReadOnceStore, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,6 +190,8 @@ def _is_whole(error: NpuprofError) -> bool:
 
 def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each file of the store whose name no preset can have."""
+    from npuprof.store.bad_names import build_bad_name_finding
+
     for stray in home.stray_files():
         yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(home.cite_file(stray)))
 

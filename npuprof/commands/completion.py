@@ -27,16 +27,18 @@ if TYPE_CHECKING:
 Candidate = tuple[str, str]
 
 _HARMLESS = re.compile(r"[A-Za-z0-9_./@+=:,~^-]+")
-#: What splits words for bash: the rest of a word that holds one is completed by itself.
+#: What may split words for bash, by its COMP_WORDBREAKS: the rest of a word that was split at one is completed by itself.
 _BREAKS = "=:@"
+#: What readline keeps in the word behind it although it splits there: it stands at the head of what is put in its place.
+_KEPT_BREAK = "@"
 
 
 def answer_shell(asked: str, environ: Mapping[str, str]) -> int:
     """Print what may come next for a shell, ``complete_bash`` for one; return the exit code. Anything that goes wrong offers nothing."""
     shell, current = asked.removeprefix("complete_"), ""
-    wanted = ""
+    wanted, kept = "", 0
     try:
-        words, current = _read_words(shell, environ)
+        words, current, kept = _read_words(shell, environ)
         found = [item for item in find_candidates(words, current) if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])]
         wanted = "" if found else describe_wanted_words(words, current)
     except (NpuprofError, ValueError, OSError):
@@ -44,24 +46,27 @@ def answer_shell(asked: str, environ: Mapping[str, str]) -> int:
     found = list(dict(found).items())
     if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
         return 0 if found or wanted else 1  # fish offers files where we say that nothing can be asked of us
-    sys.stdout.write(_format_wanted_words(shell, wanted, current) if wanted else _format_candidates(shell, found, current))
+    sys.stdout.write(_format_wanted_words(shell, wanted, current[kept:]) if wanted else _format_candidates(shell, found, current, kept))
     return 0
 
 
-def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return the words before the one that is completed, the command left out, and that one. Raises ValueError."""
+def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str, int]:
+    """Return the words before the one that is completed, the command left out, that one, and how much of it the shell keeps.
+
+    Raises ValueError.
+    """
     if shell == "bash":
         typed = environ.get("COMP_WORDS", "")
         words = [_unquote(word) for word in typed.split("\n")] if "\n" in typed else _split(typed)  # by the function's IFS
         place = int(environ.get("COMP_CWORD", "0"))
-        merged = _merge_broken_words([*words[:place], words[place] if place < len(words) else ""])
-        return merged[1:-1], merged[-1]
+        merged, kept = _merge_broken_words([*words[:place], words[place] if place < len(words) else ""])
+        return merged[1:-1], merged[-1], kept
     line = environ.get("_TYPER_COMPLETE_ARGS", "")
     words = _split(line)[1:]
     if shell in ("pwsh", "powershell"):
         current = environ.get("_TYPER_COMPLETE_WORD_TO_COMPLETE", "")
-        return (words[:-1] if current else words), current
-    return (words[:-1], words[-1]) if words and not line.endswith(" ") else (words, "")
+        return (words[:-1] if current else words), current, 0
+    return (words[:-1], words[-1], 0) if words and not line.endswith(" ") else (words, "", 0)
 
 
 def _split(line: str) -> list[str]:
@@ -79,26 +84,32 @@ def _unquote(word: str) -> str:
     return "".join(_split(word)[:1]) if word[:1] in ("'", '"') else word
 
 
-def _merge_broken_words(words: Sequence[str]) -> list[str]:
-    """Return words as they were typed, where bash has split them at ``=``, ``:`` and ``@``."""
+def _merge_broken_words(words: Sequence[str]) -> tuple[list[str], int]:
+    """Return words as they were typed, where bash has split them, and how much of the last stands before what it completes.
+
+    Where it splits is the user's to say, and nothing is split within quotes: so the pieces tell, and the text does not.
+    """
     found: list[str] = []
-    joined = False
+    joined, kept = False, 0
     for place, word in enumerate(words):
-        broken = word in tuple(_BREAKS)
+        broken = bool(word) and not word.strip(_BREAKS)
         if found and place > 1 and (broken or joined):
+            kept = len(found[-1]) if not broken else len(found[-1]) + len(word)
             found[-1] += word
+            if found[-1][kept - 1] == _KEPT_BREAK:
+                kept -= 1
         else:
+            kept = 0
             found.append(word)
         joined = broken
-    return found
+    return found, kept
 
 
-def _format_candidates(shell: str, found: Sequence[Candidate], current: str) -> str:
+def _format_candidates(shell: str, found: Sequence[Candidate], current: str, kept: int) -> str:
     if shell == "bash":
         if len(found) == 1 and found[0][0].endswith("="):  # a blank would follow what is offered alone, and the value could not
             found = [*found, (f"{found[0][0]}VALUE", "")]
-        cut = max((current.rfind(mark) + 1 for mark in _BREAKS), default=0)
-        return "".join(f"{word[cut:]}\n" for word, _ in found)
+        return "".join(f"{word[kept:]}\n" for word, _ in found)
     if shell == "zsh":
         if not found:
             return "compset -P '*='; _files" if "=" in current else "_files"
@@ -111,12 +122,11 @@ def _format_candidates(shell: str, found: Sequence[Candidate], current: str) -> 
     return "\n".join(f"{word}:::{text or ' '}" for word, text in found)
 
 
-def _format_wanted_words(shell: str, wanted: str, current: str) -> str:
-    """Return what keeps a shell from offering files where none is meant, and says what is: ``wanted``."""
+def _format_wanted_words(shell: str, wanted: str, rest: str) -> str:
+    """Return what keeps a shell from offering files where none is meant, and says what is: ``wanted``; ``rest`` is what it completes."""
     if shell == "zsh":
         return f"_message -r '{_escape_zsh(wanted)}'"
     if shell == "bash":  # it offers files where there is nothing, and inserts what two words begin with alike
-        rest = current[max((current.rfind(mark) + 1 for mark in _BREAKS), default=0) :]
         shown = rest or re.sub(r"[^A-Z0-9]+", "-", wanted.upper()).strip("-")
         return f"{shown}\n{shown}...\n" if rest else f"{shown}\n...\n"
     return ""
@@ -181,7 +191,19 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
 
         yield from ((page.code, page.title) for page in load_team_pages())
     elif kind in ("REV", "REVS", "REVISION"):
-        yield from ((name, "") for name in ("HEAD", *_list_refs(_read_store(words))))
+        before = current[: current.rfind("..") + 2] if ".." in current and kind == "REVS" else ""
+        yield from ((f"{before}{name}", "") for name in ("HEAD", *_list_refs(_read_store(words))))
+    elif kind == "NAME@VERSION":
+        found = [word for word, _ in _find_specs(_read_store(words), current)]
+        yield from ((word, "") for word in found if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
+    elif kind == "RISK":
+        from npuprof.commands.options import list_risks
+
+        yield from ((risk, "") for risk in list_risks())
+    elif kind == "COND" and re.fullmatch(r"[\w.]*", current):
+        yield from _list_catalogue()
+    elif kind in ("DIR", "STORE") and "store" in (parameter.flags or ("store",))[0]:
+        yield from _find_stores(current)
 
 
 def _read_store(words: Sequence[str]) -> str | None:
@@ -213,6 +235,17 @@ def _find_specs(store: str | None, current: str) -> Iterator[Candidate]:
     yield from ((f"{before}{one}", "") for one in find_store(store, os.environ).names())
     with suppress(NpuprofError):
         yield from ((f"{before}{name}:", "") for name in _load_sources(store).project.sources)
+
+
+def _find_stores(current: str) -> Iterator[Candidate]:
+    """Yield the stores that have names; the shell itself offers folders where none of these is meant."""
+    names = ["builtin:"]
+    with suppress(NpuprofError):
+        names += (f"{name}:" for name in _load_sources(None).project.sources)
+    yield from ((name, "") for name in names)
+    if not current:
+        with os.scandir() as entries:
+            yield from ((f"{entry.name}/", "") for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
 
 def _load_sources(store: str | None) -> Sources:

@@ -44,6 +44,8 @@ class Copy(Verb):
         old = workspace.profile(self.spec)
         file = locate_new_file(home, self.name)
         text = old.document.text
+        refuse_taken_name(home, self.name)  # before the text is judged, which would be told of a preset that is there
+        file.refuse_existing()
         if not self.no_check:
             judge_change(self.store, None, Profile(document.parse_document(self.name, file.source, text), home=home))
         with lock_folders([home.root]):

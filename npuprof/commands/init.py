@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from npuprof import store
 from npuprof.commands.parameters import DRY_RUN
@@ -40,6 +41,7 @@ class Init(Verb):
     """Lay out a store: presets, editor schema, git attributes, CI."""
 
     group = "edit"
+    undoable = True
 
     folder: str = argument("FOLDER", "Where to lay it out.", default=".")
     ci: str | None = option(
@@ -55,6 +57,7 @@ class Init(Verb):
     def run(self) -> Answer:
         """Write all files, or none where one of them is there already; return their names. Raises NpuprofError."""
         ci, requirement = self._choose_ci()
+        _refuse_nested(self.folder)
         if self.ci is not None and _has_store(self.folder):
             return self._add_ci(_fill_templates(ci, requirement))
         files = _collect_files() | _fill_templates(ci, requirement)
@@ -71,11 +74,29 @@ class Init(Verb):
             remarks.append(".taplo.toml is there already; let it name profiles/.schema.json for profiles/**/*.toml")
         if not self.dry_run:
             _write_files(self.folder, files, old)
+        remarks += self._list_next_steps(files)
+        return Answer(self._format_files(files), tuple(remarks))
+
+    @property
+    def edited_folder(self) -> str:
+        """The folder whose last edit this is: ``undo`` there takes it back."""
+        return self.folder
+
+    def _list_next_steps(self, files: dict[str, str]) -> Iterator[str]:
+        """Yield what may be done next, as it can be typed here."""
+        from shlex import quote
+
         done = "would be written" if self.dry_run else "written"
-        remarks.append(f"{format_count(len(files), 'file')} {done}; next: npuprof list, npuprof show {_SAMPLE}, npuprof git install")
+        there = "" if os.path.realpath(self.folder) == os.path.realpath(".") else quote(self.folder)
+        place = f"in {there}: " if there else ""
+        yield f"{format_count(len(files), 'file')} {done}; next, {place}npuprof list, npuprof show {_SAMPLE}, npuprof git install"
         if not self.dry_run and store.find_repository_top(os.path.realpath(self.folder)):
-            remarks.append(f"commit them all, as npuprof commit takes presets only: git add {' '.join(_list_tops(files))}")
-        return Answer("".join(f"{name}\n" for name in sorted(files)), tuple(remarks))
+            git = f"git -C {there} add" if there else "git add"
+            yield f"commit them all, as npuprof commit takes presets only: {git} {' '.join(_list_tops(files))}"
+
+    def _format_files(self, files: dict[str, str]) -> str:
+        """Return the names of files a line each, as they are found from here."""
+        return "".join(f"{os.path.normpath(os.path.join(self.folder, name))}\n" for name in sorted(files))
 
     def _choose_ci(self) -> tuple[str, str]:
         """Return which CI is written, and what it installs. Raises NpuprofError where one was asked for, and that is not known."""
@@ -100,13 +121,54 @@ class Init(Verb):
         if not self.dry_run:
             _write_files(self.folder, files, None)
         done = "would be written" if self.dry_run else "written"
-        return Answer(
-            "".join(f"{name}\n" for name in sorted(files)), (f"{format_count(len(files), 'file')} {done}; the store is as it was",)
-        )
+        return Answer(self._format_files(files), (f"{format_count(len(files), 'file')} {done}; the store is as it was",))
 
 
 def _has_store(folder: str) -> bool:
     return os.path.isdir(os.path.join(folder, "profiles")) and bool(os.listdir(os.path.join(folder, "profiles")))
+
+
+def _refuse_nested(folder: str) -> None:
+    """Refuse a folder that is the one of a store, or would be, or lies in one. Raises NpuprofError."""
+    real = os.path.realpath(folder)
+    root = _find_store_around(real)
+    if not root:
+        return
+    outer = os.path.dirname(root)
+    near = os.path.relpath(outer, os.path.realpath("."))
+    there = bool(os.path.isdir(root) and os.listdir(root))
+    if root == real:
+        what = (
+            f"{folder} is {'a store of presets already' if there else 'what the folder of a store is called, and is made by init itself'}"
+        )
+    else:
+        what = f"{folder} lies in a store of presets, {os.path.relpath(root, os.path.realpath('.'))}"
+    why = "npuprof init FOLDER puts the store into FOLDER/profiles; a store within a store would be presets of both."
+    hint = (
+        "npuprof list shows its presets, npuprof new NAME makes one"
+        if there
+        else f"lay it out beside it: npuprof init{'' if near == '.' else f' {near}'}"
+    )
+    raise NpuprofError([Finding("NP923", what, why, hint)])
+
+
+def _find_store_around(folder: str) -> str:
+    """Return the folder of the store that a folder is, would be, or lies in; an empty text where there is none.
+
+    Above, a folder is only a store where it holds presets, and in the same repository: many a folder is called so.
+    """
+    if os.path.basename(folder) == "profiles":
+        return folder
+    named = os.environ.get("NPUPROF_STORE", "")
+    if named and named != "builtin:" and os.path.isdir(named) and f"{folder}/".startswith(f"{os.path.realpath(named)}/"):
+        return os.path.realpath(named)
+    top = store.find_repository_top(folder)
+    above = os.path.dirname(folder)
+    while above != os.path.dirname(above) and f"{above}/".startswith(f"{top}/"):
+        if os.path.basename(above) == "profiles" and os.path.isdir(above) and store.Folder(above).names():
+            return above
+        above = os.path.dirname(above)
+    return ""
 
 
 def _list_tops(files: dict[str, str]) -> list[str]:

@@ -59,7 +59,7 @@ class Options(Verb):
             family = _find_family(self.product)
             found.append(lambda section, name: _is_supported(_find_record(section, name), family))
         if self.risk is not None:
-            known = sorted({risk for name in catalog.record_names() for risk in getattr(_find_record("options", name), "risk", ())})
+            known = list_risks()
             if self.risk not in known:
                 hint = did_you_mean(self.risk, known, f"known are {', '.join(known)}")
                 raise NpuprofError([Finding("NP902", f"--risk {self.risk!r} is unknown", "", hint)])
@@ -105,6 +105,11 @@ def _find_family(text: str) -> str:
 def _is_supported(record: Any, family: str) -> bool:
     supported = getattr(record, "products", ())
     return (not supported or family in supported) and family not in getattr(record, "products_not", ())
+
+
+def list_risks() -> list[str]:
+    """Return what a change of an option may put at risk, sorted."""
+    return sorted({risk for name in catalog.record_names() for risk in getattr(_find_record("options", name), "risk", ())})
 
 
 VERB = Options

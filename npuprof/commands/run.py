@@ -53,7 +53,10 @@ class Run(Verb):
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
-        config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal)  # refused below, or trusted
+        try:
+            config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal)  # refused below, or trusted
+        except NpuprofError as error:
+            raise _explain_missing_preset(self.spec, self.command, error) from None
         tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
         folder = sidecar_cache_folder(config)
         found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)
@@ -62,6 +65,17 @@ class Run(Verb):
             output.tell_remark(note)
         environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
         return _become_command(self.command, {**environment, **found})
+
+
+def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:
+    """Return an error, or what to write where the preset was left out and the command stands in its place."""
+    import shlex
+    import shutil
+
+    if error.findings[0].code != "NP008" or error.findings[0].origin is not None or shutil.which(spec) is None:
+        return error
+    what, why = f"no preset stands before the command {spec!r}", "The first word of npuprof run is the preset."
+    return NpuprofError([Finding("NP008", what, why, f"npuprof run NAME -- {shlex.join([spec, *command])}")])
 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:

@@ -67,7 +67,20 @@ class Unset(Verb):
             remarks[:] = [f"would remove {said[len('removed ') :]}" if said.startswith("removed ") else said for said in remarks]
         if not found:
             raise NpuprofError([build_nothing_finding(file.profile, text, self.spec if below is not None else "") for text in self.keys])
+        idle = [text for text, removed in removals.items() if not removed and text not in left and format_written_key(text) not in listed]
+        self._refuse_misspelt(file, idle)
+        remarks.extend(f"{format_written_key(text)} is neither set nor inherited" for text in idle)
         return edit.apply_changes(file.text, found)
+
+    def _refuse_misspelt(self, file: PresetFile, idle: list[str]) -> None:
+        """Raise NpuprofError for keys that nothing was done with, and that the catalogue does not know either."""
+        from npuprof import catalog
+        from npuprof.edit.assignments import build_nothing_finding, locate_key
+
+        settings = {text: key for text in idle if (key := locate_key(text)[1])}  # of [profile] there is none
+        unknown = [text for text, key in settings.items() if catalog.find_record(*keys.split_section_and_name(key)) is None]
+        if unknown:
+            raise NpuprofError([build_nothing_finding(file.profile, text, self.spec if self.personal else "") for text in unknown])
 
 
 VERB = Unset

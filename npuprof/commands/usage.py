@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from npuprof.commands.places import list_placed_words
 from npuprof.commands.registry import list_verb_names, load_verb
 from npuprof.commands.verb import Parameter, Verb
 from npuprof.model import find_nearest_names
@@ -33,6 +34,8 @@ _CALLED_ELSEWHERE = {
     "--name": "--as --preset",
     "--into": "--dir --folder --to --path",
 }
+#: How many words before a verb are looked at.
+_MOST_BEFORE = 5
 #: What to say of a word that is missing, by its name in the help.
 _MISSING = {
     "SPEC": "Name a preset: npuprof list shows them.",
@@ -119,6 +122,9 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
     """Yield what to try after an error of usage."""
     found = load_verb(words)
     if found is None:
+        if moved := _move_flags_behind(words):
+            yield f"Flags stand behind the verb: npuprof {moved}"
+            return
         yield from _explain_unknown_verb([word for word in words if not word.startswith("-")])
         return
     names, verb, rest = found
@@ -136,10 +142,32 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
         yield f"{_show_parameter(waiting)}: {waiting.describe()}"
     elif version := _join_version(verb, rest):
         yield f"What is meant may be: {called} {version}"
+    elif presets := _find_two_presets(error, verb, rest):
+        yield f"Two presets are compared by npuprof diff {' '.join(presets)}; {'+'.join(presets)} is the second laid over the first."
     elif verb.usage_hint:
         yield verb.usage_hint
     elif getattr(error, "possibilities", None) == [] or "unexpected extra argument" in str(error):
         yield _describe_what_it_takes(called, verb)
+
+
+def _move_flags_behind(words: Sequence[str]) -> str:
+    """Return a command line with the flags that stand before its verb behind it; empty where that is not what is wrong."""
+    from shlex import join
+
+    for place in range(1, min(len(words), _MOST_BEFORE)):
+        if words[0].startswith("--") and (found := load_verb(list(words[place:]))) is not None:
+            flags = {flag for parameter in found[1].parameters.values() for flag in parameter.flags}
+            return join([*words[place:], *words[:place]]) if words[0].partition("=")[0] in flags else ""
+    return ""
+
+
+def _find_two_presets(error: Exception, verb: type[Verb], rest: Sequence[str]) -> list[str]:
+    """Return the two presets that a verb was given which takes one."""
+    if verb.undoable or verb.usage_hint:
+        return []
+    takes = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
+    places = list_placed_words(verb, rest)
+    return places if takes == ["SPEC"] and len(places) == 2 and "unexpected extra argument" in str(error) else []
 
 
 def _explain_unknown_verb(words: Sequence[str]) -> Iterator[str]:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: The groups of verbs, in the order of the help.
 GROUPS = ("look", "edit", "check", "export", "versions", "sources", "scripts", "git")
 
+#: Choices by what others call them.
+_CALLED_ELSEWHERE = {"powershell": "pwsh", "ps1": "pwsh", "dash": "sh", "ksh": "sh"}
+
 
 class Parameter(Record):
     """One parameter of a verb.
@@ -76,7 +79,8 @@ class Parameter(Record):
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
             other = next((one for one in others if one is not self and one.flags and value in one.list_choices()), None)
             hint = did_you_mean(value, known, f"known are {', '.join(known)}")
-            hint = f"write {other.flags[0]} {value}" if other is not None else hint
+            meant = _CALLED_ELSEWHERE.get(str(value).lower())
+            hint = f"write {other.flags[0]} {value}" if other is not None else f"write {meant}" if meant in known else hint
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
 
@@ -120,7 +124,8 @@ class Verb:
 
     ``group`` is where the help lists it. ``hidden`` verbs are called by programs, ``usage_hint`` is said beside an
     error of usage, ``takes_any_word`` lets words that look like flags be arguments. On a terminal the text of ``prose`` is
-    wrapped at the ends of words, and what may be long is ``paged``. What an ``undoable`` one writes is kept for ``undo``.
+    wrapped at the ends of words. An answer longer than the screen goes through the pager; of a ``paged`` verb any does, as it comes
+    piece by piece. What an ``undoable`` one writes is kept for ``undo``.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {}

@@ -17,6 +17,8 @@ _HEADER = re.compile(r"[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]")
 _STATEMENT = re.compile(rf"[ \t]*({_SEGMENT}(?:[ \t]*\.[ \t]*{_SEGMENT})*)[ \t]*=")
 #: What people write for the two words of TOML.
 _WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
+#: What people write for a value that means none, by other languages; in quotes it would be a text of these letters.
+_NOTHINGS = frozenset(("none", "null", "nil", "~", "undefined"))
 
 
 class Fault(NamedTuple):
@@ -159,6 +161,13 @@ def _normalize_key(text: str) -> str:
     return re.sub(r"[\s\"']", "", text)
 
 
+def _say_how_to_leave_out(before: str) -> str:
+    """Return what to write instead of a value that means none, by what stands before it in its line."""
+    if "=" not in before or before.count("[") > before.count("]"):
+        return "leave it out of the list"
+    return "leave the key out; what a parent sets is taken away by its name in profile.unset"
+
+
 def _describe_bare_value(text: str, line: int, column: int) -> Fault:
     """Return what stands in the place of a value, and what it should be."""
     rest = text[column - 1 :]
@@ -169,6 +178,8 @@ def _describe_bare_value(text: str, line: int, column: int) -> Fault:
     if word.lower() in _WORDS:
         number = {"true": 1, "false": 0}[_WORDS[word.lower()]]
         return Fault(what, line, column, f"write {_WORDS[word.lower()]}, or {number} where the option takes a number")
+    if word.lower() in _NOTHINGS:
+        return Fault(f"{what}: TOML has none that means nothing", line, column, _say_how_to_leave_out(text[: column - 1]))
     if re.fullmatch(r"[A-Za-z_./~$-][^\"']*", word):
         return Fault(what, line, column, f"text needs quotes: {format_short_value(word)}")
     return Fault(what, line, column, 'write a number, true, false, or "text" in quotes')

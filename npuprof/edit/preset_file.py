@@ -116,7 +116,9 @@ def locate_new_file(home: store.Folder, name: str) -> NewFile:
     """Return where a preset of a name goes in a store. Raises NpuprofError where it cannot have one of that name."""
     refuse_builtin(home)
     if not store.is_profile_name(name):
-        home.profile(name)  # says what a name is
+        from npuprof.store.bad_names import build_bad_new_name_finding
+
+        raise NpuprofError([build_bad_new_name_finding(name)])
     path, folder = home.profile_path(name), home.folder_of(name)
     first, _, rest = name.partition("/")
     doubled = rest and path == os.path.join(home.root, f"{name}.toml") and first == os.path.basename(os.path.realpath(home.root))

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import TypeVar
 
 from npuprof.report.text import measure_width
@@ -100,10 +101,11 @@ def find_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None]) -> None:
+def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None], at_once: bool = True) -> None:
     """Show an answer through the pager of the user, piece by piece as it comes; without one ``write`` it.
 
-    ``$NPUPROF_PAGER`` names it, else ``$PAGER``, else it is ``less`` where that is there; ``cat`` or nothing is none.
+    ``$NPUPROF_PAGER`` names it, else ``$PAGER``, else it is ``less`` where that is there; ``cat`` or nothing is none. Where it is not
+    meant ``at_once``, an answer that the screen holds is written: not every pager leaves by itself.
     """
     import shlex
     import subprocess
@@ -113,6 +115,12 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
     if not words or words == ["cat"] or shutil.which(words[0]) is None:
         write(pieces)
         return
+    if not at_once:
+        begun, is_long = _read_screenful(pieces := iter(pieces))
+        if not is_long:
+            write(begun)
+            return
+        pieces = chain(begun, pieces)
     sys.stdout.flush()
     environment = {"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
     with subprocess.Popen(words, stdin=subprocess.PIPE, env=environment) as pager:  # noqa: S603 - the user names it
@@ -130,6 +138,19 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
                 break
             except KeyboardInterrupt:  # that is for the pager
                 continue
+
+
+def _read_screenful(pieces: Iterator[bytes]) -> tuple[list[bytes], bool]:
+    """Return the pieces that fill the screen, and whether they do."""
+    size = shutil.get_terminal_size()
+    begun: list[bytes] = []
+    lines = 0
+    for piece in pieces:
+        begun.append(piece)
+        lines += sum(max(1, -(-len(line.decode(errors="replace")) // size.columns)) for line in piece.splitlines())
+        if lines >= size.lines:
+            return begun, True
+    return begun, False
 
 
 def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:

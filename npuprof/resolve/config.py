@@ -9,7 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step
+from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step, did_you_mean
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
 from npuprof.resolve.frozen import FrozenDict, freeze_value
 
@@ -43,6 +43,35 @@ if TYPE_CHECKING:
 
         def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: tuple[Step, ...] = ()) -> Config:
             """Return a lineage resolved, with changes after it. Raises NpuprofError."""
+
+
+class MissingSettingError(KeyError):
+    """A key that a config does not set: a KeyError, as of every mapping, that says which name is near once somebody reads it."""
+
+    def __init__(self, key: str, config: Config | None = None) -> None:
+        super().__init__(key)
+        self.config = config
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MissingSettingError, self.args, {"config": self.config}
+
+    def __str__(self) -> str:
+        key = self.args[0]
+        if self.config is None or not isinstance(key, str):
+            return super().__str__()
+        known = catalog.find_record(*keys.split_section_and_name(key)) is not None
+        told = f"{self.config.name} does not set {key!r}"
+        hint = "config.get(key) gives None then" if known else suggest_config_key(self.config, key)
+        return f"{told}: {hint}" if hint else told
+
+
+def suggest_config_key(config: Config, key: str) -> str:
+    """Return what a key that neither a config nor the catalogue has may have meant; an empty text where nothing is near."""
+    section, _ = keys.split_section_and_name(key)
+    if elsewhere := catalog.find_key_elsewhere(key, config.settings):
+        return f"write {elsewhere!r}"
+    prefix = "" if section == "options" else f"{section}."
+    return did_you_mean(key, dict.fromkeys((*config.settings, *(f"{prefix}{name}" for name in catalog.record_names(section)))))
 
 
 class Config(Mapping[str, Any]):
@@ -92,8 +121,14 @@ class Config(Mapping[str, Any]):
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a config does not change: resolve with unset=[...] in place of deleting {name}")
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_") or name.startswith("__")]
+
     def __getitem__(self, key: str) -> Any:
-        return freeze_value(self.settings[key])
+        try:
+            return freeze_value(self.settings[key])
+        except KeyError:
+            raise MissingSettingError(key, self) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.ordered_settings())
@@ -134,30 +169,30 @@ class Config(Mapping[str, Any]):
         return found
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Mapping[str, Any]:
         """The session options, by name."""
         return self._freeze_section("options")
 
     @property
-    def env(self) -> dict[str, Any]:
+    def env(self) -> Mapping[str, Any]:
         """The environment variables, by name."""
         return self._freeze_section("env")
 
     @property
-    def estimator(self) -> dict[str, Any]:
+    def estimator(self) -> Mapping[str, Any]:
         """The arguments of NPURunConfig that are no session options, by name."""
         return self._freeze_section("estimator")
 
     @property
-    def atc(self) -> dict[str, Any]:
+    def atc(self) -> Mapping[str, Any]:
         """The ATC flags without a session twin, by name."""
         return self._freeze_section("atc")
 
-    def _freeze_section(self, section: str) -> dict[str, Any]:
+    def _freeze_section(self, section: str) -> Mapping[str, Any]:
         mark = f"frozen {section}"
         if mark not in self.memo:
             self.memo[mark] = freeze_value(self.section(section))
-        found: dict[str, Any] = self.memo[mark]
+        found: Mapping[str, Any] = self.memo[mark]
         return found
 
     def find_profile_value(self, name: str) -> Any:
@@ -267,12 +302,15 @@ class Config(Mapping[str, Any]):
         """Return who set a setting, the winner first, then whom it overruled.
 
         ``key`` may reach into a value (``modify_mixlist.black-list.to-add``); the origin of each step that
-        wrote there is listed, appends included.
+        wrote there is listed, appends included. Of a setting that nobody made there is none; raises KeyError for a key that is
+        neither set nor known, where another is near.
         """
         parsed = keys.parse_key(key)
         if parsed is None:
-            return []
+            raise MissingSettingError(key, self)
         full, tail = parsed
+        if full not in self.settings and not self.history(full) and self._is_misspelt(full):
+            raise MissingSettingError(key, self)
         found = []
         for event in reversed(self.history(full)):
             if event.step.op == "unset":
@@ -281,6 +319,9 @@ class Config(Mapping[str, Any]):
             if present:
                 found.append(_find_inner_origin(event, full, tail))
         return found
+
+    def _is_misspelt(self, key: str) -> bool:
+        return catalog.find_record(*keys.split_section_and_name(key)) is None and bool(suggest_config_key(self, key))
 
     def traced_value(self, key: str) -> Any:
         """Return the value in force with every leaf as ``values.Leaf``, which holds its origin."""

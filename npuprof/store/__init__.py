@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
@@ -268,7 +267,9 @@ class Folder(ReadOnceStore):
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
-            raise NpuprofError([build_bad_name_finding(name, asked, self.names() if asked is not None else ())])
+            from npuprof.store.bad_names import build_bad_name_finding
+
+            raise NpuprofError([build_bad_name_finding(name, asked, self.names())])
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != "builtin:" else path
         if self.project_file and self.layout.takes(name):
@@ -436,32 +437,6 @@ def _build_no_store_finding() -> Finding:
         "no store of presets was found",
         "npuprof looks for a folder 'profiles' here and in every folder above.",
         "go to a project that has one, make one with npuprof init, or name it with --store; 'builtin:' is the store npuprof ships",
-    )
-
-
-def build_bad_name_finding(name: str, asked: Origin | None = None, known: Collection[str] = ()) -> Finding:
-    """Return what is to be said of a text that cannot be the name of a profile, where presets of some names are ``known``."""
-    why = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
-    hint = "leave out the .toml" if name.endswith(".toml") else "for a file elsewhere give a path that ends in .toml"
-    if name.endswith("/"):
-        hint = "leave the / off; npuprof check without a name looks at the whole store"
-    plain = re.sub(r"^(?:\.{0,2}/)*(?:profiles/)?", "", name.removesuffix(".toml"))
-    if plain in known:
-        hint = f'write "{plain}"'
-    elif asked is not None and "/" in name:
-        hint = "parents are presets of the same store: name one of it, or copy the other one in"
-    if re.match(r"HEAD\b|.*\.\.|[^/]*[~^]", name) and asked is None and "/" not in name:
-        hint = f"a revision stands behind a name, bert@{name}; two of them are compared by npuprof diff --rev {name}"
-    if name.startswith("builtin:"):
-        hint = f"name the store apart: {name.removeprefix('builtin:')} --store builtin:"
-    return Finding(
-        "NP004",
-        f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing",
-        why,
-        hint,
-        asked,
-        "profile.extends" if asked else "",
-        (asked.profile,) if asked else (),
     )
 
 

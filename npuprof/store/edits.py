@@ -29,10 +29,10 @@ class EditPlace(Record):
         return ""
 
 
-def find_edit_place(store: str | None) -> EditPlace:
-    """Return the place for the project of a store, of the current folder where there is no store."""
+def find_edit_place(store: str | None, project: str | None = None) -> EditPlace:
+    """Return the place for a project: the folder given, else that of a store, else the current one where there is no store."""
     try:
-        folder = find_project_folder(find_store(store, os.environ))
+        folder = os.path.realpath(project) if project is not None else find_project_folder(find_store(store, os.environ))
     except NpuprofError:
         folder = os.path.realpath(os.getcwd())
     top = find_repository_top(folder)

@@ -6,7 +6,8 @@ This is the one place that makes a name of a path, and a path of a name.
 from __future__ import annotations
 
 import posixpath
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from npuprof.document import parse_toml_text
@@ -14,8 +15,53 @@ from npuprof.document import parse_toml_text
 #: The file that names the presets outside a store, in the folder in which the store's folder is.
 FILE = "npuprof.toml"
 
-#: What of each glob is left to match in a folder, by its segments.
-GlobState = frozenset[tuple[str, ...]]
+
+class _Step:
+    """What the globs that begin alike have left to match, segment by segment: made once, looked up by name for each file.
+
+    ``wild`` are the segments with a ``*`` by what they begin and end with, and ``lengths`` how long those are. A step that
+    ``repeats`` takes any number of folders, and ``skipped`` is such a one behind this: it may stand for no folder at all.
+    """
+
+    def __init__(self, repeats: bool = False) -> None:
+        self.ends = False
+        self.repeats = repeats
+        self.plain: dict[str, _Step] = {}
+        self.wild: dict[tuple[str, str], dict[str, _Step]] = {}
+        self.lengths: set[tuple[int, int]] = set()
+        self.skipped: _Step | None = None
+
+    def add(self, segment: str) -> _Step:
+        """Return the step behind a segment, made where it is not there."""
+        if segment == "**":
+            if self.repeats:
+                return self  # any number, and any number more
+            self.skipped = self.skipped or _Step(repeats=True)
+            return self.skipped
+        if "*" not in segment:
+            return self.plain.setdefault(segment, _Step())
+        first, *_, last = segment.split("*")
+        self.lengths.add((len(first), len(last)))
+        return self.wild.setdefault((first, last), {}).setdefault(segment, _Step())
+
+    def follow(self, name: str) -> Iterator[_Step]:
+        """Yield the steps behind the segments that mean a name."""
+        if name in self.plain:
+            yield self.plain[name]
+        for first, last in self.lengths:
+            if first + last <= len(name):
+                for segment, behind in self.wild.get((name[:first], name[len(name) - last :]), {}).items():
+                    if _matches(segment, name):
+                        yield behind
+
+    @property
+    def leads_on(self) -> bool:
+        """Whether anything can be matched behind it."""
+        return bool(self.repeats or self.plain or self.wild or self.skipped)
+
+
+#: Where the globs have been followed to, all at once.
+GlobState = frozenset[_Step]
 
 
 class Located(NamedTuple):
@@ -25,14 +71,16 @@ class Located(NamedTuple):
     outside: bool
 
 
-class Layout(NamedTuple):
+class _Fields(NamedTuple):
+    prefix: str
+    globs: tuple[str, ...] = ()
+
+
+class Layout(_Fields):
     """Where the presets of a repository lie. ``prefix`` is the store's folder from the top, ending in ``/``, or empty.
 
     ``globs`` name files outside of it, from the folder of ``npuprof.toml``; such a preset is called by its path from there.
     """
-
-    prefix: str
-    globs: tuple[str, ...] = ()
 
     @property
     def base(self) -> str:
@@ -81,7 +129,17 @@ class Layout(NamedTuple):
 
     def start(self) -> GlobState:
         """Return what the globs have left to match in the folder of ``npuprof.toml``."""
-        return _expand({tuple(glob.split("/")) for glob in self.globs}) if self.prefix else frozenset()
+        return self._start
+
+    @cached_property
+    def _start(self) -> GlobState:
+        first = _Step()
+        for glob in self.globs if self.prefix else ():
+            step = first
+            for segment in glob.split("/"):
+                step = step.add(segment)
+            step.ends = True
+        return _expand([first]) if first.leads_on else frozenset()
 
     @property
     def pathspecs(self) -> tuple[str, ...]:
@@ -99,20 +157,21 @@ def enter_folder(state: GlobState, folder: str) -> GlobState:
     """Return what the globs have left to match in a folder below; nothing where no preset can be in there."""
     if not state or folder.startswith("."):
         return frozenset()
-    found = {rest for rest in state if rest[0] == "**"}
-    found |= {rest[1:] for rest in state if len(rest) > 1 and rest[0] != "**" and _matches(rest[0], folder)}
+    found = [step for step in state if step.repeats]
+    found += (behind for step in state for behind in step.follow(folder) if behind.leads_on)
     return _expand(found)
 
 
 def accepts_file(state: GlobState, name: str) -> bool:
     """Return whether a glob names a file of the folder that it was followed into."""
-    return not name.startswith(".") and name.endswith(".toml") and any(len(rest) == 1 and _matches(rest[0], name) for rest in state)
+    return not name.startswith(".") and name.endswith(".toml") and any(behind.ends for step in state for behind in step.follow(name))
 
 
 def list_plain_names(state: GlobState) -> set[str] | None:
     """Return the only names of a folder that the globs can take; None where that takes looking at all of them."""
-    names = {rest[0] for rest in state}
-    return None if any("*" in name for name in names) else names
+    if any(step.repeats or step.wild for step in state):
+        return None
+    return {name for step in state for name in step.plain}
 
 
 def find_glob_fault(glob: str) -> str:
@@ -142,13 +201,10 @@ def read_globs(raw: bytes) -> tuple[str, ...]:
     return tuple(glob for glob in found if isinstance(glob, str) and not find_glob_fault(glob))
 
 
-def _expand(patterns: set[tuple[str, ...]]) -> GlobState:
-    """Return patterns with what stands behind a ``**`` that means no folder at all."""
-    found = set(patterns)
-    for rest in patterns:
-        while rest[0] == "**":
-            rest = rest[1:]
-            found.add(rest)
+def _expand(steps: Iterable[_Step]) -> GlobState:
+    """Return steps with those behind a ``**`` that means no folder at all."""
+    found = set(steps)
+    found.update(step.skipped for step in (*found,) if step.skipped is not None)  # no ** follows another: ``add`` makes one of them
     return frozenset(found)
 
 

@@ -9,6 +9,9 @@ from contextlib import suppress
 from npuprof.model import Finding, NpuprofError, find_nearest_names
 from npuprof.store import Folder, find_store
 
+#: How many presets of a folder are told.
+_MOST_TOLD = 3
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.sources.reading import Sources
@@ -19,6 +22,7 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
     if len(error.findings) != 1 or error.findings[0].code not in ("NP004", "NP008", "NP023") or error.findings[0].origin is not None:
         return error
     finding = error.findings[0]
+    refuse_range_of_presets(home, word)
     if _is_revision(home, word):
         hint = f"npuprof diff --rev {word} compares the whole store"
         if ".." not in word:
@@ -26,7 +30,48 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
         return NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)])
     if meant := _find_path_in_store(home, word) or _find_preset_of_source(home, word):
         return NpuprofError([finding._replace(hint=f"did you mean {meant!r}?")])
+    if hint := _find_other_kind(home, word):
+        return NpuprofError([finding._replace(hint=hint)])
     return error
+
+
+def _find_other_kind(home: Folder, word: str) -> str:
+    """Return what to do with a word that is a folder of presets, a script, or a key; an empty text where it is none of them."""
+    folder = word.removeprefix("./").removeprefix(f"{os.path.basename(os.path.realpath(home.root))}/").rstrip("/")
+    if inside := [name for name in home.names() if name.startswith(f"{folder}/")]:
+        more = f" and {len(inside) - _MOST_TOLD} more" if len(inside) > _MOST_TOLD else ""
+        return f"{folder} is a folder of presets, which are named one by one: {' '.join(inside[:_MOST_TOLD])}{more}"
+    if os.path.isfile(word):
+        return f"{word} is a file: npuprof scan {word} says what a script sets, npuprof import {word} makes a preset of it"
+    if _is_known_key(word):
+        return f"{word} is a key, and the preset stands before it: npuprof explain NAME {word}; npuprof option {word} tells what it is"
+    return ""
+
+
+def _is_known_key(word: str) -> bool:
+    from npuprof import catalog
+    from npuprof.document import keys
+
+    parsed = keys.parse_key(word)
+    return parsed is not None and catalog.find_record(*keys.split_section_and_name(parsed[0])) is not None
+
+
+def explain_missing_source(home: object, word: str, error: NpuprofError) -> NpuprofError:
+    """Return the error that there is no source of a name, with how a version of a preset is named where it is that."""
+    name, _, version = word.partition(":")
+    if isinstance(home, Folder) and error.findings[0].code == "NP042" and name in home.names():
+        what, why = f"{name!r} is a preset here, and no source", "SOURCE:NAME is a preset of another repository."
+        hint = f"a version, or a revision, stands behind an @: {name}@{version.removeprefix('v')}" if version else f"write {name}"
+        return NpuprofError([Finding("NP042", what, why, hint)])
+    return error
+
+
+def refuse_range_of_presets(home: Folder, word: str) -> None:
+    """Raise NpuprofError where two presets are joined by dots as revisions are."""
+    ends = re.split(r"\.{2,3}", word)
+    if len(ends) == 2 and all(end in home.names() for end in ends):
+        what, why = f"{word!r} are two presets", "Two dots stand between revisions, not between presets."
+        raise NpuprofError([Finding("NP004", what, why, f"npuprof diff {ends[0]} {ends[1]} compares them")])
 
 
 def _is_revision(home: Folder, word: str) -> bool:
@@ -66,6 +111,9 @@ def build_missing_store_finding(word: str, why: str) -> Finding:
     with suppress(NpuprofError):
         known = [f"{name}:" for name in _find_sources(find_store(None, {})).project.sources]
     hint = "name a folder that holds presets, or make one: npuprof init"
+    if re.match(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:", word):
+        what = "the presets of another repository are taken by its address once, and are a store by name from then on"
+        return Finding("NP010", f"the store {word!r} is not a folder", why, f"npuprof source add NAME URL, then --store NAME: ({what})")
     if near := find_nearest_names(f"{word.rstrip(':/')}:", known, 1):
         hint = f"write {near[0]} for the store of that source"
     elif known:

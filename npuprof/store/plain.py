@@ -25,6 +25,8 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
     for name, value in changes.items():
         spec.refuse_deep_key(name)
         parsed = keys.parse_key(name)
+        if name.strip().startswith("profile."):
+            raise NpuprofError([spec.build_profile_key_finding(name)])
         if parsed is None:
             raise NpuprofError([Finding("NP009", f"{name!a} is not a key", "", "write the option's name, or section.name")])
         try:

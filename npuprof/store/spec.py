@@ -104,6 +104,10 @@ class Workspace:
         if "+" in spec and not _is_one_file(spec):
             parts = self.split_spec(spec)
             if len(parts) > 1:
+                if any(part != part.strip() or not part for part in parts):
+                    from npuprof.store.bad_names import build_bad_stack_finding
+
+                    raise NpuprofError([build_bad_stack_finding(spec, parts)])
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
             if self._piped is None:  # who asks again finds nothing left to read
@@ -191,7 +195,9 @@ class Workspace:
 
         name, _, revision = spec.partition("@")
         if not name:
-            raise NpuprofError([store.build_bad_name_finding(name)])
+            from npuprof.store.bad_names import build_nameless_revision_finding
+
+            raise NpuprofError([build_nameless_revision_finding(revision)])
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:
@@ -210,7 +216,12 @@ class Workspace:
 
     def _load_source_profile(self, spec: str) -> Profile:
         """Return the profile that ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION`` names."""
-        found = find_source_profile(self.home, spec)
+        try:
+            found = find_source_profile(self.home, spec)
+        except NpuprofError as error:
+            from npuprof.store.missing import explain_missing_source
+
+            raise explain_missing_source(self.home, spec, error) from None
         if "@" in spec:
             self._names[found.key] = spec
         return found
@@ -398,6 +409,13 @@ def refuse_deep_key(text: str) -> None:
         raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
 
 
+def build_profile_key_finding(key: str) -> Finding:
+    """Return that a key of ``[profile]`` is to be changed for one command: it says what a preset is, and is no setting."""
+    why = "What stands in [profile] says what a preset is for; only settings are changed for one command."
+    hint = f"write it into the preset, as in npuprof set NAME {key.strip()}=VALUE"
+    return Finding("NP009", f"{key.strip()!r} is no setting", why, hint)
+
+
 def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
     """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
@@ -406,14 +424,18 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
         name, equals, raw = text.partition("=")
         refuse_deep_key(name)
         parsed = keys.parse_key(name)
-        if not equals or parsed is None:
+        if name.strip().startswith("profile."):
+            problems.append(build_profile_key_finding(name))
+        elif not equals or parsed is None:
             problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", suggest_assignment(text, before)))
         else:
             steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
         refuse_deep_key(text)
         parsed = keys.parse_key(text)
-        if parsed is None:
+        if text.strip().startswith("profile."):
+            problems.append(build_profile_key_finding(text))
+        elif parsed is None:
             problems.append(Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name"))
         else:
             steps.append(Step("unset", parsed[0], None, (parsed[0],), parsed[1]))
