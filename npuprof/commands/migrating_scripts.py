@@ -13,6 +13,7 @@ from npuprof.report.text import escape_controls
 from npuprof.report.writing import Wanted
 from npuprof.scripts.files import find_script_files
 from npuprof.scripts.migration.moving import MovedScript, move_script
+from npuprof.scripts.migration.readers import Readers
 from npuprof.scripts.reading import may_hold_settings
 from npuprof.scripts.reading.files import find_file_faults
 
@@ -102,7 +103,9 @@ def migrate_scripts(paths: list[str], context: Context, since: str) -> ScriptMig
     scripts: list[MovedScript] = []
     unread = 0
     named = set(paths)
-    for path in track_items(list(find_script_files(paths, problems)), "files"):
+    folders = tuple(path for path in paths if os.path.isdir(path))
+    readers = Readers(folders)
+    for path in track_items(_leave_out_links(list(find_script_files(paths, problems))), "files"):
         try:
             data = output.read_plain_file(path)
         except OSError as error:
@@ -111,7 +114,7 @@ def migrate_scripts(paths: list[str], context: Context, since: str) -> ScriptMig
             unread += path in named
             continue
         if may_hold_settings(path, data):
-            moved = move_script(path, data, context, since)
+            moved = move_script(path, data, context, since, readers)
             unread += path in named and any(one.code == "NP801" and one.severity == "warning" for one in moved.left)
             if moved.made or moved.left:
                 scripts.append(moved)
@@ -119,7 +122,17 @@ def migrate_scripts(paths: list[str], context: Context, since: str) -> ScriptMig
             faults = find_file_faults(path, data)
             problems += faults
             unread += any(one.severity == "warning" for one in faults)
-    return ScriptMigration(scripts, problems, unread, tuple(path for path in paths if os.path.isdir(path)))
+    return ScriptMigration(scripts, problems, unread, folders)
+
+
+def _leave_out_links(files: list[str]) -> list[str]:
+    """Return files without the links to others of them: each is read once, and written once."""
+    kept: dict[str, str] = {}
+    for file in files:
+        full = os.path.realpath(file)
+        if full not in kept or (os.path.islink(kept[full]) and not os.path.islink(file)):
+            kept[full] = file
+    return list(kept.values())
 
 
 def _read_text(data: bytes) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 from npuprof import catalog
 from npuprof.scripts.migration.places import Change, Places, StuckError, find_new_words
 from npuprof.scripts.migration.planning import DueStep
+from npuprof.scripts.migration.readers import find_computed_key, find_hidden_use
 from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.run_config import CLASSES
 
 _STRING = re.compile(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
 _GIVES = ("CopyFrom", "MergeFrom", "list")
@@ -18,11 +21,13 @@ _FIELDS = ("s", "b", "i", "f")
 
 
 class PythonScript:
-    """A Python script whose literals can be changed. Raises SyntaxError."""
+    """A Python script whose literals can be changed; ``find_reader`` names a file that may read a name of it. Raises SyntaxError."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, find_reader: Callable[[str], str] = lambda _: "") -> None:
         from npuprof.scripts.reading.source import parse_python
 
+        self._find_reader = find_reader
+        self._checked: dict[tuple[str, ast.AST], str] = {}
         self.places = Places(text, python=True)
         self.tree = parse_python(text)
         self.parents: dict[ast.AST, ast.AST] = {}
@@ -43,8 +48,13 @@ class PythonScript:
                 self._uses.setdefault(node.value, node.lineno)
 
     def find_use(self, name: str) -> int:
-        """Return the line in which a name is compared or looked up, 0 where it is not: under another name that would go wrong."""
-        return self._uses.get(name, 0)
+        """Return the line in which a name is compared or looked up, or may be, 0 for none: under another name that would go wrong."""
+        return self._uses.get(name, 0) or self.computed_key
+
+    @cached_property
+    def computed_key(self) -> int:
+        """The line in which a key is computed that no importer follows, 0 for none: it may be that of any option."""
+        return find_computed_key(self.tree)
 
     def _is_read(self, node: ast.Constant) -> bool:
         parent = self.parents.get(node)
@@ -121,8 +131,10 @@ class PythonScript:
     def _rename(self, key: ast.AST, one: FoundSetting, name: str) -> Change:
         old, new = one.name.rpartition("."), name.rpartition(".")
         if isinstance(key, ast.Constant):
+            self._check_carrier(key, one)
             whole = key.value in (one.name, one.name.encode())
             return self._write_text(key, one.name if whole else old[2], name if whole else new[2])
+        self._check_carrier(key, one)
         if old[0] != new[0]:
             raise StuckError(f"it has its place in {new[0] or 'the options themselves'} by then")
         if isinstance(key, ast.keyword):
@@ -150,6 +162,7 @@ class PythonScript:
         if len(found) != 1:
             raise StuckError("its value is not written as one literal" if not found else "its value stands there more than once")
         [node] = found
+        self._check_carrier(node, one)
         if isinstance(node.value, (str, bytes)):
             text = node.value if isinstance(node.value, str) else node.value.decode(errors="replace")
             return self._write_text(node, text, str(new))
@@ -164,6 +177,57 @@ class PythonScript:
             if len(givers) == 1 and isinstance(givers[0], ast.Assign) and isinstance(givers[0].value, ast.Constant):
                 return givers[0].value
         return value
+
+    def _check_carrier(self, node: ast.AST, one: FoundSetting) -> None:
+        """Look whether anybody else can read a literal: by the name that it stands behind. Raises StuckError where that may be."""
+        here = node
+        while not isinstance(here, ast.stmt):
+            if isinstance(here, ast.Call) and _name_function(here) in CLASSES:
+                return  # the argument of a configuration is its own
+            here = self.parents[here]
+        function = self._find_function(here)
+        if isinstance(here, ast.Return) and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            names = [function.name]
+        else:
+            targets = here.targets if isinstance(here, ast.Assign) else [here.target] if isinstance(here, ast.AnnAssign) else []
+            flat = [part for target in targets for part in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])]
+            start = (one.line, self.places.count_bytes(one.line, one.column))
+            names = [target.id for target in flat if isinstance(target, ast.Name)]
+            names += [t.attr for t in flat if isinstance(t, ast.Attribute) and (t.lineno, t.col_offset) != start]
+        for name in names:
+            known = (name, function or self.tree)
+            if known not in self._checked:
+                self._checked[known] = self._find_other_use(name, function, here)
+            if self._checked[known]:
+                raise StuckError(self._checked[known])
+
+    def _find_function(self, node: ast.AST) -> ast.AST | None:
+        while node is not self.tree and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            node = self.parents[node]
+        return None if node is self.tree else node
+
+    def _find_other_use(self, name: str, around: ast.AST | None, carrier: ast.stmt) -> str:
+        """Return who else may read what a name stands for, empty where nobody can."""
+        for use in self.names.get(name, ()):
+            if isinstance(use.ctx, ast.Load) and not self._is_taken_whole(use) and self._find_statement(use) is not carrier:
+                if isinstance(self.parents[use], (ast.Return, ast.Yield)):
+                    return f"line {use.lineno} hands {name} on"
+                if len(self.names[name]) > 2 or not isinstance(getattr(carrier, "value", None), (ast.Constant, ast.Call)):
+                    return f"line {use.lineno} uses {name} for something else"
+        local = isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) and not isinstance(carrier, ast.Return)
+        if local and not any(isinstance(one, (ast.Global, ast.Nonlocal)) and name in one.names for one in ast.walk(around or self.tree)):
+            return ""
+        if line := find_hidden_use(self.tree, [name]):
+            return f"line {line} may read {name}, or lists it for others"
+        reader = self._find_reader(name)
+        return f"{reader} may read {name}, behind which it stands" if reader else ""
+
+    def _is_taken_whole(self, use: ast.Name) -> bool:
+        """Return whether a use takes a table as a whole: ``**name``, ``name.items()``, ``for … in name``."""
+        parent = self.parents[use]
+        if isinstance(parent, ast.keyword):
+            return parent.arg is None
+        return (isinstance(parent, ast.Attribute) and parent.attr == "items") or (isinstance(parent, ast.For) and parent.iter is use)
 
     def _write_text(self, node: ast.Constant, old: str, new: str) -> Change:
         start, end = self._find_span(node)
@@ -207,6 +271,11 @@ def _find_new_field(due: DueStep) -> str:
     option = catalog.find_option(due.key)
     one = due.setting
     return option.field if one.surface == "session" and option is not None and option.field and one.field != option.field else ""
+
+
+def _name_function(call: ast.Call) -> str:
+    function = call.func
+    return function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
 
 
 def _find_assigned(statement: ast.stmt, node: ast.AST) -> ast.expr | None:

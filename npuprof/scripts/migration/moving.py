@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof.edit.migration import MadeStep
@@ -15,7 +16,8 @@ from npuprof.scripts.lint import check_script
 from npuprof.scripts.migration.flags import ShellScript
 from npuprof.scripts.migration.literals import PythonScript
 from npuprof.scripts.migration.places import Change, StuckError
-from npuprof.scripts.migration.planning import DueStep, check_changed_defaults, plan_script
+from npuprof.scripts.migration.planning import DueStep, check_changed_defaults, find_homes, plan_script
+from npuprof.scripts.migration.readers import Readers
 from npuprof.scripts.reading import FoundSetting, ImportedFile, import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
 
@@ -42,7 +44,7 @@ class _Unit(Record):
 class _Text:
     """A script as text that can be written back byte by byte. Raises StuckError, SyntaxError and ValueError."""
 
-    def __init__(self, path: str, data: bytes) -> None:
+    def __init__(self, path: str, data: bytes, find_reader: Callable[[str], str]) -> None:
         kind = detect_script_kind(path, data) or "python"
         if not KINDS[kind].holds_blocks:
             raise StuckError("only Python and shell scripts are written anew")
@@ -50,7 +52,7 @@ class _Text:
         text = data.decode(self.encoding)
         if text.encode(self.encoding) != data:
             raise StuckError("the file would not be the same after it is written back")
-        self.script: PythonScript | ShellScript = PythonScript(text) if kind == "python" else ShellScript(text)
+        self.script: PythonScript | ShellScript = PythonScript(text, find_reader) if kind == "python" else ShellScript(text)
 
     def apply(self, changes: Sequence[Change]) -> bytes:
         """Return the bytes of the file with changes. Raises StuckError where two of them are about one place."""
@@ -64,8 +66,12 @@ class _Text:
         return "".join([*pieces, text[at:]]).encode(self.encoding)
 
 
-def move_script(path: str, data: bytes, context: Context, since: str = "") -> MovedScript:
-    """Return a script moved to the release of a context, nothing written."""
+def move_script(path: str, data: bytes, context: Context, since: str = "", readers: Readers | None = None) -> MovedScript:
+    """Return a script moved to the release of a context, nothing written; ``readers`` know who else may read its names."""
+
+    def find_reader(name: str) -> str:
+        return os.path.relpath(found) if readers is not None and (found := readers.find_reader(path, name)) else ""
+
     imported = import_script(path, data)
     release = str(context.cann)
     if not imported.found:
@@ -74,13 +80,13 @@ def move_script(path: str, data: bytes, context: Context, since: str = "") -> Mo
     text: list[_Text] = []  # made where there is something to change: most scripts have nothing
 
     def load_text() -> _Text:
-        text[:] = text or [_Text(path, data)]
+        text[:] = text or [_Text(path, data, find_reader)]
         return text[0]
 
     try:
         blocks = [(block.first + 1, block.last + 1, block.spec) for block in find_blocks(path, data)]
         plan = plan_script(imported, release, lambda name: load_text().script.find_use(name), blocks)
-        units, left = _list_units(load_text(), plan.due) if plan.due else ([], [])
+        units, left = _list_units(load_text(), plan.due, find_homes(imported)) if plan.due else ([], [])
         made, after, result = _prove(imported, data, load_text(), units) if units else ([], data, imported)
     except (StuckError, SyntaxError, ValueError, RecursionError, MemoryError, NpuprofError) as error:
         return _leave_script(imported, data, context, before, error)
@@ -104,7 +110,7 @@ def _leave_script(imported: ImportedFile, data: bytes, context: Context, before:
     return MovedScript(imported.file, data, data, left=tuple(sorted([*imported.problems, *problems, *told, *brought], key=_find_place)))
 
 
-def _list_units(text: _Text, due: list[DueStep]) -> tuple[list[_Unit], list[Finding]]:
+def _list_units(text: _Text, due: list[DueStep], homes: dict[str, str]) -> tuple[list[_Unit], list[Finding]]:
     """Return the steps with the changes that make them, by option; those of one configuration are made all, or are findings."""
     stuck: dict[tuple[str, str], str] = {}
     changes: dict[int, list[Change]] = {}
@@ -112,11 +118,11 @@ def _list_units(text: _Text, due: list[DueStep]) -> tuple[list[_Unit], list[Find
         try:
             changes[id(one)] = text.script.list_changes(one)
         except StuckError as error:
-            stuck.setdefault((one.setting.scope, one.setting.key), str(error))
+            stuck.setdefault((homes.get(one.setting.scope, one.setting.scope), one.setting.key), str(error))
     units: dict[str, _Unit] = {}
     left: list[Finding] = []
     for one in due:
-        hindrance = stuck.get((one.setting.scope, one.setting.key))
+        hindrance = stuck.get((homes.get(one.setting.scope, one.setting.scope), one.setting.key))
         if hindrance is not None:
             left.append(one.build_finding(hindrance))
             continue

@@ -13,6 +13,7 @@ from npuprof.document.keys import format_short_value
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.edit.migration_steps import UNSET_VALUES, Step, load_migration_steps
 from npuprof.model import Finding, Place, Record
+from npuprof.scripts.configurations import Layout
 from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile, Site
 
 #: Where the adapter's options are set, each of which has a default.
@@ -62,6 +63,7 @@ class _Group:
         self.base = site.branches if site else ()
         # NPURunConfig shows all that it is given, unless a star hides it
         self.closed = "" not in self.by_key and (self.surface == "run_config" or bool(site and site.closed))
+        self.mates: list[_Group] = []  #: what is in force together with it: the session config of an NPURunConfig, parts of the two
 
     @property
     def scenario(self) -> str:
@@ -80,10 +82,24 @@ class _Group:
     def _find_state(self, name: str) -> tuple[bool | None, Any]:
         ones = [one for one in self.by_key.get(name, ()) if one.reason != UNSET]
         if not ones:
+            for mate in self.mates:
+                known, value = mate.find_own_state(name)
+                if known is not False:
+                    return known, value
+            return self.find_own_state(name)
+        return self._judge_given(ones)
+
+    def find_own_state(self, name: str) -> tuple[bool | None, Any]:
+        """Return the state of an option as far as this group tells it."""
+        ones = [one for one in self.by_key.get(name, ()) if one.reason != UNSET]
+        if not ones:
             if not self.closed or name in self.by_key:
                 return None, None
             sent = catalog.estimator_defaults() if self.surface == "run_config" else {}
             return (True, sent[name]) if name in sent else (False, UNSET_VALUES.get(name))
+        return self._judge_given(ones)
+
+    def _judge_given(self, ones: list[FoundSetting]) -> tuple[bool | None, Any]:
         sure = any(one.branches == self.base[: len(one.branches)] for one in ones)
         return sure or None, ones[0].value if sure and len(ones) == 1 and not ones[0].reason else None
 
@@ -102,34 +118,65 @@ class _Group:
 def plan_script(imported: ImportedFile, release: str, find_use: Callable[[str], int], blocks: Sequence[tuple[int, int, str]] = ()) -> Plan:
     """Return what a release asks of a script.
 
-    ``find_use`` gives the line in which else a script uses the name of an option, 0 for none; ``blocks`` are lines that a preset
-    writes, with its spec.
+    ``find_use`` gives the line in which else a script uses the name of an option, or may do so, 0 for none; ``blocks`` are lines that
+    a preset writes, with its spec.
     """
     plan = Plan([], [])
     steps = load_migration_steps(release)
     sites = {site.scope: site for site in imported.sites}
-    groups: dict[str, list[FoundSetting]] = {}
+    found: dict[str, list[FoundSetting]] = {}
     for one in imported.found:
         if not one.commented and not one.dead and one.surface != "env":
-            groups.setdefault(one.scope, []).append(one)
-    for scope, found in groups.items():
-        _plan_group(_Group(found, sites.get(scope)), steps, find_use, blocks, plan)
+            found.setdefault(one.scope, []).append(one)
+    groups = {scope: _Group(ones, sites.get(scope)) for scope, ones in found.items()}
+    homes = find_homes(imported)
+    clusters: dict[str, list[_Group]] = {}
+    for scope, group in groups.items():
+        clusters.setdefault(homes.get(scope, scope), []).append(group)
+    for together in clusters.values():
+        for group in together:
+            group.mates = [mate for mate in together if mate is not group]
+        _plan_groups(together, steps, find_use, blocks, plan)
     plan.due.sort(key=lambda due: (due.setting.line, due.setting.column))
     return plan
 
 
-def _plan_group(
-    group: _Group, steps: list[Step], find_use: Callable[[str], int], blocks: Sequence[tuple[int, int, str]], plan: Plan
+def find_homes(imported: ImportedFile) -> dict[str, str]:
+    """Return which configuration each scope of a script belongs to, where several are one: given to each other, or laid on each other."""
+    layout = Layout(imported)
+    homes: dict[str, str] = {}
+
+    def find_root(scope: str) -> str:
+        while (above := homes.get(scope, scope)) != scope:
+            scope = above
+        return scope
+
+    pairs = [(whole, session.scope) for whole, session in layout.find_given_sessions().items()]
+    pairs += [(home.scope, group.scope) for group in layout.groups if (home := layout.find_home(group)) is not None]
+    for one, other in pairs:
+        if (root := find_root(one)) != (top := find_root(other)):
+            homes[top] = root
+    return {scope: find_root(scope) for scope in [*homes]}
+
+
+def _plan_groups(
+    groups: list[_Group], steps: list[Step], find_use: Callable[[str], int], blocks: Sequence[tuple[int, int, str]], plan: Plan
 ) -> None:
-    for option in dict.fromkeys(step.option for step in steps if step.option in group.by_key):
+    """Plan the steps of groups that are in force together: a name changes in all of them, or in none."""
+    held = {key for group in groups for key in group.by_key}
+    computed = min((one.line for group in groups for one in group.by_key.get("", ())), default=0)
+    for option in dict.fromkeys(step.option for step in steps if step.option in held):
         ways = [step for step in steps if step.option == option]
-        ones = [one for one in group.by_key[option] if one.reason != UNSET]
-        planned = [found for one in ones if (found := _plan_setting(group, ways, one, plan))]
+        given = [(group, one) for group in groups for one in group.by_key.get(option, ()) if one.reason != UNSET]
+        planned = [found for group, one in given if (found := _plan_setting(group, ways, one, plan))]
+        ones = [one for _, one in given]
         block = next((name for one in ones if (name := _find_block(blocks, one.line))), "")
         hindrance = f"the block belongs to the preset {block}; migrate that, and inject it again" if block else ""
         renamed = {due.step.to for due in planned if due.step.action == "rename"}
         if not hindrance and renamed:
             hindrance = _find_hindrance(option, ones, planned, renamed, find_use)
+            if not hindrance and computed:
+                hindrance = f"line {computed} sets a key that only a run tells, which may be {option} too"
         if hindrance:
             plan.findings.extend(due.build_finding(hindrance) for due in planned)
         else:
