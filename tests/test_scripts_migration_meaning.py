@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,3 +138,41 @@ def test_a_file_that_is_there_under_two_names_is_read_and_written_once(tmp_path:
         assert (done.code, done.out.count("M8:")) == (0, 1), done.err
     assert (tmp_path / "a/train.py").read_text() == f"{HEAD}{NEW}{TAIL}"
     assert (tmp_path / "a/link.py").is_symlink()
+
+
+GONE = 'custom_op.parameter_map["graph_memory_max_size"].s = b"1"\n'
+LEFT = 'custom_op.parameter_map["auto_tune_mode"].s = b"GA"\n'
+STUCK = 'custom_op.parameter_map["mstune_mode"].s = b"1"\nprint(custom_op.parameter_map["mstune_mode"].s)\n'
+CALL = 'c = NPURunConfig(\n    graph_memory_max_size="1",\n    auto_tune_mode="GA",\n    mstune_mode="1",\n    model_dir="x")\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HEAD}{GONE}{OLD}x = 'é'\n{LEFT}{GONE}{STUCK}{TAIL}",
+        f"{HEAD}{GONE}{LEFT}{GONE}{LEFT}{STUCK}{TAIL}".replace("\n", "\r\n"),
+        f"{HEAD}{GONE}é = 1; {OLD.rstrip()}; {LEFT}{STUCK}{TAIL}",
+        f"{RUN}{CALL}",
+        f"{RUN}c = NPURunConfig(graph_memory_max_size='1', precision_mode='force_fp32', auto_tune_mode='GA')\n",
+        f"{HEAD}{GONE}x = 1\n{TAIL}",  # what the release brings, and what defaults have changed
+    ],
+)
+def test_places_are_those_of_the_file_as_it_is_for_who_reads_them(text: str, tmp_path: Path, run: Callable[..., Any]) -> None:
+    for dry_run in (True, False):
+        write(tmp_path, {"x.py": text})
+        done = run("migrate", "x.py", "--cann", "9.0.0", "--from", "8.0.0", "--format", "json", *(["--dry-run"] if dry_run else []))
+        lines = (tmp_path / "x.py").read_bytes().decode().splitlines()
+        [file] = json.loads(done.out)["files"]
+        assert file["changed"]
+        found = [one for one in file["findings"] if one["code"] != "NP512"]
+        assert found or "x = 1" in text
+        for one in found:
+            line = lines[one["line"] - 1]
+            assert one["key"] in line
+            assert line[one["column"] - 1 :].startswith(("custom_op", one["key"]))
+            if match := re.search(r"line (\d+) uses", one["message"]):
+                assert lines[int(match[1]) - 1].startswith("print(")
+        for one in file["findings"]:
+            assert one["code"] != "NP512" or "custom_optimizers.add()" in lines[one["line"] - 1] or "NPURunConfig" in lines[one["line"] - 1]
+        if not dry_run:
+            assert all(step["to"] in lines[step["line"] - 1] for step in file["steps"] if step["to"])

@@ -61,7 +61,7 @@ class Migrate(Verb):
         from npuprof.commands.migrating_scripts import migrate_scripts
         from npuprof.report import writing
 
-        plan = migrate_scripts(self.specs, context, self._since)
+        plan = migrate_scripts(self.specs, context, self._since, not self.dry_run)
         wanted = plan.list_wanted()
         if wanted and not self.dry_run:
             writing.write_wanted_files(wanted)

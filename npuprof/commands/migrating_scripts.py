@@ -95,8 +95,8 @@ def _is_below(path: str, folder: str) -> bool:
     return path.startswith(os.path.join(folder, ""))
 
 
-def migrate_scripts(paths: list[str], context: Context, since: str) -> ScriptMigration:
-    """Return scripts moved to a release, nothing written."""
+def migrate_scripts(paths: list[str], context: Context, since: str, written: bool = False) -> ScriptMigration:
+    """Return scripts moved to a release, nothing written; places are those of the files as they will be where they are ``written``."""
     from npuprof.report.terminal import track_items
 
     problems: list[Finding] = []
@@ -114,7 +114,7 @@ def migrate_scripts(paths: list[str], context: Context, since: str) -> ScriptMig
             unread += path in named
             continue
         if may_hold_settings(path, data):
-            moved = move_script(path, data, context, since, readers)
+            moved = move_script(path, data, context, since, readers, written)
             unread += path in named and any(one.code == "NP801" and one.severity == "warning" for one in moved.left)
             if moved.made or moved.left:
                 scripts.append(moved)

@@ -15,9 +15,10 @@ from npuprof.scripts.blocks import find_blocks
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.migration.flags import ShellScript
 from npuprof.scripts.migration.literals import PythonScript
-from npuprof.scripts.migration.places import Change, StuckError
+from npuprof.scripts.migration.places import Change, Places, StuckError
 from npuprof.scripts.migration.planning import DueStep, check_changed_defaults, find_homes, plan_script
 from npuprof.scripts.migration.readers import Readers
+from npuprof.scripts.migration.shifting import Shift
 from npuprof.scripts.reading import FoundSetting, ImportedFile, import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
 
@@ -52,22 +53,37 @@ class _Text:
         text = data.decode(self.encoding)
         if text.encode(self.encoding) != data:
             raise StuckError("the file would not be the same after it is written back")
+        self._is_python = kind == "python"
         self.script: PythonScript | ShellScript = PythonScript(text, find_reader) if kind == "python" else ShellScript(text)
+
+    def build_shift(self, changes: Sequence[Change]) -> Shift:
+        """Return what leads from places of the text to those after changes, and back."""
+        made = sorted(set(changes))
+        after = Places(self._replace_text(made), self._is_python)
+        return Shift(self.script.places, after, made)
 
     def apply(self, changes: Sequence[Change]) -> bytes:
         """Return the bytes of the file with changes. Raises StuckError where two of them are about one place."""
+        return self._replace_text(sorted(set(changes))).encode(self.encoding)  # one literal may give several settings
+
+    def _replace_text(self, changes: Sequence[Change]) -> str:
         text = self.script.places.text
         pieces, at = [], 0
-        for change in sorted(set(changes)):  # one literal may give several settings
+        for change in changes:
             if change.start < at:
                 raise StuckError("two settings are written in one place")
             pieces += [text[at : change.start], change.text]
             at = change.end
-        return "".join([*pieces, text[at:]]).encode(self.encoding)
+        return "".join([*pieces, text[at:]])
 
 
-def move_script(path: str, data: bytes, context: Context, since: str = "", readers: Readers | None = None) -> MovedScript:
-    """Return a script moved to the release of a context, nothing written; ``readers`` know who else may read its names."""
+def move_script(
+    path: str, data: bytes, context: Context, since: str = "", readers: Readers | None = None, written: bool = False
+) -> MovedScript:
+    """Return a script moved to the release of a context, nothing written; ``readers`` know who else may read its names.
+
+    Places are those of the file as it is, or as it will be where it is to be ``written``.
+    """
 
     def find_reader(name: str) -> str:
         return os.path.relpath(found) if readers is not None and (found := readers.find_reader(path, name)) else ""
@@ -93,10 +109,18 @@ def move_script(path: str, data: bytes, context: Context, since: str = "", reade
     done = {id(due) for unit in made for due in unit.due}
     unproven = "what it is changed to could not be proven to set the same"
     left += [due.build_finding(unproven) for unit in units for due in unit.due if id(due) not in done]
-    told = [*plan.findings, *left, *check_changed_defaults(result, since, release)]
-    told += _list_brought(imported, result, context, before, {finding.key for finding in told})
-    rows = sorted((due for unit in made for due in unit.due), key=lambda due: (due.setting.line, due.setting.column))
-    return MovedScript(path, data, after, tuple((due.setting.line, _build_made(due)) for due in rows), tuple(sorted(told, key=_find_place)))
+    asked = [*plan.findings, *left]
+    news = check_changed_defaults(result, since, release)
+    news += _list_brought(imported, result, context, before, {finding.key for finding in [*asked, *news]})
+    rows = [((due.setting.line, due.setting.column), _build_made(due)) for unit in made for due in unit.due]
+    if made:
+        shift = load_text().build_shift([change for unit in made for change in unit.changes])
+        asked = [shift.move_finding(one, to_new=True) for one in asked] if written else asked
+        news = news if written else [shift.move_finding(one, to_new=False) for one in news]
+        rows = [(shift.find_new(*place), step) for place, step in rows] if written else rows
+    rows.sort(key=lambda row: row[0])
+    told = sorted([*asked, *news], key=_find_place)
+    return MovedScript(path, data, after, tuple((line, step) for (line, _), step in rows), tuple(told))
 
 
 def _leave_script(imported: ImportedFile, data: bytes, context: Context, before: Context, error: Exception) -> MovedScript:

@@ -36,6 +36,16 @@ class Places:
         """Return the place of a character, both counted from 1."""
         return self._starts[line - 1] + column - 1
 
+    @property
+    def line_count(self) -> int:
+        """How many lines there are."""
+        return len(self._starts)
+
+    def locate(self, place: int) -> tuple[int, int]:
+        """Return line and column of a character, both counted from 1."""
+        number = bisect_right(self._starts, place)
+        return number, place - self._starts[number - 1] + 1
+
     def find_byte(self, line: int, offset: int) -> int:
         """Return the place of a character from its offset in UTF-8, as trees count."""
         sizes = self._measure_line(line)
