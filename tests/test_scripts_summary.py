@@ -14,10 +14,10 @@ import pytest
 from growth import measure_growth
 from hypothesis import given
 from hypothesis import strategies as st
-from importing import HEAD, TAIL, write
+from importing import HEAD, TAIL, imported, write
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.summary.gathering import name_reason
+from npuprof.scripts.summary.gathering import Survey, name_reason
 from npuprof.scripts.summary.page import format_report_page
 from npuprof.scripts.summary.parts import Report, Table, Weighty
 from npuprof.scripts.summary.plain import format_report
@@ -76,6 +76,62 @@ def test_the_counts_are_those_of_the_tree(tmp_path: Path, run: Callable[..., Any
     assert told["counts"]["errors"] == sum(one["severity"] == "error" for one in findings)
     shown = sum(row["places"] for name in ("mistakes", "deprecated") for row in told[name])
     assert shown == sum(one["severity"] != "info" for one in findings)
+
+
+PARTS = (
+    HEAD, TAIL, MAP.format("precision_mode", '"force_fp32"'), MAP.format("precision_mode", '"force_fp16"'),
+    MAP.format("dump_path", "FLAGS.dump"), "if FLAGS.x:\n    " + MAP.format("dump_path", '"a"'), "# " + MAP.format("dump_path", '"a"'),
+    "if FLAGS.x:\n    " + MAP.format("fp", "1") + "else:\n    " + MAP.format("fp", "1"), MAP.format("k", "None"),
+    "os.environ['RANK_ID'] = '0'\n", "os.environ['RANK_ID'] = '1'\n", f"def f():\n    {HEAD}    return config\n".replace("\nc", "\n    c"),
+    "from npu_bridge.npu_init import *\n", "p = ProfilingConfig(enable_profiling=None, profiling_options='a')\n",
+    "c = NPURunConfig(precision_mode='force_fp32', profiling_config=p, iterations_per_loop=None, session_config=config)\n",
+    "c = NPURunConfig(precision_mode=None, **FLAGS.more)\n", "d = DumpConfig(enable_dump=True, dump_path='a')\n",
+    "if False:\n    " + MAP.format("dump_path", '"a"'), "op = custom_op\nop.parameter_map[x].s = b'1'\n", "import os\n",
+)  # fmt: skip
+
+
+@given(st.lists(st.lists(st.sampled_from(PARTS)), max_size=3))
+def test_each_setting_is_carried_or_left_out_for_one_reason(scripts: list[list[str]]) -> None:
+    survey = Survey()
+    for number, parts in enumerate(scripts):
+        survey.add_script(imported("".join(parts), f"{number}.py"))
+    assert sum(survey.with_settings.values()) == survey.carried + survey.left_out_count
+    assert sum(sum(files.values()) for files in survey.surfaces.values()) == survey.carried + survey.left_out_count
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        (
+            MAP.format("precision_mode", '"force_fp32"') + MAP.format("precision_mode", '"force_fp16"'),
+            (2, 1, {"set again further down": 1}),
+        ),
+        (MAP.format("precision_mode", '"force_fp32"') * 2, (2, 2, {})),
+        (
+            "import os\nos.environ['HCCL_CONNECT_TIMEOUT'] = '600'\n"
+            + MAP.format("dump_path", '"a"')
+            + HEAD
+            + MAP.format("dump_path", '"b"'),
+            (3, 3, {}),
+        ),
+        ("p = ProfilingConfig(enable_profiling=None)\nc = NPURunConfig(profiling_config=p, precision_mode=None)\n", (0, 0, {})),
+        (MAP.format("dump_path", "FLAGS.x") + HEAD + MAP.format("dump_path", "FLAGS.x"), (2, 0, {"depends on the run": 2})),
+    ],
+)
+def test_what_is_none_or_set_twice_counts_for_what_it_is(text: str, counts: tuple[int, int, dict[str, int]]) -> None:
+    survey = Survey()
+    survey.add_script(imported(f"{HEAD}{text}"))
+    left = {reason: one.count for reason, one in survey.left_out.items()}
+    assert (sum(survey.with_settings.values()), survey.carried, left) == counts
+
+
+@pytest.mark.parametrize("verb", [["import", "--summary"], ["scan", "--statistics"]])
+def test_a_file_that_was_read_with_a_remark_is_none_that_was_not(verb: list[str], tmp_path: Path, run: Callable[..., Any]) -> None:
+    text = "# é\n" + script(("precision_mode", '"force_fp32"'))
+    latin = text.encode("latin-1")
+    write(tmp_path, {"tree/a.py": latin, "tree/b.py": HEAD.encode("utf-16"), "tree/c.py": f"{HEAD}print((\n"})
+    counts = json.loads(run(*verb, "tree", "--format", "json").out)["counts"]
+    assert (counts["files"], counts["files_with_settings"], counts["files_unread"]) == (3, 1, 2)
 
 
 @pytest.mark.parametrize(

@@ -46,12 +46,13 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     for file, data in _read_scripts(paths, result.findings):
         result.files += not isinstance(data, Finding)
         result.seen.add(os.path.abspath(file))
-        unread = False
+        unread = holds = False
         if isinstance(data, Finding):
             result.findings.append(data)
             unread = True
         elif may_hold_settings(file, data):
             imported = read_script(file, data, file in named)
+            holds = bool(imported.found)
             sidecars = find_sidecars(imported, folders)
             imported = attach_contents(imported, sidecars)
             found = [*check_script(imported, context, team), *check_blocks(file, data)]
@@ -70,7 +71,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
             surveyed.read_followed(file, data, file in named)
         result.unread += unread and file in named
         if survey is not None:
-            survey.unread += unread
+            survey.unread += unread and not holds  # what was read with a remark was read
     if survey is not None and surveyed is not None:
         survey.files = result.files
         surveyed.count_scripts(survey)

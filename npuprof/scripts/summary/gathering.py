@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from npuprof.catalog.values import is_same_typed_value
 from npuprof.document.keys import format_key_segment, format_short_value
 from npuprof.model import Context, Finding
 from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.draft import Draft, Note
 from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.reading import ImportedFile
+from npuprof.scripts.reading import FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import UNSET
 from npuprof.scripts.summary.upgrade import Touched, list_touched
 
 #: How reasons begin that go on with an expression of the script, and what they have in common.
@@ -22,6 +24,8 @@ _REASONS = (
     ("the name is computed", "the key is computed"),
     ("stored in ", "stored in a field that the adapter does not read"),
 )
+#: Why the earlier of two settings is in no preset.
+OVERRULED = "set again further down"
 
 
 class Configuration:
@@ -69,8 +73,8 @@ class Survey:
 
     def add_script(self, imported: ImportedFile, folders: Sequence[str] = ()) -> None:
         """Count what one script holds; files that it names may lie below the folders."""
-        live = [one for one in imported.found if not one.commented]
-        self.commented += len(imported.found) - len(live)
+        live = [one for one in imported.found if not one.commented and one.reason != UNSET]  # what is None is not set
+        self.commented += sum(one.commented for one in imported.found)
         if not live:
             return
         self.with_settings[imported.file] = len(live)
@@ -81,14 +85,12 @@ class Survey:
                 shown = format_short_value(one.value)
                 self.values.setdefault(one.key, {}).setdefault(shown, set()).add(imported.file)
         drafts = [draft for draft in build_drafts(imported, None, folders) if draft.settings or draft.notes]
+        self._count_settings(live, [note for draft in drafts for note in draft.notes])
         for draft in drafts:
             self._add_draft(draft, draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}")
 
     def _add_draft(self, draft: Draft, name: str) -> None:
         self.drafts += 1
-        self.carried += len(draft.settings)
-        for note in draft.notes:
-            self._add_note(note)
         if self.context.cann:
             for touched in list_touched(draft, self.context.cann, self.since):
                 self.touched.setdefault(touched, {})[name] = None
@@ -97,11 +99,26 @@ class Survey:
             mark = compute_digest(draft.settings)
             self.configurations.setdefault(mark, Configuration(draft.settings)).drafts.append(name)
 
-    def _add_note(self, note: Note) -> None:
-        reason = name_reason(note.why)
-        row = self.left_out.setdefault(reason, LeftOut(note.found.file_line))
+    def _count_settings(self, live: Sequence[FoundSetting], notes: Sequence[Note]) -> None:
+        """Count each setting once: it is in a preset, or left out for a reason, however many presets tell of it."""
+        reasons = {id(note.found): name_reason(note.why) for note in reversed(notes)}
+        last: dict[tuple[str, str], FoundSetting] = {}
+        for one in live:
+            if id(one) not in reasons:
+                last[one.scope, one.key] = one
+        for one in live:
+            reason = reasons.get(id(one), "")
+            if not reason and not is_same_typed_value(last[one.scope, one.key].value, one.value):
+                reason = OVERRULED
+            if reason:
+                self._leave_out(one, reason)
+            else:
+                self.carried += 1
+
+    def _leave_out(self, one: FoundSetting, reason: str) -> None:
+        row = self.left_out.setdefault(reason, LeftOut(one.file_line))
         row.count += 1
-        row.files[note.found.file] = None
+        row.files[one.file] = None
 
 
 def name_reason(why: str) -> str:
