@@ -11,7 +11,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.scripts.migration.places import Change, Places, StuckError, find_new_words
 from npuprof.scripts.migration.planning import DueStep
-from npuprof.scripts.migration.readers import find_computed_key, find_hidden_use
+from npuprof.scripts.migration.readers import find_computed_key, list_hidden_uses
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.run_config import CLASSES
 
@@ -55,6 +55,10 @@ class PythonScript:
     def computed_key(self) -> int:
         """The line in which a key is computed that no importer follows, 0 for none: it may be that of any option."""
         return find_computed_key(self.tree)
+
+    @cached_property
+    def _hidden_uses(self) -> dict[str, int]:
+        return list_hidden_uses(self.tree)
 
     def _is_read(self, node: ast.Constant) -> bool:
         parent = self.parents.get(node)
@@ -217,7 +221,7 @@ class PythonScript:
         local = isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) and not isinstance(carrier, ast.Return)
         if local and not any(isinstance(one, (ast.Global, ast.Nonlocal)) and name in one.names for one in ast.walk(around or self.tree)):
             return ""
-        if line := find_hidden_use(self.tree, [name]):
+        if line := self._hidden_uses.get("", self._hidden_uses.get(name, 0)):
             return f"line {line} may read {name}, or lists it for others"
         reader = self._find_reader(name)
         return f"{reader} may read {name}, behind which it stands" if reader else ""

@@ -63,7 +63,7 @@ class _Group:
         self.base = site.branches if site else ()
         # NPURunConfig shows all that it is given, unless a star hides it
         self.closed = "" not in self.by_key and (self.surface == "run_config" or bool(site and site.closed))
-        self.mates: list[_Group] = []  #: what is in force together with it: the session config of an NPURunConfig, parts of the two
+        self.whole = _Whole([self])
 
     @property
     def scenario(self) -> str:
@@ -82,24 +82,18 @@ class _Group:
     def _find_state(self, name: str) -> tuple[bool | None, Any]:
         ones = [one for one in self.by_key.get(name, ()) if one.reason != UNSET]
         if not ones:
-            for mate in self.mates:
-                known, value = mate.find_own_state(name)
-                if known is not False:
-                    return known, value
-            return self.find_own_state(name)
-        return self._judge_given(ones)
+            return self.whole.find_state(name)
+        return self.judge_given(ones)
 
-    def find_own_state(self, name: str) -> tuple[bool | None, Any]:
-        """Return the state of an option as far as this group tells it."""
-        ones = [one for one in self.by_key.get(name, ()) if one.reason != UNSET]
-        if not ones:
-            if not self.closed or name in self.by_key:
-                return None, None
-            sent = catalog.estimator_defaults() if self.surface == "run_config" else {}
-            return (True, sent[name]) if name in sent else (False, UNSET_VALUES.get(name))
-        return self._judge_given(ones)
+    def find_unset_state(self, name: str) -> tuple[bool | None, Any]:
+        """Return the state of an option that nothing sets here."""
+        if not self.closed or name in self.by_key:
+            return None, None
+        sent = catalog.estimator_defaults() if self.surface == "run_config" else {}
+        return (True, sent[name]) if name in sent else (False, UNSET_VALUES.get(name))
 
-    def _judge_given(self, ones: list[FoundSetting]) -> tuple[bool | None, Any]:
+    def judge_given(self, ones: list[FoundSetting]) -> tuple[bool | None, Any]:
+        """Return the state of an option that these settings are about."""
         sure = any(one.branches == self.base[: len(one.branches)] for one in ones)
         return sure or None, ones[0].value if sure and len(ones) == 1 and not ones[0].reason else None
 
@@ -113,6 +107,26 @@ class _Group:
             return (known, value) if known is not None or certain else (False, None)
 
         return condition.evaluate_condition(step.when, look_up)
+
+
+class _Whole:
+    """What is in force together: an NPURunConfig, the session config that it is given, parts of the two."""
+
+    def __init__(self, groups: Sequence[_Group]) -> None:
+        self._homes: dict[str, _Group] = {}
+        for group in groups:
+            for key, ones in group.by_key.items():
+                if any(one.reason != UNSET for one in ones):
+                    self._homes.setdefault(key, group)
+        self._open = next((group for group in groups if not group.closed), None)
+        self._main = next((group for group in groups if group.surface == "run_config"), groups[0])
+
+    def find_state(self, name: str) -> tuple[bool | None, Any]:
+        """Return the state of an option that the group which asks does not set."""
+        home = self._homes.get(name)
+        if home is not None:
+            return home.judge_given([one for one in home.by_key[name] if one.reason != UNSET])
+        return (self._open or self._main).find_unset_state(name)
 
 
 def plan_script(imported: ImportedFile, release: str, find_use: Callable[[str], int], blocks: Sequence[tuple[int, int, str]] = ()) -> Plan:
@@ -134,8 +148,9 @@ def plan_script(imported: ImportedFile, release: str, find_use: Callable[[str], 
     for scope, group in groups.items():
         clusters.setdefault(homes.get(scope, scope), []).append(group)
     for together in clusters.values():
+        whole = _Whole(together)
         for group in together:
-            group.mates = [mate for mate in together if mate is not group]
+            group.whole = whole
         _plan_groups(together, steps, find_use, blocks, plan)
     plan.due.sort(key=lambda due: (due.setting.line, due.setting.column))
     return plan

@@ -76,17 +76,17 @@ def _pick_other(files: Iterable[str], own: str) -> str:
     return next((file for file in files if file != own), "")
 
 
-def find_hidden_use(tree: ast.Module, names: Iterable[str]) -> int:
-    """Return the line in which a module reads its own names without writing them as names, or lists one; 0 where it does not."""
-    wanted = set(names)
+def list_hidden_uses(tree: ast.Module) -> dict[str, int]:
+    """Return the texts of a module that may be names of it, as in ``__all__``, with their lines; under no name, what reads any of them."""
+    found: dict[str, int] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in wanted:
-            return node.lineno
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.setdefault(node.value or " ", node.lineno)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             called = node.func.id
             if called in ("globals", "eval", "exec") or (called in ("vars", "locals") and not node.args):
-                return node.lineno
-    return 0
+                found.setdefault("", node.lineno)
+    return found
 
 
 def find_computed_key(tree: ast.Module) -> int:
