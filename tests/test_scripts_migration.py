@@ -342,6 +342,8 @@ LONG: dict[str, Callable[[int], str]] = {
     "one line of changes": lambda n: HEAD + "é = 1; " + "; ".join([MAP.format("mstune_mode", "s") + "b'1'"] * n),
     "one key": lambda n: HEAD + f"{MAP.format('precision_mode', 's')}b'force_fp32'\n" * n,
     "one name": lambda n: f"{HEAD}M = b'1'\n" + f"{MAP.format('mstune_mode', 's')}M\n" * n,
+    "names": lambda n: HEAD + "".join(f"M{i} = b'1'\n{MAP.format('mstune_mode', 's')}M{i}\n" for i in range(n)),
+    "what is given one session config": lambda n: HEAD + "c = NPURunConfig(precision_mode='force_fp32', session_config=config)\n" * n,
     "what is taken out": lambda n: f"{HEAD}x = 1\n" + f"{MAP.format('graph_memory_max_size', 's')}b'1'\n" * n,
     "calls": lambda n: RUN + "c = NPURunConfig(precision_mode='force_fp32', graph_memory_max_size='1', use_off_line=True)\n" * n,
     "blocks": lambda n: HEAD + f"# >>> npuprof a >>>\n{MAP.format('mstune_mode', 's')}b'1'\n# <<< npuprof a <<<\n" * n,

@@ -162,8 +162,11 @@ def find_homes(imported: ImportedFile) -> dict[str, str]:
     homes: dict[str, str] = {}
 
     def find_root(scope: str) -> str:
+        passed = []
         while (above := homes.get(scope, scope)) != scope:
+            passed.append(scope)
             scope = above
+        homes.update(dict.fromkeys(passed, scope))  # else the way would be as long as there are scopes
         return scope
 
     pairs = [(whole, session.scope) for whole, session in layout.find_given_sessions().items()]
