@@ -88,8 +88,8 @@ class Init(Verb):
 
         done = "would be written" if self.dry_run else "written"
         there = "" if os.path.realpath(self.folder) == os.path.realpath(".") else quote(self.folder)
-        place = f"in {there}: " if there else ""
-        yield f"{format_count(len(files), 'file')} {done}; next, {place}npuprof list, npuprof show {_SAMPLE}, npuprof git install"
+        place = f", in {there}:" if there else ":"
+        yield f"{format_count(len(files), 'file')} {done}; next{place} npuprof list, npuprof show {_SAMPLE}, npuprof git install"
         if not self.dry_run and store.find_repository_top(os.path.realpath(self.folder)):
             git = f"git -C {there} add" if there else "git add"
             yield f"commit them all, as npuprof commit takes presets only: {git} {' '.join(_list_tops(files))}"

@@ -167,7 +167,12 @@ def _find_two_presets(error: Exception, verb: type[Verb], rest: Sequence[str]) -
         return []
     takes = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
     places = list_placed_words(verb, rest)
-    return places if takes == ["SPEC"] and len(places) == 2 and "unexpected extra argument" in str(error) else []
+    if takes != ["SPEC"] or len(places) != 2 or "unexpected extra argument" not in str(error):
+        return []
+    from npuprof import catalog
+    from npuprof.document import keys
+
+    return [] if catalog.find_record(*keys.split_section_and_name(places[1])) is not None else places
 
 
 def _explain_unknown_verb(words: Sequence[str]) -> Iterator[str]:

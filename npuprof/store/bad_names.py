@@ -49,6 +49,8 @@ def build_bad_stack_finding(spec: str, parts: Iterable[str]) -> Finding:
 
 def build_nameless_revision_finding(revision: str) -> Finding:
     """Return that a revision stands without the name of a preset."""
+    if not revision:
+        return Finding("NP004", "'@' names no preset", "NAME@REV is a preset as it was at a revision.", _LIST)
     hint = f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev {revision} checks the whole store"
     return Finding("NP004", f"'@{revision}' names no preset", "NAME@REV is a preset as it was at a revision.", hint)
 
