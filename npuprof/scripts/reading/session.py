@@ -88,8 +88,8 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
         _handle_call(walk, statement.value, scope, branches)
     elif isinstance(statement, ast.Delete):
         for target in statement.targets:
-            if isinstance(target, ast.Subscript) and (root := _find_map_owner(walk, target.value, scope)):
-                _report_map_entry(walk, target, (target, root, None), None, TAKEN_BACK, scope, branches)
+            if isinstance(target, ast.Subscript):
+                _report_taken_back(walk, target, target, scope, branches)
 
 
 def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -269,14 +269,9 @@ def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branc
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):
             field, reason, _ = walk.evaluate_expression(name, scope)
             _report_map_entry(walk, call, (place, root, str(field) if not reason else None), value, reason, scope, branches)
-    elif (
-        isinstance(function, ast.Attribute)
-        and function.attr == "pop"
-        and call.args
-        and (root := _find_map_owner(walk, function.value, scope))
-    ):
+    elif isinstance(function, ast.Attribute) and function.attr == "pop" and call.args:
         place = ast.copy_location(ast.Subscript(function.value, call.args[0], ast.Load()), call)
-        _report_map_entry(walk, call, (place, root, None), None, TAKEN_BACK, scope, branches)
+        _report_taken_back(walk, call, place, scope, branches)
     elif isinstance(function, ast.Attribute) and function.attr in ("CopyFrom", "MergeFrom") and len(call.args) == 1:
         place = function.value
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):
@@ -285,6 +280,13 @@ def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branc
                 _report_map_entry(walk, call, (place, root, given.keywords[0].arg), given.keywords[0].value, "", scope, branches)
             else:
                 _report_map_entry(walk, call, (place, root, None), None, f"depends on {format_expression(given)}", scope, branches)
+
+
+def _report_taken_back(walk: Walk, node: ast.AST, place: ast.Subscript, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Report that a key is taken out of a parameter map, where it has been set before."""
+    name, unknown, _ = walk.evaluate_expression(place.slice, scope)
+    if not unknown and name in walk.names and (root := _find_map_owner(walk, place.value, scope)):
+        _report_map_entry(walk, node, (place, root, None), None, TAKEN_BACK, scope, branches)
 
 
 def _report_map_entry(

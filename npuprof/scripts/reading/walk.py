@@ -61,6 +61,7 @@ class Walk:
         self.facts: dict[str, Any] = {}
         self.place: ast.AST | None = None
         self.handed: dict[tuple[ast.AST, str], bool] = {}  #: whether an entry is handed to other code, by its scope and name
+        self.names: set[str] = set()  #: what has been set so far, by what scripts write
         self._told: dict[str, set[Any]] = {}
         self._mentioned: dict[str, bool] = {}
         self._words: dict[ast.AST, dict[str, list[str]]] = {}
@@ -344,6 +345,7 @@ class Walk:
         more["written"] = take_here_out(more.get("written"))[0]
         if more["relative"] and self.caller is not None and not self._is_beside_caller():
             more |= {"value": None, "written": None, "relative": False, "kind": "", "reason": "depends on the folder of the script"}
+        self.names.add(name)
         self.found.append(FoundSetting(self.script.path, line, column, surface, key, name, order=self._order, **more))
 
     def _is_beside_caller(self) -> bool:

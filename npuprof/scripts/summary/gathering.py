@@ -22,6 +22,7 @@ _REASONS = (
     ("never runs", "never runs"),
     ("the key is computed", "the key is computed"),
     ("the name is computed", "the key is computed"),
+    ("line ", "taken back further down"),
     ("stored in ", "stored in a field that the adapter does not read"),
 )
 #: Why the earlier of two settings is in no preset.
@@ -101,7 +102,7 @@ class Survey:
 
     def _count_settings(self, live: Sequence[FoundSetting], notes: Sequence[Note]) -> None:
         """Count each setting once: it is in a preset, or left out for a reason, however many presets tell of it."""
-        reasons = {id(note.found): name_reason(note.why) for note in reversed(notes)}
+        reasons = {id(note.found): OVERRULED if note.overruled else name_reason(note.why) for note in reversed(notes)}
         last: dict[tuple[str, str], FoundSetting] = {}
         for one in live:
             if id(one) not in reasons:
