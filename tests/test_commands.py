@@ -220,7 +220,7 @@ def test_a_misspelt_key_is_not_unset_in_silence(run: Any) -> None:
 
 def test_a_spec_without_a_name_says_so(run: Any) -> None:
     for word in ("@HEAD", "leaf+", "+leaf"):
-        assert "the name of a profile is missing" in run("show", word).err, word
+        assert f"{word!r} names no preset" in run("show", word).err, word
     assert "leaf --store builtin:" in run("show", "builtin:leaf").err
 
 
