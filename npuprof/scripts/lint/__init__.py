@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from npuprof import catalog
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: What makes a session; the config of one that another file makes may be changed there.
 _SESSIONS = ("Session(", "managed_session(")
+#: The line of a call in the name of a configuration.
+_BETWEEN_MARKS = re.compile(r"@(\d+)(?=@)")
 
 
 def check_script(imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()) -> list[Finding]:
@@ -231,19 +234,31 @@ def _check_estimator_session(imported: ImportedFile, live: list[FoundSetting]) -
     """Return the settings of a session_config that NPUEstimator overwrites with its own."""
     result: list[Finding] = []
     defaults = catalog.estimator_defaults()
-    for handed in imported.facts.get("estimator", ()):
-        variable, line, scope_name = handed.expression, handed.line, handed.function
-        sites = [site for site in imported.sites if site.surface == "session" and site.scope.startswith(f"{scope_name or '<module>'}:")]
-        if len(sites) != 1 or not re.search(rf"\b{re.escape(variable)}\b.*custom_optimizers", imported.facts["text"]):
+    handed_over = imported.facts.get("estimator", ())
+    sites: dict[str, list[str]] = {}
+    for site in imported.sites if handed_over else ():
+        if site.surface == "session":
+            sites.setdefault(site.scope.partition(":")[0], []).append(site.scope)
+    by_scope: dict[str, list[FoundSetting]] = {}
+    by_line: dict[str, list[FoundSetting]] = {}
+    for one in live if handed_over else ():
+        by_scope.setdefault(one.scope, []).append(one)
+        if one.surface == "run_config":
+            for line in set(_BETWEEN_MARKS.findall(one.scope)):
+                by_line.setdefault(line, []).append(one)
+    filled = cache(lambda variable: re.search(rf"\b{re.escape(variable)}\b.*custom_optimizers", imported.facts["text"]) is not None)
+    for handed in handed_over:
+        line = handed.line
+        scopes = sites.get(handed.function or "<module>", [])
+        if len(scopes) != 1 or not filled(handed.expression):
             continue
-        given: dict[str, Any] = {}
-        calls = [one for one in live if one.surface == "run_config" and f"@{line}@" in one.scope]
+        calls = by_line.get(str(line), [])
         if any(not one.name for one in calls):
             continue
-        given = {one.key: one for one in calls}
-        for one in live:
+        given = {one.key for one in calls}
+        for one in by_scope.get(scopes[0], ()):
             option = catalog.find_option(one.key)
-            if one.scope != sites[0].scope or one.key not in defaults or one.key in given or one.reason:
+            if one.key not in defaults or one.key in given or one.reason:
                 continue
             if one.value != defaults[one.key] and option and "run_config" not in option.always:
                 sent = format_short_value(defaults[one.key])
