@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_paths
