@@ -13,10 +13,12 @@ from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import list_unfetched_tags, lock_source, select_refs
 from npuprof.store.sources.mirror import find_mirror_folder, open_mirror
 from npuprof.store.sources.mirrorrefs import is_version_tag, shorten_ids
+from npuprof.store.sources.opening import Sources
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import Sources, SourceStore, find_source_store_among, find_sources
+from npuprof.store.sources.reading import find_source_store_among, find_sources
 from npuprof.store.sources.references import is_own_name, is_own_reference, list_versioned_references
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
+from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.urls import hide_credentials
 from npuprof.store.versions import parse_version_text
 
