@@ -16,10 +16,11 @@ from npuprof.store.versions import VersionText, parse_version_text
 
 FILE = "npuprof.lock"
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
-_TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "copy", "yanked")
-_OPTIONAL = ("tag", "path", "copy", "yanked")
+_TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "releases", "copy", "yanked")
+_OPTIONAL = ("tag", "path", "releases", "copy", "yanked")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_RELEASES = re.compile(r"(0|[1-9]\d{0,8}) sha256:[0-9a-f]{64}")
 _PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
 
 
@@ -68,7 +69,8 @@ class LockedSource(Record):
 
     ``copy`` is the digest of the list of files of its copy in this repository, an empty text where there is none;
     ``versions`` are the references with an @ that this repository's presets make to presets of the source, and those that the
-    source's own presets make to one another; ``yanked`` is why nobody should use the version any more.
+    source's own presets make to one another; ``yanked`` is why nobody should use the version any more. ``releases`` says how many
+    version tags led to the commit, and their digest; an empty text where an older npuprof wrote the lock.
     """
 
     name: str
@@ -81,6 +83,7 @@ class LockedSource(Record):
     yanked: str = ""
     versions: dict[str, LockedVersion] = {}
     copy: str = ""
+    releases: str = ""
     doubt: str = ""  #: what of it npuprof did not write so, by its seals; an empty text where all is
 
     @property
@@ -181,6 +184,8 @@ def _find_entry_fault(said: Any) -> str:
         return f"contradicts itself: {said.get('tag') or 'no version'} is not in {said['rev']!r}"
     if not _DIGEST.fullmatch(said["digest"]) or not _DIGEST.fullmatch(said.get("copy") or said["digest"]):
         return "has a digest that is none"
+    if said.get("releases") and not _RELEASES.fullmatch(said["releases"]):
+        return "has releases that are none"
     versions = said.get("versions", {})
     if not isinstance(versions, dict) or not all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values()):
         return "has versions that are none"

@@ -12,13 +12,22 @@ from npuprof.store import is_profile_name
 from npuprof.store.sources.lock import LockedSource, LockedVersion, LockedVersions
 from npuprof.store.sources.mirror import build_later_finding, find_mirror_folder, open_mirror, require_commit
 from npuprof.store.sources.ranges import parse_version_range
+from npuprof.store.sources.released import (
+    ReleasedTag,
+    build_unknown_finding,
+    find_named_commit,
+    find_newest_kept,
+    find_released_version,
+    load_released_tags,
+)
 from npuprof.store.sources.texts import SourceTexts
 from npuprof.store.sources.vendored import CopyPlace
 from npuprof.store.sources.wording import name_source_in_error, place_finding
-from npuprof.store.versions import parse_version_text
+from npuprof.store.versions import YANKED, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.store.repository import Repository
     from npuprof.store.revision import Pin, Revision
     from npuprof.store.sources.texts import VersionOpener
     from npuprof.store.versions import Version
@@ -44,6 +53,7 @@ class SourceStore(SourceTexts):
         self._locked_versions = LockedVersions(locked.versions)
         self._versions: dict[tuple[str, bool], SourceStore] = {}
         self._keyed: set[str] = set()
+        self._released_tags: list[ReleasedTag] | None = None
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return one profile. What the lock says of its own ancestors with an @ is part of its key: another lock may say otherwise.
@@ -94,8 +104,11 @@ class SourceStore(SourceTexts):
             shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
             copy = self.copy.find_version(pinned.commit)
             return SourceStore(self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked)
-        if self.copy is not None and not os.path.isdir(find_mirror_folder(self.locked.url)):
+        if self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
             raise NpuprofError([place_finding(self._build_uncopied_finding(reference, {**self.locked.versions, **copied}, asked), asked)])
+        if pinned is None and not is_own and not self.is_version and self.locked.releases:
+            pinned = self._find_released(reference, asked)
+            yanked = pinned.yanked
         if pinned is not None:
             shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
             return SourceStore(
@@ -107,6 +120,28 @@ class SourceStore(SourceTexts):
         if pin.released and not pinned:  # the lock says nothing of it
             yanked = self.revision.repository.find_yank(shown)
         return SourceStore(self.locked, self.source, pin.home, shown, pin.released, yanked=yanked)
+
+    def _find_released(self, reference: str, asked: Origin | None) -> LockedVersion:
+        """Return what a reference that the lock does not spell was when the source was locked. Raises NpuprofError."""
+        name, _, wanted = reference.partition("@")
+        wanted = wanted.strip("\"'")
+        try:
+            if commit := find_named_commit(self.revision.repository, self.commit, wanted) if not _is_number(wanted) else "":
+                return LockedVersion("-", commit)
+            tags = self._load_released_tags()
+        except NpuprofError as error:
+            raise NpuprofError([place_finding(finding, asked) for finding in error.findings]) from None
+        found = find_released_version(tags, name, wanted)
+        if found is None:
+            raise NpuprofError([place_finding(build_unknown_finding(self.source, f"{name}@{wanted}", tags), asked)])
+        tag = f"{name}/v{found.version}"
+        is_yanked = any(one.tag == f"{tag}{YANKED}" for one in tags)
+        return found._replace(yanked=self.revision.repository.find_yank(tag) or "no reason is given") if is_yanked else found
+
+    def _load_released_tags(self) -> list[ReleasedTag]:
+        if self._released_tags is None:
+            self._released_tags = load_released_tags(self.locked, lambda: self.revision.repository)
+        return self._released_tags
 
     def _build_uncopied_finding(self, reference: str, there: dict[str, LockedVersion], asked: Origin | None) -> Finding:
         """Return that a version is not in the copy; without a preset that refers to it no update brings it."""
@@ -156,7 +191,7 @@ class SourceStore(SourceTexts):
         newest = ""
         with suppress(NpuprofError):  # it is a copy, and the mirror is not here
             tags = open_mirror(self.source, self.locked.url, self.locked.path)
-            newest = tags.find_newest_kept(name, self.locked.commit) if self.is_version else tags.find_newest_kept("")
+            newest = self._find_newest_kept(tags, name) if self.is_version else tags.find_newest_kept("")
         if self.is_version:
             newer = f'write "{source}:{name}@{newest}" in its place' if newest else "put another version behind the @"
             return f"{newer}, then {update}"
@@ -165,7 +200,17 @@ class SourceStore(SourceTexts):
             return f"{update} takes {newest or 'a newer version, once there is one'}"
         return f'write rev = "^{number.number[0]}.{number.number[1]}" in {self.asked or "npuprof.toml"}, then {update}'
 
+    def _find_newest_kept(self, tags: Repository, name: str) -> str:
+        if not self.locked.releases:
+            return tags.find_newest_kept(name, self.locked.commit)
+        return find_newest_kept(load_released_tags(self.locked, lambda: tags), name)
+
     def _has_tag(self, name: str, pinned: LockedVersion) -> bool:
         """Return whether the tag of a version names the commit that was locked."""
         found = self.revision.repository.git.read_objects([f"refs/tags/{name}/v{pinned.version}^{{commit}}"])[0]
         return found is not None and found.oid == pinned.commit
+
+
+def _is_number(wanted: str) -> bool:
+    """Return whether a text behind an @ is a number of a version, and no id of a commit: one of few digits, or with dots."""
+    return "." in wanted or (wanted.removeprefix("v").isdigit() and len(wanted) < 4)
