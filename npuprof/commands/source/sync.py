@@ -120,13 +120,14 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
     from npuprof.store.sources.reading import find_copy_faults
 
     locked = sources.require_lock(name)
+    synced = sync_source(name, locked) if locked.is_unsealed else None  # what it says is compared with the mirror
     if sources.project.sources[name].vendor:
         faults = find_copy_faults(sources, name)
         if not faults:
             sources.open_source(name).refuse_unfit()
             return ()
         problems += faults
-    found = sync_source(name, locked)
+    found = synced or sync_source(name, locked)
     return [*([f"{name} {locked.shown}"] if found.missing else []), *fetch_sources_of(found.store)]
 
 

@@ -85,6 +85,7 @@ class LockedSource(Record):
     copy: str = ""
     releases: str = ""
     doubt: str = ""  #: what of it npuprof did not write so, by its seals; an empty text where all is
+    is_unsealed: bool = False  #: whether it has no seals to tell that by: an older npuprof wrote it, or they were taken out
 
     @property
     def shown(self) -> str:
@@ -137,7 +138,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         versions = {reference: pin for reference, text in pins if (pin := parse_locked_version(text))}
         texts = {key: said.get(key, "") for key in _TEXTS}
         locked = LockedSource(name, **texts, versions=versions)
-        found[name] = locked._replace(doubt=_find_doubt(locked, said))
+        found[name] = locked._replace(doubt=_find_doubt(locked, said), is_unsealed="seal" not in said)
     if problems:
         raise NpuprofError(problems)
     return Lock(document, found)
@@ -150,7 +151,7 @@ def parse_locked_version(text: str) -> LockedVersion | None:
 
 
 def _find_doubt(locked: LockedSource, said: dict[str, Any]) -> str:
-    """Return what of an entry is not as npuprof wrote it; an entry without a seal was written by an npuprof that made none."""
+    """Return what of an entry is not as npuprof wrote it, by its seals; without them nothing can be told by the lock alone."""
     if "seal" not in said:
         return ""
     if said["seal"] != _seal(locked.tag, locked.commit):

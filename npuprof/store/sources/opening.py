@@ -8,8 +8,10 @@ from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
+from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.stores import SourceStore
+from npuprof.store.sources.unsealed import find_unborne_claim
 from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy
 from npuprof.store.sources.wording import place_finding
 
@@ -38,6 +40,7 @@ class Sources:
             return find_sources_of(self.open_source(first, asked)).open_source(below, asked)
         if name not in self._opened:
             locked = self.require_lock(name, asked)
+            self._refuse_unborne(name, locked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self._find_copy(name, locked))
             self._opened[name].asked = self.project.find_source_origin(name, "rev")
             self._opened[name].which = self.which
@@ -83,6 +86,29 @@ class Sources:
             raise NpuprofError([self._build_doubt_finding(name, locked)])
         return locked
 
+    def find_typed_claims(self, name: str) -> list[Finding]:
+        """Return what the lock says of a source that npuprof did not write so; nothing where it is not locked, or that cannot be told."""
+        locked = self.lock.sources.get(name)
+        if locked is None:
+            return []
+        try:
+            self._refuse_unborne(name, locked)
+        except NpuprofError as error:
+            return [finding for finding in error.findings if finding.code not in UNTOLD]
+        return [self._build_doubt_finding(name, locked)] if locked.doubt else []
+
+    def _refuse_unborne(self, name: str, locked: LockedSource) -> None:
+        """Raise NpuprofError where the lock has no seals of a source, and the mirror does not bear out what it says."""
+        if not locked.is_unsealed:
+            return
+        label = f"{self.label}{name}"
+        try:
+            claim = find_unborne_claim(label, locked)
+        except NpuprofError as error:
+            raise NpuprofError([advise_sync_of(one, self.which) if self.which else one for one in error.findings]) from None
+        if claim:
+            raise NpuprofError([self._build_doubt_finding(name, locked._replace(doubt=claim))])
+
     def _build_doubt_finding(self, name: str, locked: LockedSource) -> Finding:
         """Return that the lock names another commit for a version than was locked."""
         above = self.label.rstrip("/")
@@ -92,7 +118,10 @@ class Sources:
             hint = f"it is locked where {above} is kept; once mended there: npuprof source update {above.partition('/')[0]}"
         what = f"{lock} was changed: it says that of the source {self.label + name!r} {locked.doubt}, and that is not what was locked"
         why = "It was edited by hand, or merged wrongly; what a version is never changes."
-        return Finding("NP044", what, why, hint, self.lock.find_origin(name, "seal"))
+        if locked.is_unsealed:
+            what = f"{lock} has no seals for the source {self.label + name!r}, and says {locked.doubt}, which its tags do not bear out"
+            why = "npuprof seals what it writes, and tells by that what was typed; without seals all has to be what the mirror has."
+        return Finding("NP044", what, why, hint, self.lock.find_origin(name, "commit" if locked.is_unsealed else "seal"))
 
 
 def _list_said(project: Project, name: str) -> Iterable[str]:

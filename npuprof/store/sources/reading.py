@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 
 def find_edited_copies(home: ProfileSource) -> list[Finding]:
-    """Return what is wrong with the copies of sources in the repository of a store: those that npuprof.toml names there."""
+    """Return what was edited that is nobody's to edit: the lock of a store, and the copies of sources that npuprof.toml names there."""
     found: list[Finding] = []
     sources = find_sources(home)
     for name, source in sources.project.sources.items():
-        if source.vendor and name in sources.lock.sources and sources.open_copy is not None:
+        if claims := sources.find_typed_claims(name):
+            found += claims
+        elif source.vendor and name in sources.lock.sources and sources.open_copy is not None:
             found += find_copy_faults(sources, name)
     return found
 
