@@ -16,13 +16,14 @@ from npuprof.store import Folder, find_repository_top, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.report.writing import Wanted
     from npuprof.scripts.block_files import PlannedBlocks
 
 
 class Rename(Verb):
     """Give a preset another name, in everything that refers to it.
 
-    What extends it, npuprof.toml and marked blocks in scripts of the repository say the new name, and resolve as before;
+    What extends it, npuprof.toml, and in the repository marked blocks in scripts and baselines say the new name, and resolve as before;
     what pins a revision keeps the old one.
     """
 
@@ -57,7 +58,8 @@ class Rename(Verb):
             scripts = _plan_scripts(self.store, moved, after, problems)
             if scripts is not None and scripts.refused:
                 raise NpuprofError(scripts.refused)
-            wanted = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ())]
+            baselines = _plan_baselines(moved, after, problems)
+            wanted = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ()), *baselines]
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(moved.new.path), moved.new.folder)
                 writing.write_wanted_files(wanted)
@@ -67,11 +69,13 @@ class Rename(Verb):
         remarks = [told, *moved.list_remarks(), *_tell_owners(home, moved)]
         if not scripts and not find_repository_top(os.path.realpath(home.root)):
             remarks.append(
-                "there is no repository around the store, so no script was looked into: npuprof inject FOLDER --all --check tells"
+                "there is no repository around the store, so no script and no baseline was looked into: "
+                "npuprof inject FOLDER --all --check tells"
             )
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
             remarks.append("npuprof commit commits the presets; git sees the file as renamed")
-        return Answer(f"{scripts.shown if scripts else ''}{moved.format_difference()}", tuple(remarks), problems=problems)
+        shown = f"{scripts.shown if scripts else ''}{''.join(map(_format_wanted, baselines))}{moved.format_difference()}"
+        return Answer(shown, tuple(remarks), problems=problems)
 
 
 def _refuse_other_results(store: str | None, moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
@@ -110,6 +114,37 @@ def _plan_scripts(
         return "+".join(moved.name if part == moved.old_name else part for part in text.split("+"))
 
     return plan_renamed_blocks(os.path.relpath(top), rename_spec, before, after, problems)
+
+
+def _plan_baselines(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> list[Wanted]:
+    """Return the baselines of the repository as they shall be: what is accepted of the preset stays accepted under its new name."""
+    from npuprof.commands.baselines import plan_renamed_baselines
+    from npuprof.scripts.files import find_files
+
+    top = find_repository_top(os.path.realpath(moved.home.root))
+    if not top:
+        return []
+
+    def list_findings() -> list[Finding]:
+        from npuprof import checks
+
+        workspace = open_renamed(Context())
+        found: list[Finding] = []
+        for name in [*(name for name in moved.home.names() if name != moved.old_name), moved.name]:
+            with suppress(NpuprofError):
+                found += checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name)))
+        return checks.fold_findings(found)
+
+    files = find_files([os.path.relpath(top)], [], lambda path: path.endswith(".json") or "baseline" in os.path.basename(path))
+    old, new = (moved.old_name, moved.old.path), (moved.name, moved.new.path)
+    return plan_renamed_baselines(files, old, new, list_findings, problems)
+
+
+def _format_wanted(wanted: Wanted) -> str:
+    from npuprof.edit.preset_file import format_difference
+
+    before, after = ((content or b"").decode(errors="replace") for content in (wanted.known, wanted.content))
+    return format_difference(os.path.normpath(wanted.path), before, after)
 
 
 def _tell_owners(home: Folder, moved: Moved) -> Iterator[str]:
