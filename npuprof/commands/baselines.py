@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Place
@@ -102,14 +102,10 @@ def count_marks(findings: Sequence[Finding], file: str) -> Counter[Mark]:
     return Counter(mark_finding(finding, file) for finding in findings)
 
 
-def plan_renamed_baselines(
-    files: Iterable[str], old: tuple[str, str], new: tuple[str, str], list_findings: Callable[[], list[Finding]], problems: list[Finding]
+def plan_changed_baselines(
+    files: Iterable[str], change: Callable[[Baseline], Counter[Mark]], problems: list[Finding]
 ) -> list[writing.Wanted]:
-    """Return the baselines among some files as they shall be where a preset has another name; ``old`` and ``new`` are names and paths.
-
-    ``list_findings`` judges the presets as they will be: what a message says of the preset follows only where one says it then. What
-    is no baseline after all goes to ``problems``.
-    """
+    """Return the baselines among some files as they shall be, with other marks; what is none after all goes to ``problems``."""
     found = []
     for path in files:
         try:
@@ -121,13 +117,17 @@ def plan_renamed_baselines(
         except NpuprofError as error:
             problems += [one._replace(severity="warning") for one in error.findings]
             continue
-        marks = _rename_marks(known, old, new, list_findings)
+        marks = change(known)
         if marks != known.known:
             found.append(build_wanted_baseline(known, marks))
     return found
 
 
-def _rename_marks(known: Baseline, old: tuple[str, str], new: tuple[str, str], list_findings: Callable[[], list[Finding]]) -> Counter[Mark]:
+def rename_marks(known: Baseline, old: tuple[str, str], new: tuple[str, str], list_findings: Callable[[], list[Finding]]) -> Counter[Mark]:
+    """Return what a baseline knows where a preset has another name; ``old`` and ``new`` are names and paths.
+
+    ``list_findings`` judges the presets as they will be: what a message says of the preset follows only where one says it then.
+    """
     folder = os.path.dirname(os.path.abspath(known.file))
     was, now = (os.path.relpath(os.path.abspath(path), folder) for _, path in (old, new))
     words = {old[0]: new[0], was: now}
@@ -141,3 +141,25 @@ def _rename_marks(known: Baseline, old: tuple[str, str], new: tuple[str, str], l
             here = said if said in told or said.code.startswith("NP8") else here  # (those are of scripts)
         renamed[here] += count
     return renamed
+
+
+def carry_marks(known: Baseline, keys: Mapping[str, Mapping[str, str]], list_findings: Callable[[], list[Finding]]) -> Counter[Mark]:
+    """Return what a baseline knows where keys of presets have new names; ``keys`` are those, old and new, by path.
+
+    ``list_findings`` judges the presets as they will be: the finding of a code at an old key is the one of that code at the new key.
+    """
+    folder = os.path.dirname(os.path.abspath(known.file))
+    names = {os.path.relpath(os.path.abspath(path), folder): changed for path, changed in keys.items()}
+    due = [mark for mark in known.known if mark.key in names.get(mark.path, {})]
+    if not due:
+        return known.known
+    told = count_marks(list_findings(), known.file)
+    at: dict[tuple[str, str, str], list[Mark]] = {}
+    for mark in told - known.known:
+        at.setdefault((mark.path, mark.code, mark.key), []).append(mark)
+    carried = Counter(known.known)
+    for mark in due:
+        found = at.get((mark.path, mark.code, names[mark.path][mark.key]))
+        if found and mark not in told:
+            carried[found.pop(0)] += carried.pop(mark)
+    return carried

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from npuprof.commands.alongside import find_baseline_files, format_wanted
 from npuprof.commands.moving import Moved
 from npuprof.commands.parameters import DRY_RUN, STORE
 from npuprof.commands.verb import Verb, argument, flag
@@ -74,7 +75,7 @@ class Rename(Verb):
             )
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
             remarks.append("npuprof commit commits the presets; git sees the file as renamed")
-        shown = f"{scripts.shown if scripts else ''}{''.join(map(_format_wanted, baselines))}{moved.format_difference()}"
+        shown = f"{scripts.shown if scripts else ''}{''.join(map(format_wanted, baselines))}{moved.format_difference()}"
         return Answer(shown, tuple(remarks), problems=problems)
 
 
@@ -118,12 +119,7 @@ def _plan_scripts(
 
 def _plan_baselines(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> list[Wanted]:
     """Return the baselines of the repository as they shall be: what is accepted of the preset stays accepted under its new name."""
-    from npuprof.commands.baselines import plan_renamed_baselines
-    from npuprof.scripts.files import find_files
-
-    top = find_repository_top(os.path.realpath(moved.home.root))
-    if not top:
-        return []
+    from npuprof.commands.baselines import plan_changed_baselines, rename_marks
 
     def list_findings() -> list[Finding]:
         from npuprof import checks
@@ -135,16 +131,9 @@ def _plan_baselines(moved: Moved, open_renamed: Callable[[Context], spec.Workspa
                 found += checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name)))
         return checks.fold_findings(found)
 
-    files = find_files([os.path.relpath(top)], [], lambda path: path.endswith(".json") or "baseline" in os.path.basename(path))
     old, new = (moved.old_name, moved.old.path), (moved.name, moved.new.path)
-    return plan_renamed_baselines(files, old, new, list_findings, problems)
-
-
-def _format_wanted(wanted: Wanted) -> str:
-    from npuprof.edit.preset_file import format_difference
-
-    before, after = ((content or b"").decode(errors="replace") for content in (wanted.known, wanted.content))
-    return format_difference(os.path.normpath(wanted.path), before, after)
+    files = find_baseline_files(moved.home)
+    return plan_changed_baselines(files, lambda known: rename_marks(known, old, new, list_findings), problems)
 
 
 def _tell_owners(home: Folder, moved: Moved) -> Iterator[str]:
