@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
@@ -293,7 +294,7 @@ def _report_map_entry(
     walk: Walk, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope, branches: tuple[Branch, ...]
 ) -> None:
     place, root, field = entry
-    scope_name = walk.resolve_site(scope, root, "session", node)
+    scope_name = _resolve_counted_entry(walk, node, root, scope) or walk.resolve_site(scope, root, "session", node)
     name, why, _ = walk.evaluate_expression(place.slice, scope)
     if not why and isinstance(name, bytes):
         name = name.decode(errors="replace")
@@ -312,6 +313,18 @@ def _report_map_entry(
             more["kind"] = type(got).__name__
             more["value"], reason = convert_field_value(got, field)
     walk.add_setting(node, "session", format_key_segment(name), name, reason=reason, **more)
+
+
+def _resolve_counted_entry(walk: Walk, node: ast.AST, root: str, scope: Scope) -> str:
+    """Return the entry that is counted from the end (``entries[-1]``): another one after each that is added. Nothing for others."""
+    if "[-" not in root or not isinstance(node, (ast.expr, ast.stmt)):
+        return ""
+    known: dict[tuple[str, str, int], str] = walk.counted_entries
+    mark = scope.name, root, bisect_left(walk.adding_lines, node.lineno)
+    if mark not in known:
+        plain = walk.resolve_site(scope, root, "session", node)
+        known[mark] = plain if plain not in known.values() else walk.new_site(scope, root, "session", node, (), closed=False)
+    return known[mark]
 
 
 def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:

@@ -61,6 +61,7 @@ class Walk:
         self.facts: dict[str, Any] = {}
         self.place: ast.AST | None = None
         self.handed: dict[tuple[ast.AST, str], bool] = {}  #: whether an entry is handed to other code, by its scope and name
+        self.counted_entries: dict[tuple[str, str, int], str] = {}  #: those that are named by how many there are, see ``session``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
         self._told: dict[str, set[Any]] = {}
         self._mentioned: dict[str, bool] = {}
@@ -263,6 +264,11 @@ class Walk:
     def defined_names(self) -> frozenset[str]:
         """The names of the functions of this file."""
         return frozenset(_DEF.findall(self.script.text))
+
+    @cached_property
+    def adding_lines(self) -> list[int]:
+        """The lines in which something may be added to the optimizer entries of a configuration."""
+        return [number for number, line in enumerate(self.script.lines, 1) if ".add(" in line]
 
     def mentions(self, word: str) -> bool:
         """Return whether a word stands anywhere in the text, which is looked through once for each."""

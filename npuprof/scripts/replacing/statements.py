@@ -260,8 +260,16 @@ def _list_harmless(node: ast.stmt) -> list[ast.AST]:
     """Return the parts of a statement in which an object may be named: where it is given a value, and where a part of it gets a name."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets: list[ast.AST] = [*node.targets] if isinstance(node, ast.Assign) else [node.target]
-        return [*targets, *([node.value] if node.value is not None and _is_message_part(node.value) else [])]
+        return [
+            *(target for target in targets if not _calls_others(target)),
+            *([node.value] if node.value is not None and _is_message_part(node.value) else []),
+        ]
     return []
+
+
+def _calls_others(target: ast.AST) -> bool:
+    """Return whether a target of an assignment calls something that may look at what it is given; adding an entry does not."""
+    return any(isinstance(part, ast.Call) and name_callee(part) != "add" for part in ast.walk(target))
 
 
 def _is_message_part(node: ast.expr) -> bool:
