@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_short_value, split_section_and_name
@@ -14,6 +15,7 @@ from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.following import open_modules
+from npuprof.scripts.obstacles import read_preset_value
 from npuprof.scripts.preset import build_site_drafts
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_shell_kind
@@ -101,14 +103,14 @@ def _list_candidates(
 ) -> list[_Candidate]:
     shell = is_shell_kind(path, b"") or bool(blocks.detect_shell(path, b""))
     found: list[_Candidate] = []
-    for scope, draft in build_site_drafts(imported, folders).items():
+    for scope, draft in build_site_drafts(imported, None).items():
         surface = next(iter(draft.surfaces), "")
         standing = [one for one in draft.carried if one.call or not any(block.first < one.line <= block.last for block in marked)]
         if not standing or surface not in _SURFACES or (surface == "env" and not shell):
             continue
         target, sections = _SURFACES[surface]
         config = injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
-        found.append(_Candidate(scope, surface, draft, tuple(_compare_settings(config, sections, draft))))
+        found.append(_Candidate(scope, surface, draft, tuple(_compare_settings(config, sections, draft, folders))))
     return found
 
 
@@ -130,8 +132,8 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
     raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
 
 
-def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> list[str]:
-    """Return how a preset differs from what a script sets, a text for each key."""
+def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft, folders: Sequence[str]) -> list[str]:
+    """Return how a preset differs from what a script sets, a text for each key; a file that is named may be written out in the preset."""
     wanted = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
     told = []
     for key in dict.fromkeys((*wanted, *draft.settings)):
@@ -139,12 +141,17 @@ def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -
             told.append(f"{key} = {format_short_value(wanted[key])}{_PRESET_ONLY}")
         elif key not in wanted:
             told.append(f"{key} = {format_short_value(draft.settings[key])} is in {_cite_line(draft.origins[key])} only")
-        elif not is_equivalent_setting(key, wanted[key], draft.settings[key]) and (
-            "env" not in sections or str(wanted[key]) != draft.settings[key]
-        ):
+        elif not _says_the_same(key, wanted[key], draft, sections, folders):
             ours, theirs = format_short_value(wanted[key]), format_short_value(draft.settings[key])
             told.append(f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}")
     return told
+
+
+def _says_the_same(key: str, wanted: Any, draft: Draft, sections: tuple[str, ...], folders: Sequence[str]) -> bool:
+    value = draft.settings[key]
+    if is_equivalent_setting(key, wanted, value) or ("env" in sections and str(wanted) == value):
+        return True
+    return isinstance(wanted, (dict, list)) and is_equivalent_setting(key, wanted, read_preset_value(draft.origins[key], folders))
 
 
 def _cite_line(one: FoundSetting) -> str:
