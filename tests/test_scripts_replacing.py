@@ -320,6 +320,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         f'{HEAD}{ENTRY}{MIXED}look(custom_op).seen = 1\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
         "it uses what the lines work on",
     ),
+    "lines of two functions that fill one entry": (
+        f'{HEAD}def fill(op):\n    op.parameter_map["dump_path"].s = b"/d"\n{ENTRY}fill(custom_op)\n{MIXED}{OFF}{RUN}',
+        "Lines 4, 9 fill one configuration, in functions of their own",
+    ),
     "a call in a lambda": (f'{HEAD}make = lambda: NPURunConfig(precision_mode="force_fp16")\n', "does not always run"),
 }
 

@@ -38,6 +38,25 @@ def is_read_too_early(node: ast.expr, scope: Scope, home: Scope, bindings: Itera
     return first is not None and _is_before(first, given, home)
 
 
+def runs_always(call: ast.Call, scope: Scope) -> bool:
+    """Return whether a call runs in every run of what it stands in: under no condition, in no loop, and nothing in it may be skipped."""
+    body: list[ast.stmt] = scope.node.body
+    while True:
+        around = next((one for one in body if _find_start(one) <= _find_start(call) < _find_end(one)), None)
+        if around is None or isinstance(around, _DEFINITIONS):
+            return False
+        if isinstance(around, (ast.With, ast.AsyncWith)) or (isinstance(around, ast.If) and is_main_test(around.test)):
+            body = around.body
+            continue
+        value = getattr(around, "value", None)
+        return not statement_blocks(around) and (value is call or (isinstance(value, ast.Call) and call in (*value.args, value.func)))
+
+
+def is_main_test(test: ast.expr) -> bool:
+    """Return whether a test asks if the module is the program."""
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
 def _find_start(node: ast.AST) -> Position:
     return node.lineno, node.col_offset  # type: ignore[attr-defined]
 

@@ -16,7 +16,7 @@ from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.following import open_modules
 from npuprof.scripts.obstacles import read_preset_value
-from npuprof.scripts.preset import build_site_drafts
+from npuprof.scripts.preset import build_drafts, build_site_drafts
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_shell_kind
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
@@ -83,6 +83,7 @@ def plan_replacement(
         if any(block.spec == spec for block in marked):
             return Replacement(None, _tell_others(candidates))
         _refuse_foreign_lines(path, spec, [one for one in candidates if _is_part_of_preset(one)])
+        _refuse_spread_lines(path, before, candidates, spec, injector, given)
         raise _build_mismatch(path, before, candidates, spec)
     _refuse_foreign_lines(path, spec, equal)
     stands = _plan_stands(path, data, before, equal)
@@ -130,6 +131,24 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
     why = f"{path} calls there what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
     hint = f"if every script that calls it shall have these settings: npuprof inject {files[0]} {spec} --replace"
     raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
+
+
+def _refuse_spread_lines(
+    path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str, injector: Injector, given: dict[str, str]
+) -> None:
+    """Raise NpuprofError where a preset equals one configuration of a script that several functions fill."""
+    if len(candidates) < 2:
+        return
+    for draft in build_drafts(imported, None, None):
+        if not draft.settings or len(draft.surfaces) != 1:
+            continue
+        target, sections = _SURFACES[next(iter(draft.surfaces))]
+        config = injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
+        if not _compare_settings(config, sections, draft, ()):
+            lines = sorted({one.line for one in draft.origins.values()})
+            why = f"Lines {', '.join(str(line) for line in lines[:5])} fill one configuration, in functions of their own."
+            hint = "bring these lines together in one function"
+            raise build_refusal(path, f"the lines that {spec} stands for cannot become one block", why, lines[0], hint)
 
 
 def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft, folders: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.order import is_main_test
 from npuprof.scripts.reading.scopes import Function, statement_blocks
 from npuprof.scripts.reading.terms import name_callee
 
@@ -168,11 +169,6 @@ def _swallows(node: ast.With | ast.AsyncWith) -> bool:
     return len(names) < len(node.items) or any(
         word in name for name in names for word in ("suppress", "ignor", "catch", "raises", "guard", "try")
     )
-
-
-def is_main_test(test: ast.expr) -> bool:
-    """Return whether a test asks if the module is the program."""
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
 def flatten_targets(node: ast.Assign) -> list[ast.expr]:
