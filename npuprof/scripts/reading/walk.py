@@ -248,7 +248,7 @@ class Walk:
         """Return every call of a function of this module, with the scope it stands in."""
         if self._calls is None:
             self._calls = {}
-            for call, scope in find_all_calls(self.tree):
+            for call, scope in find_all_calls(self.open_module()):
                 self._calls.setdefault(name_callee(call), []).append((call, scope))
         return self._calls.get(name, [])
 
