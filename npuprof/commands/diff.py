@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.reading import open_workspace
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -51,7 +52,7 @@ class Diff(Verb):
         """
         from npuprof.compare.spans import is_address
 
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product))
         if self.rev is not None or not self.specs:
             if self.link is not None and not is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
