@@ -253,3 +253,64 @@ def test_every_value_comes_back_typed(value: Any) -> None:
 def test_every_kind_of_file_is_a_row() -> None:
     assert kinds.find_kind("/") is None
     assert [kind.noun for kind in kinds.KINDS][:1] == ["the record of a run"]
+
+
+# -- ranks -------------------------------------------------------------------------------------------------------------
+
+
+def write_records(tmp_path: Path, record: Record, changes: Mapping[int, Mapping[str, Any]], count: int = 8) -> None:
+    """Make the records of many ranks of one real one."""
+    record({"bert": BASE}, "true")
+    made = json.loads((tmp_path / "out" / "bert.0.run.json").read_text())
+    for rank in range(count):
+        fields = json.loads(json.dumps(made))
+        fields["process"] |= {"rank": rank, "pid": 100 + rank}
+        fields["environment"]["RANK_ID"] = str(rank)
+        for name, value in changes.get(rank, {}).items():
+            if name.isupper():
+                fields["environment"][name] = value
+            elif name == "exit":
+                fields["exit"] = value
+            else:
+                next(one for one in fields["settings"] if one["key"] == name)["value"] = value
+        (tmp_path / "out" / f"bert.{rank}.run.json").write_text(json.dumps(fields))
+
+
+def test_ranks_that_were_given_the_same_are_alike_whatever_their_rank(record: Record, tmp_path: Path, run: Any) -> None:
+    write_records(tmp_path, record, {})
+    done = run("diff", "out", "--exit-code")
+    assert (done.code, done.out) == (0, "8 records of bert: all were given the same\n")
+
+
+def test_the_rank_that_differs_is_told_with_what_differs(record: Record, tmp_path: Path, run: Any) -> None:
+    changes = {3: {"hccl_timeout": 1200, "exit": {"code": None, "signal": "SIGKILL"}}, 6: {"ASCEND_GLOBAL_LOG_LEVEL": "1"}}
+    write_records(tmp_path, record, changes)
+    done = run("diff", "out", "--exit-code")
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert lines[0] == "8 records of bert: ranks 0-2, 4-5, 7 alike; rank 3; rank 6 differ"
+    assert any("hccl_timeout 600" in line and "1200" in line for line in lines[lines.index("rank 3:") :])
+    assert lines[lines.index("rank 6:") + 1] == "  + ASCEND_GLOBAL_LOG_LEVEL '1'  (environment)"
+    assert "  died of SIGKILL: rank 3" in lines
+    assert run("diff", "out", "--name-only").out.splitlines() == ["out/bert.3.run.json", "out/bert.6.run.json"]
+    fields = json.loads(run("diff", "out", "--format", "json").out)["presets"][0]
+    assert [group["ranks"] for group in fields["groups"]] == [[0, 1, 2, 4, 5, 7], [3], [6]]
+    assert "hccl_timeout" in run("diff", "out", "--format", "markdown").out
+    two = run("diff", "out/bert.0.run.json", "out/bert.6.run.json")
+    assert "the environments differ: + ASCEND_GLOBAL_LOG_LEVEL" in two.err
+
+
+def test_of_several_runs_in_one_folder_the_last_of_each_rank_counts(record: Record, tmp_path: Path, run: Any) -> None:
+    for timeout in ("600", "700"):
+        record({"bert": BASE}, "true", flags=("--set", f"hccl_timeout={timeout}"))
+    done = run("diff", "out")
+    assert done.out == "1 record of bert: all were given the same\n"
+    assert "1 older record" in done.err
+    assert json.loads(run("diff", "./out", "--format", "json").out)["presets"][0]["groups"][0]["paths"] == ["./out/bert.0-2.run.json"]
+
+
+def test_a_damaged_record_in_a_folder_is_told(record: Record, tmp_path: Path, run: Any) -> None:
+    write_records(tmp_path, record, {})
+    (tmp_path / "out" / "bert.3.run.json").write_text("{")
+    done = run("diff", "out")
+    assert (done.code, "bert.3.run.json" in done.err) == (2, True)
