@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from npuprof.commands.reading import open_workspace
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.resolve.config import Config
-from npuprof.store import ReadOnceStore, spec
+from npuprof.store import ReadOnceStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class JudgedStore:
     """Presets by name, resolved; ``plainly`` cites those of a revision by their paths alone, as machines want them."""
 
     def __init__(self, given: str | None, rev: str | None, context: Context, plainly: bool = False) -> None:
-        self._workspace = spec.Workspace(given, context)
+        self._workspace = open_workspace(given, context)
         self._past: Revision | None = None
         if rev is not None:
             self._open_revision(rev, plainly)
