@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from adapterlogs import cases, dumps, files, truth, wire
-from adapterlogs.process import Epoch, Plan, Played, Session, play
+from adapterlogs.process import play
+from adapterlogs.stage import Epoch, Plan, Played, Session
 from adapterlogs.tf2 import Plan2, play2
 
 

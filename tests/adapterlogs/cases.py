@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from adapterlogs import dumps, files, truth, wire
-from adapterlogs.process import Epoch, Plan, Played, Session, play
+from adapterlogs.process import play
+from adapterlogs.stage import Epoch, Plan, Played, Session
 from adapterlogs.tf2 import Plan2, Played2, play2
 
 #: Options that decide whether there is anything to log at all, or that the two ends of this writer would have to guess.
@@ -22,13 +23,23 @@ BORN = {"a": 2021, "b": 2021, "c": 2022, "d": 2022, "e": 2023, "f": 2023, "g": 2
 
 
 class Case(NamedTuple):
-    """A run: its preset, the words for a reader, what may stand on standard input, and the truth by process and setting."""
+    """A run: its preset, what to give to a reader, its processes and the truth of a value in one of them.
+
+    ``shared`` says that nothing in the lines tells its processes apart.
+    """
 
     seed: int
     title: str
     preset: dict[str, Any]
     paths: list[Path]
-    truths: dict[int, dict[str, truth.Truth]]
+    find: Callable[[int, str, Any], truth.Truth]
+    pids: tuple[int, ...]
+    shared: bool
+
+    @property
+    def truths(self) -> dict[int, dict[str, truth.Truth]]:
+        """The truth of each setting of the preset, by process."""
+        return {pid: {name: self.find(pid, name, value) for name, value in self.preset.items()} for pid in self.pids}
 
     @property
     def text(self) -> str:
@@ -103,6 +114,8 @@ def _draw_damage(rng: random.Random) -> files.Damage:
         rotate=rng.choice([0, 0, 15, 40, 120]),
         lost=rng.choice([0, 0, 1, 2]),
         tail=rng.random() < 0.2,
+        label=rng.random() < 0.06,
+        crlf=rng.random() < 0.06,
     )
 
 
@@ -119,7 +132,8 @@ def _draw_epochs(preset: Mapping[str, Any], snapshot: str, rng: random.Random) -
         resource = None
         if snapshot == "g" and rng.random() < 0.12:
             resource = {name: value for name, (_, value) in draw_entries(preset, rng, 0.6).items() if name in wire.list_options()}
-        epochs.append(Epoch(sessions, resource))
+        operator = rng.choice(["init", "data"]) if resource is None and rng.random() < 0.1 else ""
+        epochs.append(Epoch(sessions, resource, operator, draw_entries(preset, rng, 0.5)))
     return epochs
 
 
@@ -164,10 +178,11 @@ def draw_case(folder: Path, seed: int) -> Case:
     common = _draw_epochs(preset, snapshot, rng)
     threads = rng.random() < 0.2
     prefix = rng.choice(["", "/home/jenkins/workspace/build/tensorflow/"])
+    console = snapshot == "a" and rng.random() < 0.3
     played: list[Played] = []
     for number in range(rng.choice([1, 1, 2, 4])):
         epochs = _draw_epochs(preset, snapshot, rng) if rng.random() < 0.25 else common
-        played.append(play(Plan(snapshot, 4242 + 100 * number, epochs, modules, threads, prefix), rng))
+        played.append(play(Plan(snapshot, 4242 + 100 * number, epochs, modules, threads, prefix, console), rng))
     start = _choose_start(snapshot, rng)
     program = rng.choice(["python3.7", "python", "python3"])
     processes = [files.Process(each.pid, program, each.lines, start + timedelta(milliseconds=number)) for number, each in enumerate(played)]
@@ -176,12 +191,15 @@ def draw_case(folder: Path, seed: int) -> Case:
     if snapshot == "g" and rng.random() < 0.3:
         dumped = [_write_dumps(folder, each, rng) for each in played]
         written.paths.append(folder / "extra-info")
-    truths = {
-        each.pid: {name: truth.find_truth(each, name, value, whole, graphs) for name, value in preset.items()}
-        for each, whole, graphs in zip(played, written.whole, dumped, strict=True)
-    }
+    known = {each.pid: (each, whole, graphs) for each, whole, graphs in zip(played, written.whole, dumped, strict=True)}
+
+    def find(pid: int, name: str, value: Any) -> truth.Truth:
+        each, whole, graphs = known[pid]
+        return truth.find_truth(each, name, value, whole, graphs)
+
     told = f"TF 1 {wire.SNAPSHOTS[snapshot]} {'+'.join(sorted(modules)) or 'default level'}{' threads' if threads else ''}"
-    return Case(seed, f"{told} {title}{' dumps' if any(dumped) else ''}", preset, written.paths, truths)
+    told += f" {title}{' dumps' if any(dumped) else ''}{' console' if console else ''}"
+    return Case(seed, told, preset, written.paths, find, tuple(known), console)
 
 
 def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
@@ -201,8 +219,10 @@ def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
     start = _choose_start(snapshot, rng)
     processes = [files.Process(each.pid, "python3.7", each.lines, start) for each in played]
     title, written = _write(folder, snapshot, processes, rng)
-    truths = {
-        each.pid: {name: truth.find_truth2(each, name, value, whole) for name, value in preset.items()}
-        for each, whole in zip(played, written.whole, strict=True)
-    }
-    return Case(seed, f"TF 2 {wire.SNAPSHOTS[snapshot]} level {level}{' GE' if engine else ''} {title}", preset, written.paths, truths)
+    kept = {each.pid: (each, whole) for each, whole in zip(played, written.whole, strict=True)}
+
+    def find(pid: int, name: str, value: Any) -> truth.Truth:
+        return truth.find_truth2(kept[pid][0], name, value, kept[pid][1])
+
+    told = f"TF 2 {wire.SNAPSHOTS[snapshot]} level {level}{' GE' if engine else ''} {title}"
+    return Case(seed, told, preset, written.paths, find, tuple(kept), True)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from adapterlogs.process import Line
+from adapterlogs.stage import Line
 
 LIMIT = 1022
 #: What other programs say on the same screen or in the same file; some of it looks like ours.
@@ -44,6 +44,8 @@ class Damage(NamedTuple):
     rotate: int = 0
     lost: int = 0
     tail: bool = False
+    label: bool = False
+    crlf: bool = False
 
 
 class Process(NamedTuple):
@@ -129,6 +131,7 @@ class Writer:
 
     def write(self, path: Path, pieces: list[_Piece]) -> None:
         """Write one file, cut short at its end if that is the damage."""
+        pieces = [self._dress(piece) for piece in pieces]
         raw = b"".join(piece.raw + b"\n" for piece in pieces)
         end = len(raw)
         if self.damage.tail and raw:
@@ -140,6 +143,15 @@ class Writer:
             at += len(piece.raw) + 1
             if at <= end and piece.whole and piece.line >= 0:
                 self.whole[piece.process].add(piece.line)
+
+    def _dress(self, piece: _Piece) -> _Piece:
+        """Put a launcher's label before each line, which then shows nothing for sure, or end lines as Windows does."""
+        if self.damage.label and piece.process >= 0:
+            label = f"[1,{piece.process}]<stderr>:".encode()
+            piece = piece._replace(raw=label + piece.raw.replace(b"\n", b"\n" + label), whole=False)
+        if self.damage.crlf:
+            piece = piece._replace(raw=piece.raw.replace(b"\n", b"\r\n") + b"\r", whole=piece.whole and b"\n" not in piece.raw)
+        return piece
 
     def rotate(self, name: Path, pieces: list[_Piece], start: datetime) -> None:
         """Write the files of one process and kind; the oldest may be gone."""
@@ -161,6 +173,7 @@ class Writer:
 
 def write_folder(folder: Path, processes: Sequence[Process], damage: Damage, rng: random.Random, *, old: bool = False) -> Written:
     """Write the log folder of a device: a file for each process and kind, or one a process as the releases 5.0 had it."""
+    damage = damage._replace(label=False)
     writer = Writer(folder, len(processes), damage, rng)
     paths = [folder]
     for number, process in enumerate(processes):

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from adapterlogs import wire
-from adapterlogs.process import ADDED, Line, sort_keys
+from adapterlogs.process import ADDED
+from adapterlogs.stage import Line, sort_keys
 
 
 class Plan2(NamedTuple):

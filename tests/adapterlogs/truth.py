@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from adapterlogs import wire
-from adapterlogs.process import Held, Played
+from adapterlogs.stage import Held, Played
 from adapterlogs.tf2 import Played2
 
 IN_FORCE, CHANGED, LATE, ABSENT, DEFAULT, UNKNOWN = "in force", "changed", "too late", "absent", "default or set", "cannot tell"
