@@ -17,8 +17,8 @@ from npuprof.report.output import read_file_content
 from npuprof.report.writing import Wanted
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
+from npuprof.store.sources.beside import read_project
 from npuprof.store.sources.project import parse_project
-from npuprof.store.sources.reading import read_project
 
 #: Which presets break which rules.
 _Verdicts = set[tuple[str, str]]
