@@ -92,7 +92,7 @@ def _place_boxes(boxes: list[Box], edges: list[tuple[int, int]]) -> list[Box]:
         import igraph
     except ImportError:
         why = "The picture of who extends whom is laid out by it."
-        raise NpuprofError([Finding("NP961", "igraph is not installed", why, "pip install 'npuprof[site]'")]) from None
+        raise NpuprofError([Finding("NP981", "igraph is not installed", why, "pip install 'npuprof[site]'")]) from None
     graph = igraph.Graph(len(boxes), edges, directed=True)
     layers = _find_layers(len(boxes), edges)
     spots = graph.layout_sugiyama(layers=layers, hgap=1, vgap=1, maxiter=100).coords[: len(boxes)]

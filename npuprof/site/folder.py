@@ -25,7 +25,7 @@ class Written(Record):
 
 
 def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
-    """Write the files of a site below a folder, by their paths in it. Raises NpuprofError (NP960) where it holds something else."""
+    """Write the files of a site below a folder, by their paths in it. Raises NpuprofError (NP980) where it holds something else."""
     known = _read_mark(folder)
     output.make_folder(folder)
     wanted = dict(files)
@@ -61,7 +61,7 @@ def _read_mark(folder: str) -> list[str]:
     if not isinstance(files, list) or not all(map(_is_own_name, files)):
         what = f"{folder} holds something else than a site that npuprof wrote"
         why = "A site is written over only where npuprof wrote it: what lies there may be somebody's work."
-        raise NpuprofError([Finding("NP960", what, why, "name an empty folder, or one that is not there yet", where=Place(folder))])
+        raise NpuprofError([Finding("NP980", what, why, "name an empty folder, or one that is not there yet", where=Place(folder))])
     return files
 
 

@@ -84,7 +84,7 @@ class _Writer:
             import jinja2
         except ImportError:
             why = "The pages of a site are filled in by it."
-            raise NpuprofError([Finding("NP961", "Jinja2 is not installed", why, "pip install 'npuprof[site]'")]) from None
+            raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, "pip install 'npuprof[site]'")]) from None
         self.content = content
         loader = jinja2.PackageLoader("npuprof.site", "templates")
         self.jinja = jinja2.Environment(
