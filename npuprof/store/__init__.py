@@ -12,6 +12,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report.output import UnfitFileError, describe_os_error, read_plain_file
 from npuprof.store.layout import FILE, Layout, read_globs
+from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -338,13 +339,15 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
     if asked:
         if not os.path.isdir(asked):
             what = f"the store {asked!r} is not a folder"
-            origin = "--store" if given else "$NPUPROF_STORE"
+            origin = say_option("store") if given else "$NPUPROF_STORE"
             hint = "name a folder that holds presets, or make one: npuprof init"
             raise NpuprofError([Finding("NP010", what, f"It was named by {origin}.", hint)])
         if _holds_store_below(asked):
             inner = os.path.join(asked, "profiles").removeprefix("./")
             what = f"{asked!r} is no store of presets: those are in {inner}"
-            raise NpuprofError([Finding("NP010", what, "", f"write --store {inner}" if given else f"set NPUPROF_STORE={inner}")])
+            raise NpuprofError(
+                [Finding("NP010", what, "", f"write {say_option('store', inner)}" if given else f"set NPUPROF_STORE={inner}")]
+            )
         return Folder(asked)
     here = os.getcwd()
     while True:
@@ -436,7 +439,8 @@ def _build_no_store_finding() -> Finding:
         "NP010",
         "no store of presets was found",
         "npuprof looks for a folder 'profiles' here and in every folder above.",
-        "go to a project that has one, make one with npuprof init, or name it with --store; 'builtin:' is the store npuprof ships",
+        "go to a project that has one, make one with npuprof init, or name it with "
+        f"{say_option('store')}; 'builtin:' is the store npuprof ships",
     )
 
 

@@ -17,6 +17,7 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference
+from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Workspace:
                 raise
             from npuprof.store.missing import build_missing_store_finding
 
-            raise NpuprofError([build_missing_store_finding(self._given, "It was named by --store.")]) from None
+            raise NpuprofError([build_missing_store_finding(self._given, f"It was named by {say_option('store')}.")]) from None
 
     def _find_bare_store(self, asked: str) -> Folder | None:
         """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
@@ -88,7 +89,9 @@ class Workspace:
         home = self.home
         if not isinstance(home, store.Folder):
             what = f"{getattr(home, 'label', 'this store')} is read as it is locked: it has no files and no history here"
-            raise NpuprofError([Finding("NP010", what, "", "leave --store out, and name its presets as in npuprof show team:NAME")])
+            raise NpuprofError(
+                [Finding("NP010", what, "", f"leave {say_option('store')} out, and name its presets as in npuprof show team:NAME")]
+            )
         return home
 
     def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
