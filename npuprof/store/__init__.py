@@ -153,6 +153,7 @@ class Folder(ReadOnceStore):
         super().__init__()
         self.root = root
         self.label = _format_relative_path(root)
+        self.beside = ""  #: what stands before the keys of its presets, where another store is read too
         self.repository: object = None  #: the one around it, once somebody asks: kept for ``revisions``
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read what git keeps out of the folder
         self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
@@ -291,7 +292,7 @@ class Folder(ReadOnceStore):
             raw = kept
         except OSError as error:
             raise NpuprofError([_build_unreadable_finding(source, error)]) from None
-        return Profile(document.parse_document(name, source, raw), home=self)
+        return Profile(document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self)
 
     def _leads_elsewhere(self, path: str, outside: bool) -> bool:
         """Return whether a path leads out of the store; of a preset outside of it, whether it is a link, or below one."""
@@ -301,7 +302,9 @@ class Folder(ReadOnceStore):
         return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        hint = self._suggest_name(name, f"npuprof list shows what is in {self.label}")
+        hint = self._suggest_name(
+            name, f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} shows what is in {self.label}"
+        )
         if not self.names():
             hint = f"{self.label} holds no preset yet: npuprof init lays out a store with some, npuprof new {name} makes this one"
         if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
@@ -418,12 +421,13 @@ def find_repository_top(folder: str) -> str:
     return here
 
 
-def open_builtin_store() -> Folder:
-    """Return the presets that npuprof ships, read-only."""
+def open_builtin_store(beside: bool = False) -> Folder:
+    """Return the presets that npuprof ships, read-only; ``beside`` another store, whose presets may have the same names."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     shipped = os.path.join(package, "profiles")
     store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
     store.label = "builtin:"
+    store.beside = "builtin:" if beside else ""
     return store
 
 

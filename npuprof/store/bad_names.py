@@ -63,7 +63,8 @@ def _find_parent_hint(name: str, known: Collection[str]) -> str:
     if near := _find_alike(name, known):
         return f'write "{near}"'
     if name.startswith("builtin:"):
-        return "parents are presets of the same store: copy that one in"
+        plain = name.removeprefix("builtin:").partition("@")[0]
+        return f"what npuprof ships changes with it: npuprof copy {name.partition('@')[0]} {plain} makes one of this store to extend"
     parts = [part.strip() for part in re.split(r"[,+]", name)]
     if len(parts) > 1 and all(map(_NAME.fullmatch, parts)):
         return "name each by itself: " + ", ".join(f'"{part}"' for part in parts)
@@ -78,8 +79,6 @@ def _find_spec_hint(name: str, known: Collection[str]) -> str:
         return _LIST
     if name.endswith("/"):
         return "leave the / off; npuprof check without a name looks at the whole store"
-    if name.startswith("builtin:"):
-        return f"name the store apart: {name.removeprefix('builtin:')} --store builtin:"
     if near := _find_alike(name, known):
         return f'write "{near}"'
     if re.match(r"HEAD\b|.*\.\.|[^/]*[~^]", name) and "/" not in name:

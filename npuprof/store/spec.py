@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: One of the specs joined by ``+``; a revision in quotes may hold any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
 
+#: What stands before the name of a preset that npuprof ships.
+_BUILTIN = "builtin:"
 #: The longest name that file systems allow, in characters: what is longer is no file, and not looked for as a revision.
 _LONGEST_NAME = 255
 
@@ -43,6 +45,7 @@ class Workspace:
         self._laid: dict[str, Profile] = {}  # by the paths of files outside the store
         self.resolver = Resolver(self.find_extended_profile, context)
         self._piped: Profile | None = None
+        self._builtin: Folder | None = None
 
     @property
     def home(self) -> ProfileSource:
@@ -118,6 +121,8 @@ class Workspace:
             return self._piped
         if _is_file_spec(spec):
             return self._load_file_profile(spec)
+        if spec.startswith(_BUILTIN):
+            return self._load_builtin_profile(spec)
         if is_source_reference(spec):
             return self._load_source_profile(spec)
         if "@" in spec:
@@ -142,6 +147,13 @@ class Workspace:
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
         name, _, revision = asked.partition("@")
+        if asked.startswith(_BUILTIN):
+            what, why = (
+                f"{verb} takes a preset of this repository, not {asked!r}",
+                "What npuprof ships is read-only, and has no history here.",
+            )
+            name = asked.removeprefix(_BUILTIN).partition("@")[0]
+            raise NpuprofError([Finding("NP024", what, why, f"npuprof copy {_BUILTIN}{name} {name} makes one of your own")])
         if is_source_reference(asked):
             what = f"{verb} takes a preset of this repository, not {asked!r}"
             why = "What belongs to a source is made where that comes from."
@@ -216,6 +228,18 @@ class Workspace:
             refuse_unmet_requirement_at(find_sources(home))  # a work tree was asked when it was opened
         self._names[found.profile.key] = found.label
         return found.profile
+
+    def _load_builtin_profile(self, spec: str) -> Profile:
+        """Return the profile that ``builtin:NAME`` names: one that npuprof ships, whatever the store."""
+        name, at, _ = spec.removeprefix(_BUILTIN).partition("@")
+        if at:
+            what, why = f"{spec!r}: what npuprof ships has no versions", "It is what the npuprof that runs brings with it."
+            raise NpuprofError([Finding("NP023", what, why, f"write {_BUILTIN}{name}; npuprof --version says which that is")])
+        if self._builtin is None:
+            self._builtin = store.open_builtin_store(beside=True)
+        found = self._builtin.profile(name)
+        self._names[found.key] = spec
+        return found
 
     def _load_source_profile(self, spec: str) -> Profile:
         """Return the profile that ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION`` names."""
