@@ -184,7 +184,7 @@ def refuse_builtin(home: store.Folder) -> None:
     """Raise NpuprofError where a store is the one that npuprof ships."""
     if home.label == "builtin:":
         why = "These presets come with npuprof and are the same for everybody."
-        hint = "extend the preset in a store of your own: npuprof init, npuprof new NAME --extends PARENT"
+        hint = "take the preset into a store of your own: npuprof init, then npuprof copy builtin:NAME NAME"
         raise NpuprofError([Finding("NP920", "builtin: is read-only", why, hint)])
 
 
