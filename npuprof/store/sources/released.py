@@ -47,7 +47,8 @@ def list_released_tags(repository: Repository, commit: str, known: Collection[st
 
 def seal_released_tags(tags: list[ReleasedTag]) -> str:
     """Return what a lock says of tags: how many there are, and their digest."""
-    return f"{len(tags)} sha256:{load_sha256()(_format(tags)).hexdigest()}"
+    in_order = sorted(tags, key=lambda one: one.tag)  # one that is made anew has another date, and may name what it named
+    return f"{len(tags)} sha256:{load_sha256()(_format(in_order)).hexdigest()}"
 
 
 def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:
