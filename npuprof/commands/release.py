@@ -45,6 +45,7 @@ class Release(Verb):
     version: str | None = argument("VERSION", "The number; proposed from the changes if none is given.", required=False)
     changed: bool = flag("--changed", text="All presets that were released before and have changed since.")
     everything: bool = flag("--all", text="All that have changed, or never were released, and the store itself: vX.Y.Z.")
+    uncompared: bool = flag("--uncompared", text="Take a major step where the last release cannot be read, as its source is gone for good.")
     dry_run: bool = flag("--dry-run", text="Say which numbers and why, tag nothing.")
     yes: bool = flag("--yes", "-y", text="Tag what --changed or --all plans without asking.")
     push: bool = flag("--push", text="Push the new tags, and nothing else, to where the branch is pushed.")
@@ -78,10 +79,13 @@ class Release(Verb):
             raise
         planned = plan.releases[0]
         if self.dry_run:
+            untold += (_tell_uncompared(planned),) if planned.proposal.untold else ()
             return Answer(self._build_forms(plan, _format_dry_run(planned, plan.commit)), notes=untold)
         notes = []
         proposal = planned.proposal
-        if wanted and proposal.step in ("major", "minor") and wanted.number < proposal.number:
+        if proposal.untold:
+            notes.append(_tell_uncompared(planned))
+        elif wanted and proposal.step in ("major", "minor") and wanted.number < proposal.number:
             notes.append(f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
         from npuprof.history import writing
 
@@ -111,7 +115,8 @@ class Release(Verb):
         if last and wanted is None:
             _refuse_changed_last(workspace, last)
         taken = frozenset(version.number for version in repository.load_versions(name) if not version.pre)
-        pair, proposal = propose_version(workspace, config, last, taken, is_asked=wanted is None)
+        asks = wanted is None
+        pair, proposal = propose_version(workspace, config, last, taken, asks, self.uncompared)
         number = wanted or VersionText(proposal.number)
         _refuse_number(repository, name, number, proposal, earlier)
         if proposal.step == "none" and wanted is None:
@@ -129,7 +134,7 @@ class Release(Verb):
             raise NpuprofError([Finding("NP902", "--changed and --all are two ways", "", "--all releases what has changed, too")])
         number = self._parse_store_number()
         head = repository.resolve_commit("HEAD")
-        plan = planning.plan_releases(workspace, head, self.everything, number)
+        plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
         left = _describe_unreleased(plan.unreleased)
         if not plan.tags:
             if answer := self._push_earlier(repository):
@@ -141,6 +146,7 @@ class Release(Verb):
         configs = [planned.config for planned in plan.releases]
         untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), configs, self.dry_run)
         told = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
+        untold += tuple(_tell_uncompared(planned) for planned in plan.releases if planned.proposal.untold)
         answer = Answer(self._build_forms(plan, told), (left,) if left else (), notes=untold)
         if self.dry_run:
             return answer
@@ -201,6 +207,11 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
     proposal = planned.proposal
     said = f"{proposal.step}: {VersionText(proposal.number)} is next\n{why}{changes}digest {planned.config.digest}\n{parents}"
     return f"{planned.tag} at {head[:7]}\n{said}"
+
+
+def _tell_uncompared(planned: PlannedRelease) -> str:
+    """Return that nobody knows how big the step is that a release takes."""
+    return f"{planned.label} was not compared with {planned.was}, so how big a step it is cannot be told: {planned.proposal.untold}"
 
 
 def _describe_unreleased(names: tuple[str, ...]) -> str:

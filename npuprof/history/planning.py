@@ -84,13 +84,16 @@ class ReleasePlan(Record):
         return found
 
 
-def plan_releases(workspace: spec.Workspace, head: str, everything: bool, number: VersionText | None = None) -> ReleasePlan:
+def plan_releases(
+    workspace: spec.Workspace, head: str, everything: bool, number: VersionText | None = None, uncompared: bool = False
+) -> ReleasePlan:
     """Return what to release at a commit: presets that changed since they were released, parents first.
 
     With ``everything`` those that never were too, and the whole store, under a ``number`` if one is given. A version that
-    is planned counts for all that come after it: a range in them takes it. Raises NpuprofError with all that speaks against it.
+    is planned counts for all that come after it: a range in them takes it. What nobody can read of the last versions stands against it,
+    unless it may count as a major step (``uncompared``). Raises NpuprofError with all that speaks against it.
     """
-    planner = _Planner(workspace, head, everything)
+    planner = _Planner(workspace, head, everything, uncompared)
     releases, unreleased = planner.plan_presets()
     planner.problems += planner.find_edited_copies() if everything else []
     store = planner.plan_store(releases, number) if everything else None
@@ -117,9 +120,11 @@ def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
 class _Planner:
     """Goes through the presets of a commit, parents first. What is in the way is kept in ``problems``, so that all is told at once."""
 
-    def __init__(self, workspace: spec.Workspace, head: str, everything: bool) -> None:
+    def __init__(self, workspace: spec.Workspace, head: str, everything: bool, uncompared: bool) -> None:
         self.problems: list[Finding] = []
         self._everything = everything
+        self._uncompared = uncompared
+        self._same: dict[str, str] = {}  # presets that are by their digests what a version was that nobody can read, and its commit
         self._head = head
         self._workspace = workspace
         self._repository: Repository = revisions.find_repository(workspace.store)
@@ -161,8 +166,10 @@ class _Planner:
                 self.problems.append(parents.build_changed_finding(last))
                 return None
             taken = frozenset(version.number for version in self._repository.load_versions(name) if not version.pre)
-            pair, proposal = propose_version(self._workspace, config, last, taken)
+            pair, proposal = propose_version(self._workspace, config, last, taken, uncompared=self._uncompared)
             if proposal.step == "none":
+                if last and proposal.untold:
+                    self._same[name] = self._repository.resolve_commit(last.commit)
                 return None
             if errors := [finding for finding in check_config(config, notes=False) if finding.severity == "error"]:
                 self.problems += errors
@@ -218,7 +225,8 @@ class _Planner:
         before = revisions.load_revision(self._workspace.store, self._repository.resolve_commit(last.commit))
         found = StoreSteps([], (), ())
         try:
-            found = explain_presets(self._workspace.resolver, before, self._committed, self._configs)
+            same = {name for name, commit in self._same.items() if commit == before.commit} if self._uncompared else None
+            found = explain_presets(self._workspace.resolver, before, self._committed, self._configs, same)
             found.reasons.extend(explain_project_changes(before, self._committed))
         except NpuprofError as error:
             self.problems += error.findings
