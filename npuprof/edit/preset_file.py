@@ -73,6 +73,10 @@ def answer_edit(
                 from npuprof.edit.heirs import refuse_broken_heirs
 
                 refuse_broken_heirs(store, file.parse_changed(new), file.path)
+        if changed and remarks is not None and "override" in file.profile.document.data:
+            from npuprof.edit.overruled import describe_overruled_values
+
+            remarks += describe_overruled_values(store, file.profile, file.parse_changed(new))
         difference = format_difference(file.source, file.text, new)
         if file.path == "-":
             return Answer(new, (*(remarks or ()),), aside=difference or "npuprof: nothing to change\n")

@@ -9,7 +9,7 @@ from npuprof.compare.survey import Pair
 from npuprof.history.project_steps import explain_project_changes
 from npuprof.history.proposal import Proposal, Reason, build_store_proposal, propose_version
 from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions_of
-from npuprof.history.store_steps import StoreSteps, explain_presets
+from npuprof.history.store_steps import StoreSteps, explain_presets, list_removed_presets
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store import parents, revisions, spec
@@ -62,12 +62,16 @@ class StoreRelease(Record):
 
 
 class ReleasePlan(Record):
-    """What is to be tagged at a commit, parents first; ``unreleased`` are presets that were left out as they never were released."""
+    """What is to be tagged at a commit, parents first; ``unreleased`` are presets that were left out as they never were released.
+
+    ``removed`` are presets that were released and are gone, where no version of the store has said so, or is going to.
+    """
 
     commit: str
     releases: tuple[PlannedRelease, ...]
     store: StoreRelease | None = None
     unreleased: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     @property
     def tags(self) -> list[str]:
@@ -100,7 +104,8 @@ def plan_releases(
     if planner.problems:
         what = "nothing is released: what is above stands against it"
         raise NpuprofError([*dict.fromkeys(planner.problems), Finding("NP026", what, "", "mend it and commit")])
-    return ReleasePlan(head, tuple(releases), store, tuple(unreleased))
+    removed = () if everything else list_removed_presets(workspace.store, revisions.load_revision(workspace.store, head))
+    return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
 
 
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:

@@ -10,6 +10,8 @@ from npuprof.history.proposal import Reason, explain_changes, find_unreadable, r
 from npuprof.model import NpuprofError
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
+from npuprof.store import Folder, revisions
+from npuprof.store.renames import find_former_names
 from npuprof.store.revision import Revision
 
 #: How many presets a reason names; the notes name all.
@@ -59,6 +61,22 @@ def explain_presets(
             told.setdefault(reason, []).append(name)
     found += [Reason(reason.step, _name_presets(reason.text, names)) for reason, names in told.items()]
     return StoreSteps(found, tuple(removed), pairs)
+
+
+def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
+    """Return the released presets that are gone at a commit, with their last versions; not those that the store's last version lacks."""
+    repository = committed.repository
+    released = {ref.name: ref for ref in repository.list_annotated_refs(committed.commit) if not ref.text.pre}
+    names = set(committed.names())
+    gone = released.keys() - names
+    if not gone:
+        return ()
+    listed = find_former_names(repository.git, committed.commit, repository.find_layout(committed.commit), names)
+    gone -= {former.name for formers in listed.values() for former in formers}
+    if told := [version for version in repository.load_store_versions(committed.commit) if not version.pre]:
+        then = repository.resolve_commit(told[-1].commit)
+        gone -= {ref.name for ref in repository.list_annotated_refs(then)} - set(revisions.load_revision(store, then).names())
+    return tuple(f"{name}@{released[name].text}" for name in sorted(gone))
 
 
 def _name_presets(text: str, names: Sequence[str]) -> str:
