@@ -98,3 +98,40 @@ CLASS = f"class Net:\n    def session(self, mode):\n{MAKE.replace('    ', '     
 def test_settings_are_followed_through_calls_or_told_with_the_reason(text: str, read_as: list[dict[str, Any]], why: list[str]) -> None:
     assert read(text) == read_as
     assert left_out(text) == why
+
+
+QUOTED = "mode='force_fp16'"
+MODE = "        op.parameter_map['precision_mode'].s = tf.compat.as_bytes(self.mode)\n"
+CFG = f"class Cfg:\n    def __init__(self, mode, n=3):\n        self.mode = mode\n        self.n = n\n    def fill(self, op):\n{MODE}"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (f"{CFG}Cfg('force_fp16').fill(op)\n", "force_fp16"),
+        (f"{CFG}Cfg(mode='force_fp16', n=1)\nCfg('force_fp16')\n", "force_fp16"),
+        (f"{CFG.replace('mode, n=3', QUOTED)}Cfg()\n".replace("self.n = n", "pass"), "force_fp16"),
+        (CFG.replace("= mode", "= 'force_fp16'"), "force_fp16"),
+        (CFG.replace("    def __init__", "    mode = 'force_fp16'\n    def __init__").replace("self.mode = mode", "pass"), "force_fp16"),
+        (f"{CFG}cfg = Cfg('force_fp16')\nCfg('origin')\nop.parameter_map['precision_mode'].s = cfg.mode.encode()\n", "force_fp16"),
+        ("class Cfg:\n    mode = 'force_fp16'\n    @classmethod\n    def fill(cls, op):\n" + MODE.replace("self", "cls") + "Cfg.fill(op)\n", "force_fp16"),
+        # not certain
+        (CFG, "Cfg() is called nowhere here"),
+        (f"{CFG}Cfg('force_fp16')\nCfg('origin')\n", "Cfg() is called with different values in lines 9, 10"),
+        (f"{CFG}Cfg(*FLAGS.a)\n", "stars hide what Cfg() is given in line 9"),
+        (f"{CFG}Cfg(FLAGS.mode)\n", "depends on the command line or its parameters (FLAGS.mode)"),
+        (f"{CFG}Cfg('force_fp16').mode = 'origin'\n", "depends on the object (self.mode)"),
+        (f"{CFG}setattr(Cfg('force_fp16'), name, 'origin')\n", "depends on the object (self.mode)"),
+        (f"{CFG}class Other(Cfg):\n    mode = 'origin'\nCfg('force_fp16')\n", "depends on the object (self.mode)"),
+        (f"{CFG}make(Cfg, 'origin')\nCfg('force_fp16')\n", "depends on the object (self.mode)"),
+        (f"{CFG.replace('class Cfg:', 'class Cfg(Base):')}Cfg('force_fp16')\n", "depends on the object (self.mode)"),
+        (f"@wrap\n{CFG}Cfg('force_fp16')\n", "depends on the object (self.mode)"),
+        (f"{CFG.replace('self.mode = mode', 'if n: self.mode = mode')}Cfg('force_fp16')\n", "depends on the object (self.mode)"),
+        (f"{CFG.replace('        self.mode', '        if n: return' + chr(10) + '        self.mode')}Cfg('force_fp16')\n", "depends on the object (self.mode)"),
+        (f"{CFG}op.parameter_map['precision_mode'].s = cfg.mode.encode()\ncfg = Cfg('force_fp16')\n", "depends on the"),
+    ],
+)  # fmt: skip
+def test_an_attribute_of_a_helper_object_has_a_value_where_that_is_certain(text: str, value: str) -> None:
+    found = [one for one in imported(HEAD + text, "x.py").found if one.key == "precision_mode"]
+    told = found[-1] if "cfg.mode" in text else found[0]
+    assert (told.value or "") == value if value == "force_fp16" else value in told.reason
