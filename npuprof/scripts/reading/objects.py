@@ -25,7 +25,7 @@ _MOST_CALLS = 40
 
 
 class _Survey:
-    """Of one module: what gives attributes values, the calls of names, how often names are read by themselves, and what classes build on."""
+    """Of one module: what gives attributes values, the calls of names, how often names are read alone, and what classes build on."""
 
     def __init__(self, module: Scope) -> None:
         self.stores: dict[str, list[ast.Attribute]] = {}
