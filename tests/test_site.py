@@ -133,6 +133,13 @@ def test_a_folder_that_holds_something_else_is_refused(repo: Repo, run: Run, mar
     assert (folder / "index.html").read_text() == "somebody's"
 
 
+def test_no_page_names_a_folder_of_this_machine(site: Path, run: Run, repo: Repo) -> None:
+    assert run("site", repo.folder / "whole", "--store", repo.folder / "profiles").code == 0
+    there = read_files(repo.folder / "whole")
+    assert not [name for name, content in there.items() if str(repo.folder).encode() in content]
+    assert there == read_files(site)
+
+
 def test_a_store_outside_of_git_has_pages_without_a_history(store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
     store(PRESETS)
     assert run("site", "public").code == 0

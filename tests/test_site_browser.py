@@ -135,6 +135,21 @@ def test_the_catalogue_is_filtered(page: Any, site: Path) -> None:
     assert 0 < page.locator("#catalogue tbody tr:visible").count() < flags < every
 
 
+def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> None:
+    from npuprof import catalog
+    from npuprof.catalog import releases
+
+    known = releases.load_releases()
+    first, last = known[-6], known[-1]
+    open_page(page, site, "catalogue.html")
+    page.get_by_label("From CANN").select_option(first)
+    page.get_by_label("To CANN").select_option(last)
+    states = {name: option.states for name in catalog.record_names() if (option := catalog.find_option(name)) is not None}
+    fresh = sorted(name for name, text in states.items() if text[-6] == "." and text[-1] == "Y")
+    assert fresh
+    assert page.locator("#net dd").first.inner_text() == ", ".join(fresh)
+
+
 def test_what_is_written_as_code_can_be_copied(browser: Any, site: Path) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()

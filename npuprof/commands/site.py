@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from npuprof.commands.parameters import STORE
@@ -60,7 +61,16 @@ class Site(Verb):
         upgrades = build_upgrades(self.store, names, str(release))
         past, board = read_past(store, pages), build_board(self.store, names)
         scripts = tuple(_list_touched(self.scripts, str(release), self.store))
-        return Content(store.label, tuple(pages), past, board, tuple(upgrades), str(release), scripts, tuple(self._list_sides(workspace)))
+        return Content(
+            os.path.basename(store.label) or store.label,
+            tuple(pages),
+            past,
+            board,
+            tuple(upgrades),
+            str(release),
+            scripts,
+            tuple(self._list_sides(workspace)),
+        )
 
     def _list_sides(self, workspace: spec.Workspace) -> Iterable[Side]:
         from npuprof.site.pages import Side

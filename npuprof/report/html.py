@@ -1,4 +1,7 @@
-"""Answers as one HTML page that needs nothing else: no script, no network, and nothing in it that somebody else wrote as markup."""
+"""Answers as one HTML page that needs nothing else: no script, no network, and nothing in it that somebody else wrote as markup.
+
+The pages of a site have the same style.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,31 @@ from html import escape
 
 from npuprof.report.text import escape_controls
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
-td, th { border-bottom: 1px solid #8884; padding: .25rem .5rem; text-align: left; vertical-align: top; }
-code { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
-.added td:first-child { color: #1a7f37; } .removed td:first-child { color: #cf222e; } .changed td:first-child { color: #9a6700; }
-.bad { color: #cf222e; } .doubtful { color: #9a6700; } .good { color: #1a7f37; }
-@media (prefers-color-scheme: dark) { body { background: #111; color: #ddd; } }
-"""
-
 
 def escape_html(text: str) -> str:
     """Return a text as a page may show it: no markup, no character that shows nothing by itself."""
     return escape(escape_controls(text))
 
 
+def read_style() -> str:
+    """Return the style of every page that npuprof writes."""
+    from importlib import resources
+
+    return resources.files("npuprof").joinpath("templates", "page.css").read_text(encoding="utf-8")
+
+
 def format_page(title: str, body: str) -> str:
-    """Return a page with a title, given as text, and a body, given as HTML."""
-    shown = escape_html(title)
-    head = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{shown}</title>\n<style>{_STYLE}</style>\n</head>\n'
-    return f"{head}<body>\n<h1>{shown}</h1>\n{body}</body>\n</html>\n"
+    """Return a page with a title, given as text, and a body, given as HTML; it may load nothing, and its style is in it."""
+    from base64 import b64encode
+    from hashlib import sha256
+
+    shown, style = escape_html(title), f"\n{read_style()}"
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'; base-uri 'none'; form-action 'none'"
+    )
+    head = [
+        '<!DOCTYPE html>', '<html lang="en">', '<head>', '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">', f"<title>{shown}</title>", f"<style>{style}</style>", "</head>",
+    ]  # fmt: skip
+    return "\n".join([*head, f"<body>\n<main>\n<h1>{shown}</h1>\n{body}</main>\n</body>\n</html>\n"])

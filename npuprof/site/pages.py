@@ -11,6 +11,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.model import SCENARIOS, Finding, NpuprofError, Record
+from npuprof.report.html import read_style
 from npuprof.report.text import escape_controls, format_count
 from npuprof.site.boards import Board, Upgrade
 from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
@@ -67,15 +68,12 @@ class _Row(Record):
 def build_site_files(content: Content) -> dict[str, bytes]:
     """Return the files of a site by their paths. Raises NpuprofError where what it is made with is not installed."""
     writer = _Writer(content)
-    files = {f"static/{name}": _read_static(name) for name in ("site.css", "site.js")}
+    script = resources.files("npuprof.site").joinpath("static", "site.js").read_bytes()
+    files = {"static/site.css": read_style().encode(), "static/site.js": script}
     files |= writer.build_lists()
     files |= {path: text.encode() for path, text in writer.build_presets()}
     files |= _build_data(content)
     return files
-
-
-def _read_static(name: str) -> bytes:
-    return resources.files("npuprof.site").joinpath("static", name).read_bytes()
 
 
 class _Writer:

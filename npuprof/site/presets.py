@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from npuprof import catalog, checks, renderers
 from npuprof.compare.changes import find_unit_and_risk
@@ -87,8 +89,27 @@ class PresetPage(Record):
 
 
 def read_preset_pages(workspace: spec.Workspace, names: Iterable[str]) -> list[PresetPage]:
-    """Return the pages of presets, also of those that cannot be read or resolved."""
-    return [_read_preset_page(workspace, name) for name in names]
+    """Return the pages of presets, also of those that cannot be read or resolved.
+
+    Files are cited from the folder that the store lies in, so that the pages are the same on every machine.
+    """
+    top = f"{os.path.dirname(workspace.listed_store.label)}/"
+    return [drop_folder(_read_preset_page(workspace, name), top if os.path.isabs(top) else "") for name in names]
+
+
+def drop_folder(value: Any, folder: str) -> Any:
+    """Return a value with the name of a folder taken out of all its texts, where files are cited by it."""
+    if not folder or folder == "/":
+        return value
+    if isinstance(value, str):
+        return value.replace(folder, "")
+    if isinstance(value, tuple):
+        return tuple(drop_folder(item, folder) for item in value)
+    return (
+        value._replace(**{name: drop_folder(item, folder) for name, item in value._asdict().items()})
+        if isinstance(value, Record)
+        else value
+    )
 
 
 def _read_preset_page(workspace: spec.Workspace, name: str) -> PresetPage:

@@ -168,6 +168,31 @@ const npuprof = (() => {
     window.addEventListener("load", load);
   }
 
+  function setUpReleases() {
+    const form = find("between");
+    if (!form) return;
+    const from = find("from"), to = find("to"), order = [...from.options].map((one) => one.value);
+    const steps = [...document.querySelectorAll("details[data-release]")].reverse();
+    const apply = () => {
+      const first = order.indexOf(from.value), last = order.indexOf(to.value);
+      const fresh = new Set(), gone = new Set();
+      let defaults = 0;
+      for (const step of steps) {
+        const place = order.indexOf(step.dataset.release);
+        step.hidden = !(first < place && place <= last);
+        if (step.hidden) continue;
+        for (const key of step.dataset.new.split(" ").filter(Boolean)) if (!gone.delete(key)) fresh.add(key);
+        for (const key of step.dataset.gone.split(" ").filter(Boolean)) if (!fresh.delete(key)) gone.add(key);
+        defaults += step.querySelectorAll("li").length;
+      }
+      const rows = [["new", fresh], ["not read any more", gone]].filter(([, keys]) => keys.size);
+      find("net").replaceChildren(...rows.flatMap(([title, keys]) => [make("dt", title), make("dd", [...keys].sort().join(", "))]));
+      find("told").textContent = last <= first ? "Choose a later release." : `${fresh.size} new, ${gone.size} gone, ${defaults} defaults changed`;
+    };
+    form.addEventListener("change", apply);
+    apply();
+  }
+
   function setUpCopying() {
     if (!navigator.clipboard) return;
     for (const text of document.querySelectorAll("pre")) {
@@ -179,7 +204,7 @@ const npuprof = (() => {
     }
   }
 
-  document.addEventListener("DOMContentLoaded", () => { setUpSearch(); setUpFamily(); setUpCompare(); setUpCopying(); });
+  document.addEventListener("DOMContentLoaded", () => { setUpSearch(); setUpFamily(); setUpCompare(); setUpReleases(); setUpCopying(); });
   return {
     index: (list, order) => { for (const [name, path] of list) paths.set(name, path); risks = order; },
     settings: (name, rows) => sides.set(name, rows),
