@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from npuprof import catalog
@@ -117,13 +118,19 @@ def list_rule_rows() -> list[RuleRow]:
 
 
 def list_release_rows() -> list[ReleaseRow]:
-    """Return what each release brought, the newest first."""
+    """Return what each release brought, the newest first: what nobody knows of a release is told of the first one it is known of."""
     known = releases.load_releases()
-    states = {name: option.states for name in catalog.record_names() if (option := catalog.find_option(name)) is not None}
+    new: dict[str, list[str]] = {}
+    gone: dict[str, list[str]] = {}
+    for name in catalog.record_names():
+        option = catalog.find_option(name)
+        last = ""
+        for release, state in zip(known, option.states if option else "", strict=False):
+            if last and state not in (last, "?"):
+                (new if state == "Y" else gone).setdefault(release, []).append(name)
+            last = last if state == "?" else state
     found = []
-    for place in range(1, len(known)):
-        pairs = {name: text[place - 1 : place + 1] for name, text in states.items()}
-        new, gone = (tuple(sorted(name for name, pair in pairs.items() if pair == sign)) for sign in (".Y", "Y."))
-        changed = tuple(row.build_finding().message for row in list_changed_defaults(known[place - 1], known[place]))
-        found.append(ReleaseRow(known[place], new, gone, changed))
+    for before, release in pairwise(known):
+        changed = tuple(row.build_finding().message for row in list_changed_defaults(before, release))
+        found.append(ReleaseRow(release, tuple(sorted(new.get(release, ()))), tuple(sorted(gone.get(release, ()))), changed))
     return [row for row in reversed(found) if row.new or row.gone or row.defaults]
