@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.reading import open_workspace
 from npuprof.commands.verb import Verb, arguments, flag
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
@@ -84,7 +85,7 @@ class Verify(Verb):
             raise NpuprofError([Finding("NP902", "standard input can be read once only", "", "name a file for one of the two")])
         from npuprof.commands.proving import answer_proof
 
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product))
         return answer_proof(workspace.resolve_spec(preset), evidence)
 
     def _refuse_odd_flags(self) -> None:
