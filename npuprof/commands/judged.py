@@ -33,7 +33,8 @@ class JudgedStore:
 
     def _open_revision(self, rev: str, plainly: bool) -> None:
         from npuprof.store import revisions
-        from npuprof.store.sources.reading import find_sources, refuse_unmet_requirement_at
+        from npuprof.store.sources.reading import find_sources
+        from npuprof.store.sources.requirements import refuse_unmet_requirement_of
 
         home = self._workspace.store
         found = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))
@@ -41,7 +42,7 @@ class JudgedStore:
             raise NpuprofError([Finding("NP023", f"there are no profiles in {found.label}", "", "name the store with --store")])
         if plainly:
             found.shown = None
-        refuse_unmet_requirement_at(find_sources(found))  # npuprof.toml tells which presets there are, if it can be understood
+        refuse_unmet_requirement_of(find_sources(found).project)  # npuprof.toml tells which presets there are, if it can be understood
         self._past = found
 
     def load_profiles(self, names: Sequence[str]) -> None:

@@ -237,9 +237,10 @@ class Workspace:
         found = parents.load_profile_at_revision(self.home, f"{name}@{revision}")
         home = found.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
-            from npuprof.store.sources.reading import find_sources, refuse_unmet_requirement_at
+            from npuprof.store.sources.reading import find_sources
+            from npuprof.store.sources.requirements import refuse_unmet_requirement_of
 
-            refuse_unmet_requirement_at(find_sources(home))  # a work tree was asked when it was opened
+            refuse_unmet_requirement_of(find_sources(home).project)  # a work tree was asked when it was opened
         self._names[found.profile.key] = found.label
         return found.profile
 
@@ -347,7 +348,7 @@ def _refuse_other_npuprof(home: Folder) -> None:
     """Raise NpuprofError where the repository of a store says that it needs another npuprof, or cannot say what it needs."""
     if not home.project_file:
         return
-    from npuprof.store.sources.reading import refuse_unmet_requirement
+    from npuprof.store.sources.requirements import refuse_unmet_requirement
 
     refuse_unmet_requirement(home)
 
