@@ -314,3 +314,68 @@ def test_a_damaged_record_in_a_folder_is_told(record: Record, tmp_path: Path, ru
     (tmp_path / "out" / "bert.3.run.json").write_text("{")
     done = run("diff", "out")
     assert (done.code, "bert.3.run.json" in done.err) == (2, True)
+
+
+# -- what the function in the script says ------------------------------------------------------------------------------
+
+#: As much of TensorFlow as the loader asks for, so that no test needs it.
+TENSORFLOW = """
+import collections, types
+class Value:
+    s = b = i = None
+def ConfigProto():
+    optimizers = []
+    def add():
+        optimizers.append(types.SimpleNamespace(name="", parameter_map=collections.defaultdict(Value)))
+        return optimizers[-1]
+    class Optimizers(list):
+        pass
+    made = Optimizers()
+    made.add = add
+    rewrite = types.SimpleNamespace(custom_optimizers=made)
+    return types.SimpleNamespace(graph_options=types.SimpleNamespace(rewrite_options=rewrite))
+compat = types.SimpleNamespace(as_bytes=str.encode, v1=types.SimpleNamespace(ConfigProto=ConfigProto))
+"""
+
+
+@pytest.fixture
+def loader(tmp_path: Path, store: Any, run: Any) -> Path:
+    """A script that calls the env-loader, beside modules that stand for TensorFlow."""
+    store({"bert": BASE + "enable_dump = false\n"})
+    folder = tmp_path / "script"
+    (folder / "tensorflow" / "core" / "protobuf").mkdir(parents=True)
+    for below in ("core", "core/protobuf"):
+        (folder / "tensorflow" / below / "__init__.py").touch()
+    (folder / "tensorflow" / "__init__.py").write_text(TENSORFLOW)
+    (folder / "tensorflow" / "core" / "protobuf" / "rewriter_config_pb2.py").write_text("class RewriterConfig:\n    OFF = 2\n")
+    assert run("render", "bert", "--to", "env-loader", "-o", str(folder / "env_loader.py")).code == 0
+    (folder / "train.py").write_text("import env_loader\nenv_loader.session_config()\n")
+    return folder / "train.py"
+
+
+def test_the_function_in_the_script_says_what_it_set_where_it_is_asked_to(loader: Path, tmp_path: Path, run: Any) -> None:
+    words = [*NPUPROF, "run", "bert", "--record", "out", "--", sys.executable, str(loader)]
+    for _ in range(2):
+        done = subprocess.run(
+            words, cwd=tmp_path, env={**os.environ, "NPUPROF_RECORD": "out", "RANK_ID": "3"}, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, done.stderr if b"made the folder" in done.stderr else b"")
+    assert sorted(os.listdir(tmp_path / "out")) == [
+        "bert.3-2.run.json", "bert.3.loader-2.run.json", "bert.3.loader.run.json", "bert.3.run.json",
+    ]  # fmt: skip
+    said = read(tmp_path / "out" / "bert.3.loader.run.json")
+    assert (said["by"], said["state"], said["process"]["rank"]) == ("env-loader", "loaded", 3)
+    assert said["preset"]["digest"] == read(tmp_path / "out" / "bert.3.run.json")["preset"]["digest"]
+    assert {one["key"]: one["value"] for one in said["settings"]} == {
+        "hccl_timeout": 600, "precision_mode_v2": "mixed_float16", "enable_dump": False,
+    }  # fmt: skip
+    done = run("diff", "out/bert.3.run.json", "out/bert.3.loader.run.json", "--exit-code")
+    assert [line for line in done.out.splitlines() if not line.startswith(("~ profile", "- profile", "- scenario"))] == [], done.out
+
+
+def test_a_script_that_is_not_asked_writes_nothing_and_one_that_cannot_write_goes_on(loader: Path, tmp_path: Path) -> None:
+    words = [*NPUPROF, "run", "bert", "--", sys.executable, str(loader)]
+    assert subprocess.run(words, cwd=tmp_path, capture_output=True, check=True).stderr == b""
+    (tmp_path / "file").touch()
+    done = subprocess.run(words, cwd=tmp_path, env={**os.environ, "NPUPROF_RECORD": "file"}, capture_output=True, check=True)
+    assert b"no record is kept" in done.stderr

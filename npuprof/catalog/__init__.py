@@ -17,7 +17,7 @@ from npuprof.model import Record, use_severities
 
 #: Variables ``NPUPROF_...`` that name no option: what an export says of itself, and what npuprof obeys.
 SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
-OBEYED_VARIABLES = ("DEBUG", "PAGER", "STORE", "TIMEOUT")
+OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
 
 #: What stands before a name of each section where users read it, in the order of the catalogue.
 PREFIXES = {"options": "", "env": "env.", "estimator": "estimator.", "atc": "--"}

@@ -53,6 +53,12 @@ def find_launcher_fact(name: str, environ: Mapping[str, str], table: str = "") -
     return told if told is not None or not table else _find_rank_table_fact(name, environ, table)
 
 
+def list_rank_variables() -> tuple[str, ...]:
+    """Return the variables that tell the rank, those of the innermost launchers first."""
+    inner = [name for _, told in _LAUNCHERS for name in told.get("rank", ())]
+    return tuple(dict.fromkeys((*inner, *FACTS["rank"])))
+
+
 def _has_fact_value(environ: Mapping[str, str], variable: str, name: str) -> bool:
     """Return whether a variable holds a fact of this kind: text that is no number is no rank."""
     text = environ.get(variable, "")

@@ -10,7 +10,7 @@ import sys
 from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, NO_PERSONAL, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST, UNSETS
 from npuprof.commands.resolving import resolve_checked, tell_left_out
-from npuprof.commands.verb import Verb, arguments, option
+from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -45,12 +45,13 @@ class Run(Verb):
     strict: bool = STRICT_SECTIONS
     trust: bool = TRUST
     record: str | None = option("--record", metavar="DIR", text="Keep a record there of what the command was given, and how it ended.")
+    prove: bool = flag("--prove", text="Switch the log of the run on, and verify afterwards what it used.")
 
     def run(self) -> Answer:
         """Replace this process by the command; signals and the exit code are its own.
 
         Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started. With ``record``
-        the command is a child, and this process ends as it does. Raises NpuprofError.
+        or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. Raises NpuprofError.
         """
         from npuprof.renderers.environment import collect_env_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
@@ -70,31 +71,22 @@ class Run(Verb):
         for note in notes:
             output.tell_remark(note)
         environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
+        if self.record is None and not self.prove:
+            return _become_command(self.command, {**environment, **found})
+        return self._watch_command(config, found, environment)
+
+    def _watch_command(self, config: Config, found: dict[str, str], rest: dict[str, str]) -> Answer:
+        """Run the command as a child, keep a record of it, prove what it used. Raises NpuprofError where it was not started."""
+        from npuprof.commands.watching import Watched
+        from npuprof.runs import recording
+
         if self.record is not None:
-            return self._record_command(self.record, config, found, {**environment, **found})
-        return _become_command(self.command, {**environment, **found})
-
-    def _record_command(self, folder: str, config: Config, found: dict[str, str], environment: dict[str, str]) -> Answer:
-        """Run the command as a child, and keep a record of it. Raises NpuprofError where none can be made."""
-        from npuprof.runs import parenting, recording
-
-        recording.refuse_folder(folder)
+            recording.refuse_folder(self.record)
         asked = {
             "spec": self.spec, "with": self.mixin, "set": recording.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
             "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
         }  # fmt: skip
-        recorder = recording.Recorder(folder, recording.build_fields(config, asked, self.command, found, environment))
-        recorder.start()
-        ending = parenting.run_command(self.command, environment, recorder.tell_started)
-        if ending.error is not None:
-            answer = _explain_start(self.command[0], ending.error)
-            recorder.finish(state="not started", end=recording.tell_time(), exit={"code": answer.code, "signal": None})
-            return answer
-        name = recording.name_signal(ending.signal)
-        recorder.finish(state="ended", end=recording.tell_time(), exit={"code": None if name else ending.code, "signal": name})
-        if ending.signal:
-            parenting.die_of(ending.signal)
-        return Answer(code=ending.code or (128 + ending.signal if ending.signal else 0))
+        return Watched(config, asked, self.command, found, rest).run(self.record, self.prove, _explain_start)
 
 
 def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:

@@ -90,6 +90,7 @@ def build_record_schema() -> dict[str, Any]:
             ]
         },
     }  # fmt: skip
+    fields["proof"] = _build_object({"code": {"enum": [0, 1, 2]}, "log": _TEXT}, ("code", "log"))
     required = ("schema", "npuprof", "by", "state", "preset", "settings", "environment", "process", "start")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -73,7 +73,7 @@ def _find_log_faults(set_here: Mapping[str, str]) -> Iterator[Finding]:
     for item in (modules or "").split(":") if modules is not None else ():
         if not _ITEM.fullmatch(item):
             what = f"ASCEND_MODULE_LOG_LEVEL: {item!r} is no MODULE=LEVEL" if item else "ASCEND_MODULE_LOG_LEVEL has an empty item"
-            why = "Items are joined by colons, each a module in capitals and a level from 0 to 4; what is none is dropped without a word."
+            why = "Items are joined by colons, each a module in capitals with a level from 0 to 4; a bad one voids them all."
             yield Finding("NP965", what, why, "write ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1", key="env.ASCEND_MODULE_LOG_LEVEL")
     level = set_here.get("ASCEND_GLOBAL_LOG_LEVEL")
     if level is not None and level not in ("0", "1", "2", "3", "4"):
