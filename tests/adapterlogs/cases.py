@@ -144,7 +144,7 @@ def _choose_start(snapshot: str, rng: random.Random) -> datetime:
 def _write_dumps(folder: Path, played: Played, rng: random.Random) -> set[int]:
     """Write the graphs of a process; return the sessions of which a graph is whole."""
     place = folder / "extra-info" / "graph" / f"{played.pid}_0"
-    place.mkdir(parents=True)
+    place.mkdir(parents=True, exist_ok=True)
     whole = set()
     for number, held in enumerate(played.sessions):
         for after in (False, True):

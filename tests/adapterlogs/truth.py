@@ -90,7 +90,7 @@ def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tup
             found.append(None if given is None and same else given == value)
         else:
             have = held.init if stage == "i" else held.maps.session
-            found.append(want == {key: have.get(key) for key in keys})
+            found.append(all(have.get(key) in (text, wire.SPELT.get(str(text), text)) for key, text in want.items()))
     if set(found) == {True} or set(found) == {False}:
         return found[0], same
     return None, same

@@ -17,6 +17,8 @@ PROFILING = (
 )
 #: Folders that are links on the machine that is played.
 LINKS = {"/data/link/dump": "/mnt/disk1/dump", "/data/link/work": "/mnt/disk1/work"}
+#: How a data set that starts the engine spells input_batch_cpy.
+SPELT = {"1": "true", "0": "false"}
 CLOSE = "forbidden_close_pass:on"
 #: What an option needs beside it to be read at all.
 NEEDS: dict[str, dict[str, Any]] = {
