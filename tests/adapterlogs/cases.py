@@ -25,7 +25,8 @@ BORN = {"a": 2021, "b": 2021, "c": 2022, "d": 2022, "e": 2023, "f": 2023, "g": 2
 class Case(NamedTuple):
     """A run: its preset, what to give to a reader, its processes and the truth of a value in one of them.
 
-    ``shared`` says that nothing in the lines tells its processes apart.
+    ``shared`` says that nothing in the lines tells its processes apart; with ``hosts`` every process has the first one's number in its
+    lines, and a folder of its own.
     """
 
     seed: int
@@ -35,6 +36,7 @@ class Case(NamedTuple):
     find: Callable[[int, str, Any], truth.Truth]
     pids: tuple[int, ...]
     shared: bool
+    hosts: bool = False
 
     @property
     def truths(self) -> dict[int, dict[str, truth.Truth]]:
@@ -141,9 +143,9 @@ def _choose_start(snapshot: str, rng: random.Random) -> datetime:
     return datetime(BORN[snapshot], rng.randint(1, 12), rng.randint(1, 28), rng.randint(0, 23), rng.randint(0, 59), 12, 345678)
 
 
-def _write_dumps(folder: Path, played: Played, rng: random.Random) -> set[int]:
+def _write_dumps(folder: Path, played: Played, pid: int, rng: random.Random) -> set[int]:
     """Write the graphs of a process; return the sessions of which a graph is whole."""
-    place = folder / "extra-info" / "graph" / f"{played.pid}_0"
+    place = folder / "extra-info" / "graph" / f"{pid}_0"
     place.mkdir(parents=True, exist_ok=True)
     whole = set()
     for number, held in enumerate(played.sessions):
@@ -156,8 +158,11 @@ def _write_dumps(folder: Path, played: Played, rng: random.Random) -> set[int]:
     return whole
 
 
-def _write(folder: Path, snapshot: str, processes: list[files.Process], rng: random.Random) -> tuple[str, files.Written]:
-    damage, layout = _draw_damage(rng), rng.choice(["folder", "folder", "screen", "file"])
+def _write(folder: Path, snapshot: str, processes: list[files.Process], rng: random.Random, *, hosts: bool) -> tuple[str, files.Written]:
+    damage, layout = _draw_damage(rng), "hosts" if hosts else rng.choice(["folder", "folder", "screen", "file"])
+    if hosts:
+        alike = [process._replace(pid=processes[0].pid) for process in processes]
+        return f"{layout} {damage}", files.write_hosts(folder / "hosts", alike, damage, rng)
     if layout == "folder":
         old = snapshot in "ab" and rng.random() < 0.5
         return f"{layout} {damage}", files.write_folder(folder / "ascend" / "log", processes, damage, rng, old=old)
@@ -186,11 +191,14 @@ def draw_case(folder: Path, seed: int) -> Case:
     start = _choose_start(snapshot, rng)
     program = rng.choice(["python3.7", "python", "python3"])
     processes = [files.Process(each.pid, program, each.lines, start + timedelta(milliseconds=number)) for number, each in enumerate(played)]
-    title, written = _write(folder, snapshot, processes, rng)
+    hosts = len(played) > 1 and not console and rng.random() < 0.15
+    title, written = _write(folder, snapshot, processes, rng, hosts=hosts)
     dumped: list[set[int]] = [set() for _ in played]
     if snapshot == "g" and rng.random() < 0.3:
-        dumped = [_write_dumps(folder, each, rng) for each in played]
-        written.paths.append(folder / "extra-info")
+        for number, each in enumerate(played):
+            place = folder / "hosts" / f"host-{number}" if hosts else folder
+            dumped[number] = _write_dumps(place, each, played[0].pid if hosts else each.pid, rng)
+        written.paths.extend([] if hosts else [folder / "extra-info"])
     known = {each.pid: (each, whole, graphs) for each, whole, graphs in zip(played, written.whole, dumped, strict=True)}
 
     def find(pid: int, name: str, value: Any) -> truth.Truth:
@@ -199,7 +207,7 @@ def draw_case(folder: Path, seed: int) -> Case:
 
     told = f"TF 1 {wire.SNAPSHOTS[snapshot]} {'+'.join(sorted(modules)) or 'default level'}{' threads' if threads else ''}"
     told += f" {title}{' dumps' if any(dumped) else ''}{' console' if console else ''}"
-    return Case(seed, told, preset, written.paths, find, tuple(known), console)
+    return Case(seed, told, preset, written.paths, find, tuple(known), console, hosts)
 
 
 def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
@@ -218,7 +226,7 @@ def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
         played.append(play2(Plan2(snapshot, 4242 + 100 * number, values, level, engine and snapshot == "g")))
     start = _choose_start(snapshot, rng)
     processes = [files.Process(each.pid, "python3.7", each.lines, start) for each in played]
-    title, written = _write(folder, snapshot, processes, rng)
+    title, written = _write(folder, snapshot, processes, rng, hosts=False)
     kept = {each.pid: (each, whole) for each, whole in zip(played, written.whole, strict=True)}
 
     def find(pid: int, name: str, value: Any) -> truth.Truth:

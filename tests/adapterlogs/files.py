@@ -196,6 +196,12 @@ def write_folder(folder: Path, processes: Sequence[Process], damage: Damage, rng
     return Written(paths, writer.whole)
 
 
+def write_hosts(folder: Path, processes: Sequence[Process], damage: Damage, rng: random.Random) -> Written:
+    """Write a log folder for each process on a host of its own, where a container gives them all the same number."""
+    parts = [write_folder(folder / f"host-{number}" / "log", [process], damage, rng) for number, process in enumerate(processes)]
+    return Written([folder], [part.whole[0] for part in parts])
+
+
 def write_screen(path: Path, processes: Sequence[Process], damage: Damage, rng: random.Random, *, mixed: bool = True) -> Written:
     """Write what a screen shows: the lines of all processes among each other, or one after the other."""
     writer = Writer(path.parent, len(processes), damage, rng)

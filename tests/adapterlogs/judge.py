@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from adapterlogs.cases import Case
@@ -13,11 +14,12 @@ AGAINST = (CHANGED, LATE, ABSENT)
 
 
 class Said(NamedTuple):
-    """A verdict of a reader: the process it speaks of (None: it cannot tell which), the setting, the word."""
+    """A verdict of a reader: the process it speaks of (None: it cannot tell which), the setting, the word; where it was read, if said."""
 
     pid: int | None
     name: str
     verdict: str
+    place: str = ""
 
 
 @dataclass
@@ -48,18 +50,29 @@ def _find_fault(truth: Truth, said: Said, *, several: bool) -> str:
     return truth.find_fault(said.verdict)
 
 
+def _find_processes(case: Case, said: Said) -> list[int]:
+    """Return the processes that a verdict may speak of: all of its number, or the one whose folder or file it names."""
+    if case.hosts:
+        named = [pid for number, pid in enumerate(case.pids) if f"host-{number}" in said.place]
+        return named if len(named) == 1 else list(case.pids)
+    if said.pid is None:
+        named = [pid for pid in case.pids if str(pid) in Path(said.place).name]
+        return named if len(named) == 1 else list(case.pids)
+    return [pid for pid in case.pids if pid == said.pid]
+
+
 def judge(case: Case, said: Iterable[Said], code: int | None = None) -> Report:
     """Return what is false about the verdicts of a reader, and how much of what can be proven they tell."""
     report, truths = Report(), case.truths
     words: dict[tuple[int, str], str] = {}
     verdicts = list(said)
     for each in verdicts:
-        if each.pid is not None and each.pid not in truths:
+        pids = _find_processes(case, each)
+        if not pids:
             report.faults.append(f"seed {case.seed}: process {each.pid}: there was none")
             continue
-        several = each.pid is None and len(truths) > 1
-        pids = list(truths) if each.pid is None else [each.pid]
-        found = merge({pid: truths[pid][each.name] for pid in pids}) if len(pids) > 1 else truths[pids[0]][each.name]
+        several = len(pids) > 1
+        found = merge({pid: truths[pid][each.name] for pid in pids}) if several else truths[pids[0]][each.name]
         words.update(((pid, each.name), each.verdict) for pid in pids)
         if fault := _find_fault(found, each, several=several):
             report.faults.append(
@@ -67,7 +80,7 @@ def judge(case: Case, said: Iterable[Said], code: int | None = None) -> Report:
             )
     for pid, settings in truths.items():
         for name, found in settings.items():
-            if not found.told or (case.shared and len(truths) > 1):
+            if not found.told or ((case.shared or case.hosts) and len(truths) > 1):
                 continue
             report.tellable += 1
             word = words.get((pid, name), "no word")
@@ -86,7 +99,7 @@ def judge(case: Case, said: Iterable[Said], code: int | None = None) -> Report:
 def tell_all(case: Case) -> list[Said]:
     """Return what a reader would say that tells what can be proven, and nothing else."""
     return [
-        Said(pid, name, sorted(found.list_right())[0] if found.told else UNKNOWN)
-        for pid, settings in case.truths.items()
+        Said(pid, name, sorted(found.list_right())[0] if found.told else UNKNOWN, f"host-{number}")
+        for number, (pid, settings) in enumerate(case.truths.items())
         for name, found in settings.items()
     ]
