@@ -30,7 +30,7 @@ def list_attributes(held: Held, *, geop: bool) -> dict[str, str]:
     """Return the attributes that the adapter marks a node with: what it read, whatever the engine was started with."""
     found: dict[str, str] = {}
     for option in wire.list_options().values():
-        unset = next((key.unset for key in option.keys), "")
+        unset = next((key.unset for key in sorted(option.keys, key=lambda key: key.stage != "p")), "")
         asked = held.maps.asked[option.name]
         for attribute in option.attributes:
             if geop and not attribute.startswith("+"):

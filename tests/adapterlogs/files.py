@@ -92,7 +92,7 @@ def _stamp_lines(number: int, process: Process, damage: Damage, rng: random.Rand
             module, level, text = rng.choice(MODULES)
             foreign = Line(text.format(process.pid), line.kind, module, level)
             pieces.append(_Piece(number, -1, write_line(process, foreign, at)[0], True))
-    for _ in range(damage.drop):
+    for _ in range(damage.drop if all(line.kind != "screen" for line in process.lines) else 0):
         first = rng.randrange(max(1, len(pieces) - 8))
         del pieces[first : first + rng.randint(6, 40)]
     return pieces
@@ -175,7 +175,7 @@ def write_folder(folder: Path, processes: Sequence[Process], damage: Damage, rng
     """Write the log folder of a device: a file for each process and kind, or one a process as the releases 5.0 had it."""
     damage = damage._replace(label=False)
     writer = Writer(folder, len(processes), damage, rng)
-    paths = [folder]
+    paths: list[Path] = []
     for number, process in enumerate(processes):
         pieces = _stamp_lines(number, process, damage, rng)
         plog = [piece for piece in pieces if piece.line < 0 or process.lines[piece.line].kind != "screen"]
@@ -193,7 +193,7 @@ def write_folder(folder: Path, processes: Sequence[Process], damage: Damage, rng
             path = folder.parent / f"worker-{process.pid}.err"
             writer.write(path, _spoil(screen, damage, rng, screen=True))
             paths.append(path)
-    return Written(paths, writer.whole)
+    return Written([*([folder] if any(folder.rglob("*.log")) else []), *paths], writer.whole)
 
 
 def write_hosts(folder: Path, processes: Sequence[Process], damage: Damage, rng: random.Random) -> Written:

@@ -20,7 +20,7 @@ class Truth(NamedTuple):
 
     ``holds`` is, session by session, whether its value was in force (None: in one stage of two); ``same`` whether an unset option looks
     alike; ``present`` whether the script's map had the option; ``read`` whether this adapter reads it; ``told`` whether the evidence
-    proves it.
+    proves it; ``sure`` whether it is known what an unset option looks like in this adapter: that was read for 2026 only.
     """
 
     holds: tuple[bool | None, ...]
@@ -28,11 +28,14 @@ class Truth(NamedTuple):
     present: bool
     read: bool
     told: bool
+    sure: bool
 
     def list_right(self) -> set[str]:
         """Return the verdicts that tell the truth, those that only say "cannot tell" apart."""
         if not self.read or False in self.holds:
             return {CHANGED, LATE} | (set() if self.present else {ABSENT})
+        if not self.sure:
+            return {IN_FORCE, DEFAULT}
         return {DEFAULT} if self.same else {IN_FORCE}
 
     def find_fault(self, verdict: str) -> str:
@@ -42,7 +45,7 @@ class Truth(NamedTuple):
         if verdict == IN_FORCE:
             if not self.read or not {True, None} & set(self.holds):
                 return "was never in force"
-            return "an unset option looks the same" if self.same else ""
+            return "an unset option looks the same" if self.same and self.sure else ""
         if verdict in (CHANGED, LATE) and self.read and set(self.holds) == {True}:
             return "was in force all the time"
         if verdict == ABSENT and self.present and self.read:
@@ -91,6 +94,8 @@ def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tup
         else:
             have = held.init if stage == "i" else held.maps.session
             found.append(all(have.get(key) in (text, wire.SPELT.get(str(text), text)) for key, text in want.items()))
+    if option.name == "precision_mode" and held.init.get("precision_mode_v2"):
+        return None, same  # both are handed over, and the newer one wins
     if set(found) == {True} or set(found) == {False}:
         return found[0], same
     return None, same
@@ -121,6 +126,7 @@ def find_truth(played: Played, name: str, value: Any, whole: Collection[int], du
         present=any(name in held.entries or name in (held.resource or {}) for held in played.sessions),
         read=read,
         told=shown and read and not linked and not mixed,
+        sure=played.snapshot == "g",
     )
 
 
@@ -142,6 +148,7 @@ def find_truth2(played: Played2, name: str, value: Any, whole: Collection[int]) 
         present=name in played.values,
         read=read,
         told=told and read and not (name in REAL_PATHS and not all(holds)),
+        sure=played.snapshot == "g",
     )
 
 
@@ -154,4 +161,5 @@ def merge(truths: Mapping[int, Truth]) -> Truth:
         present=any(truth.present for truth in every),
         read=all(truth.read for truth in every),
         told=False,
+        sure=all(truth.sure for truth in every),
     )
