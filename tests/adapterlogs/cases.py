@@ -19,6 +19,10 @@ LEFT_OUT = {"use_off_line", "job", "profiling_mode", "dynamic_graph_execute_mode
 FREE = ("dump_layer", "op_debug_config", "debug_dir", "fusion_switch_file", "optypelist_for_implmode", "HCCL_algorithm", "insert_op_file")
 #: Options of which the adapter refuses an empty text.
 REFUSED = {"precision_mode", "precision_mode_v2", "jit_compile", "aoe_mode", "op_select_implmode", "op_compiler_cache_mode", "dump_mode"}
+#: What an attribute of TF 2 does not take, though the session option does.
+NOT_IN_TF2 = {("topo_sorting_mode", 2), ("graph_slice", "manual"), ("dynamic_node_type", 0), ("dynamic_node_type", 1)} | {
+    ("op_select_implmode", f"{mode}_for_all") for mode in ("high_precision", "high_performance")
+}
 BORN = {"a": 2021, "b": 2021, "c": 2022, "d": 2022, "e": 2023, "f": 2023, "g": 2026}
 
 
@@ -158,6 +162,11 @@ def _write_dumps(folder: Path, played: Played, pid: int, rng: random.Random) -> 
     return whole
 
 
+def _touch(path: Path) -> Path:
+    path.touch()
+    return path
+
+
 def _write(folder: Path, snapshot: str, processes: list[files.Process], rng: random.Random, *, hosts: bool) -> tuple[str, files.Written]:
     damage, layout = _draw_damage(rng), "hosts" if hosts else rng.choice(["folder", "folder", "screen", "file"])
     if hosts:
@@ -165,7 +174,8 @@ def _write(folder: Path, snapshot: str, processes: list[files.Process], rng: ran
         return f"{layout} {damage}", files.write_hosts(folder / "hosts", alike, damage, rng)
     if layout == "folder":
         old = snapshot in "ab" and rng.random() < 0.5
-        return f"{layout} {damage}", files.write_folder(folder / "ascend" / "log", processes, damage, rng, old=old)
+        written = files.write_folder(folder / "ascend" / "log", processes, damage, rng, old=old)
+        return f"{layout} {damage}", written if written.paths else written._replace(paths=[_touch(folder / "nothing.log")])
     path = folder / "screen.log"
     return f"{layout} {damage}", files.write_screen(path, processes, damage, rng, mixed=layout == "screen")
 
@@ -216,6 +226,7 @@ def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
     named = [known[each.name] for each in wire.list_attributes() if each.name in known and snapshot in each.mapped]
     preset = _draw_preset([option for option in named if option.name != "profiling_options"], rng, needs=False)
     preset = {name: value for name, value in preset.items() if "\n" not in str(value) and str(value) not in wire.LINKS}
+    preset = {name: value for name, value in preset.items() if (name, value) not in NOT_IN_TF2} or {"deterministic": 1}
     played: list[Played2] = []
     values: dict[str, Any] = {}
     level, engine = rng.choice([0, 0, 0, 1, 2]), rng.random() < 0.3

@@ -72,9 +72,10 @@ def judge(case: Case, said: Iterable[Said], code: int | None = None) -> Report:
             report.faults.append(f"seed {case.seed}: process {each.pid}: there was none")
             continue
         several = len(pids) > 1
+        joined = several and each.pid is None and case.title.startswith("TF 1")  # as well one process with several sessions
         found = merge({pid: truths[pid][each.name] for pid in pids}) if several else truths[pids[0]][each.name]
         words.update(((pid, each.name), each.verdict) for pid in pids)
-        if fault := _find_fault(found, each, several=several):
+        if fault := _find_fault(found, each, several=several and not joined):
             report.faults.append(
                 f"seed {case.seed}: {each.pid} {each.name} = {case.preset[each.name]!r}: {each.verdict!r} {fault}: {found}"
             )
