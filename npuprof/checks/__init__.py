@@ -78,8 +78,8 @@ def check_before_export(config: Config) -> list[Finding]:
 def check_values(config: Config, notes: bool = True) -> list[Finding]:
     """Return what is wrong with each value of a config, and with what it is for: all that can be said where the rest is not known."""
     view = View(config)
-    found = [view.build_finding(fault, key) for faults in judgement.collect_faults(view, notes)[:2] for fault, key in faults]
-    return [*found, *(finding for finding in scope.check_profile_claims(view) if notes or finding.severity != "info")]
+    found = [view.build_finding(fault, key) for faults in judgement.collect_faults(view)[:2] for fault, key in faults]
+    return [finding for finding in (*found, *scope.check_profile_claims(view)) if notes or finding.severity != "info"]
 
 
 def identify_finding(finding: Finding) -> tuple[str, str, str]:

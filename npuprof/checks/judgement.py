@@ -15,13 +15,11 @@ from npuprof.model import Finding
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import About
-    from npuprof.checks.view import Told
+    from npuprof.checks.view import Judged, Told
 
     #: Faults of one value: those it has alone, those where it is meant to count, those of standing in a preset at all; and those for
     #: targets that nobody asked for.
     Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]]
-    #: What is wrong with a preset's settings, each taken alone, in the order of a judgement, with their keys.
-    Judged = tuple[list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[tuple[str, Fault], str]]]
 
 #: Equal values of these types read the same. Of others do not: 0.0 and -0.0, one instant in two time zones.
 _PLAIN = frozenset((str, int, bool))
@@ -32,7 +30,9 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
 
     Only what looks at settings that are asked for, where it is told ``about`` which.
     """
-    alone, scoped, frozen, _ = collect_faults(view, notes, about)
+    alone, scoped, frozen = (
+        [(fault, key) for fault, key in found if notes or fault.severity != "info"] for found in collect_faults(view, about)[:3]
+    )
     refused = [(fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")]  # by the target asked for
     found = [
         *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
@@ -54,7 +54,7 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
 def judge_unasked(view: View, names: Collection[str] = targets.NAMES, about: About | None = None) -> list[Told]:
     """Return what targets cannot write although they have a place for each option, where nobody asked for one."""
     words = rules.describe_place(view)
-    unwritable = collect_faults(view, False, about)[3]
+    unwritable = collect_faults(view, about)[3]
     found = list(surfaces.check_unasked_surfaces(view, [fault for fault in unwritable if fault[0][0] in names]))
     if view.scenario is None and "atc" in names and not view.config.abstract and surfaces.has_place(view, "atc"):
         found += _check_unasked_conversion(view, about)
@@ -108,8 +108,10 @@ def list_value_reads(key: str) -> tuple[str, ...]:
     return (key, *(path[0] for tree in excuses for path in condition.collect_condition_paths(tree)))
 
 
-def collect_faults(view: View, notes: bool, about: About | None = None) -> Judged:
+def collect_faults(view: View, about: About | None = None) -> Judged:
     """Return what is wrong with each setting taken alone; a value is judged once for all presets of a store that hold it."""
+    if about is None and view.faults is not None:
+        return view.faults
     found: Judged = ([], [], [], [])
     memory = view.memory
     for key, value in view.settings.items():
@@ -122,8 +124,10 @@ def collect_faults(view: View, notes: bool, about: About | None = None) -> Judge
             known = memory[mark] = (_judge_value(view.scope, key, value), value)  # while the value is kept no other has its id
         if known[0]:
             for kept, faults in zip(found[:3], known[0][:3], strict=True):
-                kept += [(fault, key) for fault in faults if notes or fault.severity != "info"]
+                kept += [(fault, key) for fault in faults]
             found[3].extend((fault, key) for fault in known[0][3])
+    if about is None:
+        view.faults = found
     return found
 
 

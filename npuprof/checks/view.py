@@ -37,6 +37,12 @@ class Fault(Record):
     fix: Fix | None = None
 
 
+if TYPE_CHECKING:
+    #: What is wrong with a preset's settings, each taken alone: those it has alone, those where it is meant to count, those of standing
+    #: in a preset at all, and those for targets that nobody asked for; with their keys.
+    Judged = tuple[list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[tuple[str, Fault], str]]]
+
+
 class Scope(Record):
     """What a config is checked for: its scenario, CANN releases, product families and surface; shared by many configs."""
 
@@ -140,6 +146,7 @@ class View:
         self.releases = self.scope.releases
         self.families = self.scope.families
         self.accepted: list[tuple[Finding, Ignore]] = []  #: what would be told, had nobody accepted it
+        self.faults: Judged | None = None  #: what is wrong with each setting taken alone, once somebody asked
         self.memory = config.resolver.judged.setdefault(self.scope, {})
 
     def find_acceptance(self) -> Acceptance | None:

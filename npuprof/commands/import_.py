@@ -124,7 +124,14 @@ def _read_scripts(
                 found.append(one)
     take_out, users = set_callers_apart(found)
     made = [draft for one in found for draft in build_drafts(take_out(one), None, folders, take_defaults)]
-    return [one._replace(facts={}) for one in found], made, users, unread
+    return [one._replace(facts={"passed over": _find_passed_over(one)}) for one in found], made, users, unread
+
+
+def _find_passed_over(one: ImportedFile) -> str:
+    """Return what of a file without settings is not followed."""
+    from npuprof.scripts.reading.passed_over import find_passed_over
+
+    return "" if any(not setting.commented for setting in one.found) else find_passed_over(one)
 
 
 def _name_presets(read_files: list[ImportedFile], made: list[Draft], name: str | None) -> None:
@@ -152,14 +159,16 @@ def _explain_nothing(read_files: list[ImportedFile], made: list[Draft], users: d
     return {file: reason for file, reason in reasons.items() if reason}
 
 
-def _build_nothing_finding(files: list[str], made: bool) -> Finding:
-    """Return that files hold nothing that a preset could say."""
+def _build_nothing_finding(files: list[str], made: bool, nothing: dict[str, str]) -> Finding:
+    """Return that files hold nothing that a preset could say, and of one file why."""
     shown = f"{', '.join(files[:3])}{' …' if len(files) > 3 else ''}"
     what = f"there is nothing to make a preset of in {shown}"
     if presets := [file for file in files if file.endswith(".toml")]:
         hint = f"npuprof check {presets[0]} checks it, npuprof copy {presets[0]} NAME makes another of it"
         return Finding("NP816", what, f"{presets[0]} is a preset already; import reads scripts.", hint)
     why = "Every setting found depends on the run, or none was found." if made else "No setting of a session, a launcher or atc was found."
+    if len(nothing) == 1 and not made and (told := next(iter(nothing.values()))) not in ("", "no setting in it"):
+        why = f"{told[0].upper()}{told[1:]}."
     return Finding("NP816", what, why, f"npuprof import --format text {shlex.join(files[:3])} tells what was read, and what was left out")
 
 
@@ -171,7 +180,7 @@ def _write_presets(
 
     good = [draft for draft in made if draft.settings]
     if not good:
-        raise NpuprofError([_build_nothing_finding(files, bool(made))])
+        raise NpuprofError([_build_nothing_finding(files, bool(made), nothing)])
     remarks = [_tell_nothing(nothing)] if nothing else []
     if base == "auto":
         text, told = _write_family(good, path, force)

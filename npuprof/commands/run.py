@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -9,10 +10,14 @@ import sys
 from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, NO_PERSONAL, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST, UNSETS
 from npuprof.commands.resolving import resolve_checked, tell_left_out
-from npuprof.commands.verb import Verb, arguments
+from npuprof.commands.verb import Verb, arguments, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.resolve.config import Config
 
 #: What npuprof itself obeys; all other variables that start like these belong to presets.
 _OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
@@ -39,12 +44,13 @@ class Run(Verb):
     no_check: bool = NO_CHECK
     strict: bool = STRICT_SECTIONS
     trust: bool = TRUST
+    record: str | None = option("--record", metavar="DIR", text="Keep a record there of what the command was given, and how it ended.")
 
     def run(self) -> Answer:
         """Replace this process by the command; signals and the exit code are its own.
 
-        Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
-        Raises NpuprofError.
+        Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started. With ``record``
+        the command is a child, and this process ends as it does. Raises NpuprofError.
         """
         from npuprof.renderers.environment import collect_env_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
@@ -54,7 +60,7 @@ class Run(Verb):
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
         try:
-            config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal)  # refused below, or trusted
+            config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal, False)  # refused below, or trusted
         except NpuprofError as error:
             raise _explain_missing_preset(self.spec, self.command, error) from None
         tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
@@ -64,7 +70,31 @@ class Run(Verb):
         for note in notes:
             output.tell_remark(note)
         environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
+        if self.record is not None:
+            return self._record_command(self.record, config, found, {**environment, **found})
         return _become_command(self.command, {**environment, **found})
+
+    def _record_command(self, folder: str, config: Config, found: dict[str, str], environment: dict[str, str]) -> Answer:
+        """Run the command as a child, and keep a record of it. Raises NpuprofError where none can be made."""
+        from npuprof.runs import parenting, recording
+
+        recording.refuse_folder(folder)
+        asked = {
+            "spec": self.spec, "with": self.mixin, "set": recording.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
+            "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
+        }  # fmt: skip
+        recorder = recording.Recorder(folder, recording.build_fields(config, asked, self.command, found, environment))
+        recorder.start()
+        ending = parenting.run_command(self.command, environment, recorder.tell_started)
+        if ending.error is not None:
+            answer = _explain_start(self.command[0], ending.error)
+            recorder.finish(state="not started", end=recording.tell_time(), exit={"code": answer.code, "signal": None})
+            return answer
+        name = recording.name_signal(ending.signal)
+        recorder.finish(state="ended", end=recording.tell_time(), exit={"code": None if name else ending.code, "signal": name})
+        if ending.signal:
+            parenting.die_of(ending.signal)
+        return Answer(code=ending.code or (128 + ending.signal if ending.signal else 0))
 
 
 def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:
@@ -86,10 +116,15 @@ def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
     try:
         os.execvpe(command[0], command, environment)  # noqa: S606
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and not os.path.exists(command[0])
-        what = f"cannot run {command[0]}: {'there is no such command' if missing else str(error.strerror).lower()}"
-        hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
-        return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))
+        return _explain_start(command[0], error)
+
+
+def _explain_start(program: str, error: OSError) -> Answer:
+    """Return why a program could not be started, with the exit code that a shell has for that."""
+    missing = error.errno == errno.ENOENT and not os.path.exists(program)
+    what = f"cannot run {program}: {'there is no such command' if missing else str(error.strerror).lower()}"
+    hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
+    return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))
 
 
 VERB = Run

@@ -53,14 +53,15 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
             raise _build_too_long_error(most)
         pieces = [_read_piece(file, min(size, most) + 1)]
         total = len(pieces[0])
-        while pieces[-1] and total <= most:
+        ended = size and total == size and stat.S_ISREG(found.st_mode)  # a read that gave less than was asked for
+        while pieces[-1] and total <= most and not ended:
             pieces.append(_read_piece(file, 65536))
             total += len(pieces[-1])
     if total > most:
         if whole:
             raise _build_too_long_error(most)
         return b"".join(pieces)[:most]
-    return pieces[0] if len(pieces) == 2 else b"".join(pieces)
+    return pieces[0] if len(pieces) == 1 or not pieces[1] else b"".join(pieces)
 
 
 def _read_piece(file: IO[bytes], size: int) -> bytes:

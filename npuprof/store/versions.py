@@ -22,16 +22,17 @@ from typing import NamedTuple
 from npuprof.model import Record
 from npuprof.store.dates import format_commit_date
 
+# Texts, compiled when the first one is asked for: few commands read versions, and all import this.
 _PART = r"(0|[1-9]\d{0,8})"
 _WORD = r"(?:0|[1-9]\d{0,17}|\d*[A-Za-z-][0-9A-Za-z-]*)"
 _PRE = rf"(?:-({_WORD}(?:\.{_WORD})*))?"
-_NUMBER = re.compile(rf"v?{_PART}\.{_PART}\.{_PART}{_PRE}", re.ASCII)
-_ASKED = re.compile(rf"v?(\d{{1,9}})(?:\.(\d{{1,9}})(?:\.(\d{{1,9}}){_PRE})?)?", re.ASCII)
-_TAG = re.compile(rf"refs/tags/(.+)/v{_PART}\.{_PART}\.{_PART}{_PRE}", re.ASCII)
-_TAGGER = re.compile(r"^tagger .*> (-?\d{1,18}) ([+-]\d{4})$", re.MULTILINE)
-_LINE = re.compile(r"(Digest|Preset-Digest|Digest-Form|Parent):[ \t]*(.*?)[ \t]*")
-_HEX = re.compile(r"[0-9a-f]{64}")
-_PARENT = re.compile(r"(\S+[@:]\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: by (\S+@\S+))?")
+_NUMBER = rf"v?{_PART}\.{_PART}\.{_PART}{_PRE}"
+_ASKED = rf"v?(\d{{1,9}})(?:\.(\d{{1,9}})(?:\.(\d{{1,9}}){_PRE})?)?"
+_TAG = rf"refs/tags/(.+)/v{_PART}\.{_PART}\.{_PART}{_PRE}"
+_TAGGER = r"^tagger .*> (-?\d{1,18}) ([+-]\d{4})$"
+_LINE = r"(Digest|Preset-Digest|Digest-Form|Parent):[ \t]*(.*?)[ \t]*"
+_HEX = r"[0-9a-f]{64}"
+_PARENT = r"(\S+[@:]\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: by (\S+@\S+))?"
 
 #: What the name of a tag ends in that says that nobody should use the version before it any more: ``base/v1.2.0.yanked``.
 YANKED = ".yanked"
@@ -189,19 +190,19 @@ class Version(Record):
 
 def parse_version_text(text: str) -> VersionText | None:
     """Return a whole number as users write it, ``1.2.0``, ``v1.2.0`` or ``2.0.0-rc.1``; None where it is none."""
-    match = _NUMBER.fullmatch(text)
+    match = re.fullmatch(_NUMBER, text, re.ASCII)
     return VersionText((int(match[1]), int(match[2]), int(match[3])), match[4] or "") if match else None
 
 
 def parse_version_request(text: str) -> VersionRequest | None:
     """Return what a text behind an @ asks for if it means versions; None where it can only be a revision."""
-    match = _ASKED.fullmatch(text)
+    match = re.fullmatch(_ASKED, text, re.ASCII)
     return VersionRequest(tuple(int(part) for part in match.groups()[:3] if part is not None), match[4] or "") if match else None
 
 
 def parse_tag_ref(ref: str, oid: str) -> TagRef | None:
     """Return a tag whose name is that of a version; None for all others."""
-    match = None if ref.endswith(YANKED) else _TAG.fullmatch(ref)
+    match = None if ref.endswith(YANKED) else re.fullmatch(_TAG, ref, re.ASCII)
     return TagRef(match[1], VersionText((int(match[2]), int(match[3]), int(match[4])), match[5] or ""), oid) if match else None
 
 
@@ -209,7 +210,7 @@ def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
     """Return the version of an annotated tag, from what git has of it."""
     head, _, message = raw.decode(errors="replace").partition("\n\n")
     fields = dict(line.partition(" ")[::2] for line in head.split("\n"))
-    tagger = _TAGGER.search(head)
+    tagger = re.search(_TAGGER, head, re.MULTILINE)
     date = format_commit_date(int(tagger[1]), tagger[2]) if tagger else ""
     number, pre = ref.text
     return Version(ref.name, number, ref.oid, fields.get("object", ""), date, message.rstrip("\n"), pre, fields.get("tag", ""))
@@ -225,8 +226,8 @@ def parse_release_record(message: str) -> ReleaseRecord:
     parents: list[ParentRecord] = []
     faults: list[str] = []
     for name, text in lines:
-        parent = _PARENT.fullmatch(text) if name == "Parent" else None
-        fits = {"Parent": parent, "Digest-Form": re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII)}.get(name, _HEX.fullmatch(text))
+        parent = re.fullmatch(_PARENT, text) if name == "Parent" else None
+        fits = {"Parent": parent, "Digest-Form": re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII)}.get(name, re.fullmatch(_HEX, text))
         if not fits:
             faults.append(f"{name}: {text!r} cannot be understood")
         elif parent:
@@ -255,7 +256,7 @@ def _unquote(text: str) -> str:
 
 
 def _find_record_lines(paragraph: str) -> list[tuple[str, str]]:
-    return [(match[1], match[2]) for line in paragraph.split("\n") if (match := _LINE.fullmatch(line))]
+    return [(match[1], match[2]) for line in paragraph.split("\n") if (match := re.fullmatch(_LINE, line))]
 
 
 def select_newest(refs: Iterable[TagRef], request: VersionRequest) -> list[TagRef]:
