@@ -171,6 +171,8 @@ def _write(folder: Path, snapshot: str, processes: list[files.Process], rng: ran
     damage, layout = _draw_damage(rng), "hosts" if hosts else rng.choice(["folder", "folder", "screen", "file"])
     if hosts:
         alike = [process._replace(pid=processes[0].pid) for process in processes]
+        (folder / "hosts").mkdir(exist_ok=True)
+        _touch(folder / "hosts" / "nothing.log")
         return f"{layout} {damage}", files.write_hosts(folder / "hosts", alike, damage, rng)
     if layout == "folder":
         old = snapshot in "ab" and rng.random() < 0.5

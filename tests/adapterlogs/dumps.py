@@ -39,6 +39,7 @@ def list_attributes(held: Held, *, geop: bool) -> dict[str, str]:
             text = next((stage[key] for stage in held.maps[:3] if key in stage), asked if asked is not None else unset)
             if text is not None:
                 found[f"_{key}"] = text
+    found["_enable_small_channel"] = held.maps.session["ge.enableSmallChannel"]
     return found
 
 

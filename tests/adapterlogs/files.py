@@ -90,7 +90,9 @@ def _stamp_lines(number: int, process: Process, damage: Damage, rng: random.Rand
         pieces.append(_Piece(number, count, raw, whole))
         if damage.modules and line.kind != "screen" and rng.random() < 0.1:
             module, level, text = rng.choice(MODULES)
-            foreign = Line(text.format(process.pid), line.kind, module, level)
+            if module == "FMK" and "adp_logger" in line.text:
+                continue  # without a thread's number it would seem to end the block that it stands in
+            foreign = Line(text.format(process.pid + 77), line.kind, module, level)
             pieces.append(_Piece(number, -1, write_line(process, foreign, at)[0], True))
     for _ in range(damage.drop if all(line.kind != "screen" for line in process.lines) else 0):
         first = rng.randrange(max(1, len(pieces) - 8))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,21 +62,41 @@ def _find_processes(case: Case, said: Said) -> list[int]:
     return [pid for pid in case.pids if pid == said.pid]
 
 
+def _find_faults(case: Case, said: list[Said]) -> list[tuple[Said, str, Truth]]:
+    """Return what is false about what is said of one setting by entries that may speak of the same processes."""
+    pids = _find_processes(case, said[0])
+    truths = [case.find(pid, said[0].name, case.preset[said[0].name]) for pid in pids]
+    found: list[tuple[Said, str, Truth]] = []
+    if len(said) > 1:  # in some order they are these processes
+        for order in permutations(truths, len(said)):
+            tried = [(each, _find_fault(truth, each, several=False), truth) for each, truth in zip(said, order, strict=True)]
+            if not any(fault for _, fault, _ in tried):
+                return []
+            found = found or [(each, fault, truth) for each, fault, truth in tried if fault]
+        if len(said) <= len(truths):
+            return found
+    joined = said[0].pid is None and case.title.startswith("TF 1")  # as well one process with several sessions
+    truth = merge(truths) if len(truths) > 1 else truths[0]
+    several = len(truths) > 1 and not joined
+    return [(each, fault, truth) for each in said if (fault := _find_fault(truth, each, several=several))]
+
+
 def judge(case: Case, said: Iterable[Said], code: int | None = None) -> Report:
     """Return what is false about the verdicts of a reader, and how much of what can be proven they tell."""
     report, truths = Report(), case.truths
-    words: dict[tuple[int, str], str] = {}
+    words: dict[tuple[int, str], set[str]] = {}
     verdicts = list(said)
+    grouped: dict[tuple[tuple[int, ...], str], list[Said]] = {}
     for each in verdicts:
         pids = _find_processes(case, each)
         if not pids:
             report.faults.append(f"seed {case.seed}: process {each.pid}: there was none")
             continue
-        several = len(pids) > 1
-        joined = several and each.pid is None and case.title.startswith("TF 1")  # as well one process with several sessions
-        found = merge({pid: truths[pid][each.name] for pid in pids}) if several else truths[pids[0]][each.name]
-        words.update(((pid, each.name), each.verdict) for pid in pids)
-        if fault := _find_fault(found, each, several=several and not joined):
+        grouped.setdefault((tuple(pids), each.name), []).append(each)
+        for pid in pids:
+            words.setdefault((pid, each.name), set()).add(each.verdict)
+    for group in grouped.values():
+        for each, fault, found in _find_faults(case, group):
             report.faults.append(
                 f"seed {case.seed}: {each.pid} {each.name} = {case.preset[each.name]!r}: {each.verdict!r} {fault}: {found}"
             )
@@ -84,11 +105,13 @@ def judge(case: Case, said: Iterable[Said], code: int | None = None) -> Report:
             if not found.told or ((case.shared or case.hosts) and len(truths) > 1):
                 continue
             report.tellable += 1
-            word = words.get((pid, name), "no word")
-            if word in found.list_right():
+            heard = words.get((pid, name), set())
+            if heard & found.list_right():
                 report.told += 1
             else:
-                report.missed.append(f"seed {case.seed}: {pid} {name} = {case.preset[name]!r}: {word!r}, not {found.list_right()}")
+                report.missed.append(
+                    f"seed {case.seed}: {pid} {name} = {case.preset[name]!r}: {sorted(heard)}, not {sorted(found.list_right())}"
+                )
     if code is not None and verdicts:
         every = {each.verdict for each in verdicts}
         wanted = 1 if every & set(AGAINST) else 0 if every & {IN_FORCE, DEFAULT} else 2

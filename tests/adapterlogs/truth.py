@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from adapterlogs import wire
@@ -94,7 +94,7 @@ def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tup
         else:
             have = held.init if stage == "i" else held.maps.session
             found.append(all(have.get(key) in (text, wire.SPELT.get(str(text), text)) for key, text in want.items()))
-    if option.name == "precision_mode" and held.init.get("precision_mode_v2"):
+    if option.name == "precision_mode" and held.init.get("ge.exec.precision_mode_v2", "None") != "None":
         return None, same  # both are handed over, and the newer one wins
     if set(found) == {True} or set(found) == {False}:
         return found[0], same
@@ -102,7 +102,9 @@ def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tup
 
 
 def _is_shown(played: Played, session: int, what: str, whole: Collection[int]) -> bool:
-    return any(all(line in whole for line in group) for group in played.shown.get((session, what), ()))
+    groups = [all(line in whole for line in group) for group in played.shown.get((session, what), ())]
+    every = "b" <= played.snapshot < "g"  # nothing tells the blocks of a session's GeOps from those of another session
+    return bool(groups) and (all(groups) if every else any(groups))
 
 
 def find_truth(played: Played, name: str, value: Any, whole: Collection[int], dumped: Collection[int]) -> Truth:
@@ -130,6 +132,10 @@ def find_truth(played: Played, name: str, value: Any, whole: Collection[int], du
     )
 
 
+def _is_whole(played: Played2, what: str, whole: Collection[int]) -> bool:
+    return any(all(line in whole for line in group) for group in played.shown.get(what, ()))
+
+
 def find_truth2(played: Played2, name: str, value: Any, whole: Collection[int]) -> Truth:
     """Return the truth of a setting in a process of TF 2."""
     attribute = next(attribute for attribute in wire.list_attributes() if attribute.name == name)
@@ -140,8 +146,10 @@ def find_truth2(played: Played2, name: str, value: Any, whole: Collection[int]) 
         for key, stage in ((attribute.common, played.maps.common), (attribute.session, played.maps.session)):
             if key:
                 holds.append(stage.get(key) == wire.write_key2(key, text) and key != "ge.optimizationSwitch")
-    whats = [f"o:{attribute.leaf}", "common" if attribute.common else "session"]
-    told = any(all(line in whole for line in group) for what in whats for group in played.shown.get(what, ()))
+    block = _is_whole(played, "common", whole)  # without it nobody knows the adapter, and what its warnings mean
+    told = block and (
+        _is_whole(played, "common" if attribute.common else "session", whole) or _is_whole(played, f"o:{attribute.leaf}", whole)
+    )
     return Truth(
         holds=(all(holds),) if len(set(holds)) < 2 else (None,),
         same=text == attribute.sent,
@@ -152,9 +160,8 @@ def find_truth2(played: Played2, name: str, value: Any, whole: Collection[int]) 
     )
 
 
-def merge(truths: Mapping[int, Truth]) -> Truth:
+def merge(every: Sequence[Truth]) -> Truth:
     """Return the truth of several processes that nothing in the evidence tells apart."""
-    every = list(truths.values())
     return Truth(
         holds=tuple(holds for truth in every for holds in truth.holds),
         same=any(truth.same for truth in every),
