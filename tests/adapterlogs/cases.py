@@ -29,7 +29,7 @@ BORN = {"a": 2021, "b": 2021, "c": 2022, "d": 2022, "e": 2023, "f": 2023, "g": 2
 class Case(NamedTuple):
     """A run: its preset, what to give to a reader, its processes and the truth of a value in one of them.
 
-    ``shared`` says that nothing in the lines tells its processes apart; with ``hosts`` every process has the first one's number in its
+    Of those that are ``seen`` at least a line is left. ``shared`` says that nothing in the lines tells its processes apart; with ``hosts`` every process has the first one's number in its
     lines, and a folder of its own.
     """
 
@@ -39,6 +39,7 @@ class Case(NamedTuple):
     paths: list[Path]
     find: Callable[[int, str, Any], truth.Truth]
     pids: tuple[int, ...]
+    seen: frozenset[int]
     shared: bool
     hosts: bool = False
 
@@ -137,7 +138,8 @@ def _draw_epochs(preset: Mapping[str, Any], snapshot: str, rng: random.Random) -
                 entries = draw_entries(preset, rng, right)
         resource = None
         if snapshot == "g" and rng.random() < 0.12:
-            resource = {name: value for name, (_, value) in draw_entries(preset, rng, 0.6).items() if name in wire.list_options()}
+            drawn = draw_entries(preset, rng, 0.6)
+            resource = {name: drawn[name][1] for name in preset if name in drawn and drawn[name][0] == wire.list_options()[name].field}
         operator = rng.choice(["init", "data"]) if resource is None and rng.random() < 0.1 else ""
         epochs.append(Epoch(sessions, resource, operator, draw_entries(preset, rng, 0.5)))
     return epochs
@@ -219,7 +221,7 @@ def draw_case(folder: Path, seed: int) -> Case:
 
     told = f"TF 1 {wire.SNAPSHOTS[snapshot]} {'+'.join(sorted(modules)) or 'default level'}{' threads' if threads else ''}"
     told += f" {title}{' dumps' if any(dumped) else ''}{' console' if console else ''}"
-    return Case(seed, told, preset, written.paths, find, tuple(known), console, hosts)
+    return Case(seed, told, preset, written.paths, find, tuple(known), written.list_seen(known), console, hosts)
 
 
 def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
@@ -246,4 +248,4 @@ def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
         return truth.find_truth2(kept[pid][0], name, value, kept[pid][1])
 
     told = f"TF 2 {wire.SNAPSHOTS[snapshot]} level {level}{' GE' if engine else ''} {title}"
-    return Case(seed, told, preset, written.paths, find, tuple(kept), True)
+    return Case(seed, told, preset, written.paths, find, tuple(kept), written.list_seen(kept), True)

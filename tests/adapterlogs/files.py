@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -62,6 +62,10 @@ class Written(NamedTuple):
 
     paths: list[Path]
     whole: list[set[int]]
+
+    def list_seen(self, pids: Iterable[int]) -> frozenset[int]:
+        """Return the processes of which a line came through."""
+        return frozenset(pid for pid, whole in zip(pids, self.whole, strict=True) if whole)
 
 
 class _Piece(NamedTuple):

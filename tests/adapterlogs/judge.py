@@ -58,7 +58,7 @@ def _find_processes(case: Case, said: Said) -> list[int]:
         return named if len(named) == 1 else list(case.pids)
     if said.pid is None:
         named = [pid for pid in case.pids if str(pid) in Path(said.place).name]
-        return named if len(named) == 1 else list(case.pids)
+        return named if len(named) == 1 else [pid for pid in case.pids if pid in case.seen] or list(case.pids)
     return [pid for pid in case.pids if pid == said.pid]
 
 

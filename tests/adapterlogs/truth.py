@@ -96,6 +96,8 @@ def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tup
             found.append(all(have.get(key) in (text, wire.SPELT.get(str(text), text)) for key, text in want.items()))
     if option.name == "precision_mode" and held.init.get("ge.exec.precision_mode_v2", "None") != "None":
         return None, same  # both are handed over, and the newer one wins
+    if option.name == "jit_compile" and held.maps.asked["dynamic_input"] == "1" and snapshot == "g":
+        return None, same  # the graph is told 1, whatever the session was
     if set(found) == {True} or set(found) == {False}:
         return found[0], same
     return None, same

@@ -250,8 +250,9 @@ def build_resource_map(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the init map of npu_resource_init, in Python's spelling: every argument, None where it was left out."""
     init = {}
     for option in list_options().values():
-        for key in list_keys(option, "g"):
-            if key.stage == "i" and key.name.startswith("ge."):
+        keys = [key for key in list_keys(option, "g") if key.stage == "i"]
+        for key in keys:
+            if key.name.startswith("ge.") or len(keys) == 1:
                 value = arguments.get(option.name)
                 name = "ge.optimization_switch" if key.name == "ge.optimizationSwitch" else key.name
                 init[name] = str(value).lower() if isinstance(value, bool) else str(value)
