@@ -53,7 +53,7 @@ def test_as_many_options_can_be_proven_as_the_adapter_of_2026_lets_be() -> None:
         ("g", "dump_path", [{"dump_path": "/data/x"}], "/data/x", (False,), {"changed", "too late"}),
         ("g", "dump_path", [{"dump_path": "/data/link/dump", "enable_dump": True}], "/data/link/dump", (True,), {"in force"}),
         ("g", "auto_tune_mode", [{"auto_tune_mode": "GA"}], "GA", (False,), {"changed", "too late"}),
-        ("c", "auto_tune_mode", [{"auto_tune_mode": "GA"}], "GA", (True,), {"in force"}),
+        ("c", "auto_tune_mode", [{"auto_tune_mode": "GA"}], "GA", (True,), {"in force", "default or set"}),
         ("c", "deterministic", [{"deterministic": 1}], 1, (False,), {"changed", "too late"}),
     ],
 )

@@ -19,13 +19,18 @@ LEFT_OUT = {"use_off_line", "job", "profiling_mode", "dynamic_graph_execute_mode
 FREE = ("dump_layer", "op_debug_config", "debug_dir", "fusion_switch_file", "optypelist_for_implmode", "HCCL_algorithm", "insert_op_file")
 #: Options of which the adapter refuses an empty text.
 REFUSED = {"precision_mode", "precision_mode_v2", "jit_compile", "aoe_mode", "op_select_implmode", "op_compiler_cache_mode", "dump_mode"}
+#: What an attribute of TF 2 does not take, though the session option does.
+NOT_IN_TF2 = {("topo_sorting_mode", 2), ("graph_slice", "manual"), ("dynamic_node_type", 0), ("dynamic_node_type", 1)} | {
+    ("op_select_implmode", f"{mode}_for_all") for mode in ("high_precision", "high_performance")
+}
 BORN = {"a": 2021, "b": 2021, "c": 2022, "d": 2022, "e": 2023, "f": 2023, "g": 2026}
 
 
 class Case(NamedTuple):
     """A run: its preset, what to give to a reader, its processes and the truth of a value in one of them.
 
-    ``shared`` says that nothing in the lines tells its processes apart.
+    Of those that are ``seen`` at least a line is left. ``shared`` says that nothing in the lines tells its processes apart; with ``hosts`` every process has the first one's number in its
+    lines, and a folder of its own.
     """
 
     seed: int
@@ -34,7 +39,9 @@ class Case(NamedTuple):
     paths: list[Path]
     find: Callable[[int, str, Any], truth.Truth]
     pids: tuple[int, ...]
+    seen: frozenset[int]
     shared: bool
+    hosts: bool = False
 
     @property
     def truths(self) -> dict[int, dict[str, truth.Truth]]:
@@ -131,7 +138,8 @@ def _draw_epochs(preset: Mapping[str, Any], snapshot: str, rng: random.Random) -
                 entries = draw_entries(preset, rng, right)
         resource = None
         if snapshot == "g" and rng.random() < 0.12:
-            resource = {name: value for name, (_, value) in draw_entries(preset, rng, 0.6).items() if name in wire.list_options()}
+            drawn = draw_entries(preset, rng, 0.6)
+            resource = {name: drawn[name][1] for name in preset if name in drawn and drawn[name][0] == wire.list_options()[name].field}
         operator = rng.choice(["init", "data"]) if resource is None and rng.random() < 0.1 else ""
         epochs.append(Epoch(sessions, resource, operator, draw_entries(preset, rng, 0.5)))
     return epochs
@@ -141,10 +149,10 @@ def _choose_start(snapshot: str, rng: random.Random) -> datetime:
     return datetime(BORN[snapshot], rng.randint(1, 12), rng.randint(1, 28), rng.randint(0, 23), rng.randint(0, 59), 12, 345678)
 
 
-def _write_dumps(folder: Path, played: Played, rng: random.Random) -> set[int]:
+def _write_dumps(folder: Path, played: Played, pid: int, rng: random.Random) -> set[int]:
     """Write the graphs of a process; return the sessions of which a graph is whole."""
-    place = folder / "extra-info" / "graph" / f"{played.pid}_0"
-    place.mkdir(parents=True)
+    place = folder / "extra-info" / "graph" / f"{pid}_0"
+    place.mkdir(parents=True, exist_ok=True)
     whole = set()
     for number, held in enumerate(played.sessions):
         for after in (False, True):
@@ -156,11 +164,22 @@ def _write_dumps(folder: Path, played: Played, rng: random.Random) -> set[int]:
     return whole
 
 
-def _write(folder: Path, snapshot: str, processes: list[files.Process], rng: random.Random) -> tuple[str, files.Written]:
-    damage, layout = _draw_damage(rng), rng.choice(["folder", "folder", "screen", "file"])
+def _touch(path: Path) -> Path:
+    path.touch()
+    return path
+
+
+def _write(folder: Path, snapshot: str, processes: list[files.Process], rng: random.Random, *, hosts: bool) -> tuple[str, files.Written]:
+    damage, layout = _draw_damage(rng), "hosts" if hosts else rng.choice(["folder", "folder", "screen", "file"])
+    if hosts:
+        alike = [process._replace(pid=processes[0].pid) for process in processes]
+        (folder / "hosts").mkdir(exist_ok=True)
+        _touch(folder / "hosts" / "nothing.log")
+        return f"{layout} {damage}", files.write_hosts(folder / "hosts", alike, damage, rng)
     if layout == "folder":
         old = snapshot in "ab" and rng.random() < 0.5
-        return f"{layout} {damage}", files.write_folder(folder / "ascend" / "log", processes, damage, rng, old=old)
+        written = files.write_folder(folder / "ascend" / "log", processes, damage, rng, old=old)
+        return f"{layout} {damage}", written if written.paths else written._replace(paths=[_touch(folder / "nothing.log")])
     path = folder / "screen.log"
     return f"{layout} {damage}", files.write_screen(path, processes, damage, rng, mixed=layout == "screen")
 
@@ -186,11 +205,14 @@ def draw_case(folder: Path, seed: int) -> Case:
     start = _choose_start(snapshot, rng)
     program = rng.choice(["python3.7", "python", "python3"])
     processes = [files.Process(each.pid, program, each.lines, start + timedelta(milliseconds=number)) for number, each in enumerate(played)]
-    title, written = _write(folder, snapshot, processes, rng)
+    hosts = len(played) > 1 and not console and rng.random() < 0.15
+    title, written = _write(folder, snapshot, processes, rng, hosts=hosts)
     dumped: list[set[int]] = [set() for _ in played]
     if snapshot == "g" and rng.random() < 0.3:
-        dumped = [_write_dumps(folder, each, rng) for each in played]
-        written.paths.append(folder / "extra-info")
+        for number, each in enumerate(played):
+            place = folder / "hosts" / f"host-{number}" if hosts else folder
+            dumped[number] = _write_dumps(place, each, played[0].pid if hosts else each.pid, rng)
+        written.paths.extend([] if hosts else [folder / "extra-info"])
     known = {each.pid: (each, whole, graphs) for each, whole, graphs in zip(played, written.whole, dumped, strict=True)}
 
     def find(pid: int, name: str, value: Any) -> truth.Truth:
@@ -199,7 +221,7 @@ def draw_case(folder: Path, seed: int) -> Case:
 
     told = f"TF 1 {wire.SNAPSHOTS[snapshot]} {'+'.join(sorted(modules)) or 'default level'}{' threads' if threads else ''}"
     told += f" {title}{' dumps' if any(dumped) else ''}{' console' if console else ''}"
-    return Case(seed, told, preset, written.paths, find, tuple(known), console)
+    return Case(seed, told, preset, written.paths, find, tuple(known), written.list_seen(known), console, hosts)
 
 
 def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
@@ -208,6 +230,7 @@ def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
     named = [known[each.name] for each in wire.list_attributes() if each.name in known and snapshot in each.mapped]
     preset = _draw_preset([option for option in named if option.name != "profiling_options"], rng, needs=False)
     preset = {name: value for name, value in preset.items() if "\n" not in str(value) and str(value) not in wire.LINKS}
+    preset = {name: value for name, value in preset.items() if (name, value) not in NOT_IN_TF2} or {"deterministic": 1}
     played: list[Played2] = []
     values: dict[str, Any] = {}
     level, engine = rng.choice([0, 0, 0, 1, 2]), rng.random() < 0.3
@@ -218,11 +241,11 @@ def _draw_case2(folder: Path, seed: int, rng: random.Random) -> Case:
         played.append(play2(Plan2(snapshot, 4242 + 100 * number, values, level, engine and snapshot == "g")))
     start = _choose_start(snapshot, rng)
     processes = [files.Process(each.pid, "python3.7", each.lines, start) for each in played]
-    title, written = _write(folder, snapshot, processes, rng)
+    title, written = _write(folder, snapshot, processes, rng, hosts=False)
     kept = {each.pid: (each, whole) for each, whole in zip(played, written.whole, strict=True)}
 
     def find(pid: int, name: str, value: Any) -> truth.Truth:
         return truth.find_truth2(kept[pid][0], name, value, kept[pid][1])
 
     told = f"TF 2 {wire.SNAPSHOTS[snapshot]} level {level}{' GE' if engine else ''} {title}"
-    return Case(seed, told, preset, written.paths, find, tuple(kept), True)
+    return Case(seed, told, preset, written.paths, find, tuple(kept), written.list_seen(kept), True)

@@ -30,7 +30,7 @@ def list_attributes(held: Held, *, geop: bool) -> dict[str, str]:
     """Return the attributes that the adapter marks a node with: what it read, whatever the engine was started with."""
     found: dict[str, str] = {}
     for option in wire.list_options().values():
-        unset = next((key.unset for key in option.keys), "")
+        unset = next((key.unset for key in sorted(option.keys, key=lambda key: key.stage != "p")), "")
         asked = held.maps.asked[option.name]
         for attribute in option.attributes:
             if geop and not attribute.startswith("+"):
@@ -39,6 +39,7 @@ def list_attributes(held: Held, *, geop: bool) -> dict[str, str]:
             text = next((stage[key] for stage in held.maps[:3] if key in stage), asked if asked is not None else unset)
             if text is not None:
                 found[f"_{key}"] = text
+    found["_enable_small_channel"] = held.maps.session["ge.enableSmallChannel"]
     return found
 
 

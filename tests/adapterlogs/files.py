@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -63,6 +63,10 @@ class Written(NamedTuple):
     paths: list[Path]
     whole: list[set[int]]
 
+    def list_seen(self, pids: Iterable[int]) -> frozenset[int]:
+        """Return the processes of which a line came through."""
+        return frozenset(pid for pid, whole in zip(pids, self.whole, strict=True) if whole)
+
 
 class _Piece(NamedTuple):
     process: int
@@ -90,9 +94,11 @@ def _stamp_lines(number: int, process: Process, damage: Damage, rng: random.Rand
         pieces.append(_Piece(number, count, raw, whole))
         if damage.modules and line.kind != "screen" and rng.random() < 0.1:
             module, level, text = rng.choice(MODULES)
-            foreign = Line(text.format(process.pid), line.kind, module, level)
+            if module == "FMK" and "adp_logger" in line.text:
+                continue  # without a thread's number it would seem to end the block that it stands in
+            foreign = Line(text.format(process.pid + 77), line.kind, module, level)
             pieces.append(_Piece(number, -1, write_line(process, foreign, at)[0], True))
-    for _ in range(damage.drop):
+    for _ in range(damage.drop if all(line.kind != "screen" for line in process.lines) else 0):
         first = rng.randrange(max(1, len(pieces) - 8))
         del pieces[first : first + rng.randint(6, 40)]
     return pieces
@@ -175,7 +181,7 @@ def write_folder(folder: Path, processes: Sequence[Process], damage: Damage, rng
     """Write the log folder of a device: a file for each process and kind, or one a process as the releases 5.0 had it."""
     damage = damage._replace(label=False)
     writer = Writer(folder, len(processes), damage, rng)
-    paths = [folder]
+    paths: list[Path] = []
     for number, process in enumerate(processes):
         pieces = _stamp_lines(number, process, damage, rng)
         plog = [piece for piece in pieces if piece.line < 0 or process.lines[piece.line].kind != "screen"]
@@ -193,7 +199,13 @@ def write_folder(folder: Path, processes: Sequence[Process], damage: Damage, rng
             path = folder.parent / f"worker-{process.pid}.err"
             writer.write(path, _spoil(screen, damage, rng, screen=True))
             paths.append(path)
-    return Written(paths, writer.whole)
+    return Written([*([folder] if any(folder.rglob("*.log")) else []), *paths], writer.whole)
+
+
+def write_hosts(folder: Path, processes: Sequence[Process], damage: Damage, rng: random.Random) -> Written:
+    """Write a log folder for each process on a host of its own, where a container gives them all the same number."""
+    parts = [write_folder(folder / f"host-{number}" / "log", [process], damage, rng) for number, process in enumerate(processes)]
+    return Written([folder], [part.whole[0] for part in parts])
 
 
 def write_screen(path: Path, processes: Sequence[Process], damage: Damage, rng: random.Random, *, mixed: bool = True) -> Written:

@@ -106,7 +106,8 @@ def _say_graph(stage: Stage, number: int, held: Held, graph: int) -> None:
     line = stage.add(GEOP, f"[GEOP] call ge session add graph jit_compile: {jit}, graph_id: {graph}", kind="run")
     if held.maps.asked["dynamic_input"] != "1":
         stage.show(number, "o:jit_compile", [line])
-    stage.show(number, "g", stage.add_block(GEOP, "Graph options: ", held.maps.graph))
+    for _ in range(2 if (held.maps.asked["graph_max_parallel_model_num"] or "1") != "1" else 1):
+        stage.show(number, "g", stage.add_block(GEOP, "Graph options: ", held.maps.graph))
     tail = f", innerSession:{number}, graphid: {graph}"
     stage.show(number, "g", stage.add_engine_block("inner_session.cc:402", "AddGraph", held.maps.graph, tail))
 
@@ -147,6 +148,8 @@ def _start_without_session(stage: Stage, epoch: Epoch, kept: dict[str, str]) -> 
         return init
     snapshot = stage.plan.snapshot
     init = wire.build_maps(epoch.entries, snapshot, kept).init
+    if snapshot == "g" and epoch.operator == "data":
+        init.update({name: wire.SPELT[init[name]] for name in ("input_batch_cpy", "ge.inputBatchCpy")})
     held = Held(-1, epoch.entries, wire.Maps(init, {}, {}, {}), init, None, True)
     if "b" <= snapshot < "g":
         if epoch.operator == "init":

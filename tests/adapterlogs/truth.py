@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from adapterlogs import wire
@@ -20,7 +20,7 @@ class Truth(NamedTuple):
 
     ``holds`` is, session by session, whether its value was in force (None: in one stage of two); ``same`` whether an unset option looks
     alike; ``present`` whether the script's map had the option; ``read`` whether this adapter reads it; ``told`` whether the evidence
-    proves it.
+    proves it; ``sure`` whether it is known what an unset option looks like in this adapter: that was read for 2026 only.
     """
 
     holds: tuple[bool | None, ...]
@@ -28,11 +28,14 @@ class Truth(NamedTuple):
     present: bool
     read: bool
     told: bool
+    sure: bool
 
     def list_right(self) -> set[str]:
         """Return the verdicts that tell the truth, those that only say "cannot tell" apart."""
         if not self.read or False in self.holds:
             return {CHANGED, LATE} | (set() if self.present else {ABSENT})
+        if not self.sure:
+            return {IN_FORCE, DEFAULT}
         return {DEFAULT} if self.same else {IN_FORCE}
 
     def find_fault(self, verdict: str) -> str:
@@ -42,7 +45,7 @@ class Truth(NamedTuple):
         if verdict == IN_FORCE:
             if not self.read or not {True, None} & set(self.holds):
                 return "was never in force"
-            return "an unset option looks the same" if self.same else ""
+            return "an unset option looks the same" if self.same and self.sure else ""
         if verdict in (CHANGED, LATE) and self.read and set(self.holds) == {True}:
             return "was in force all the time"
         if verdict == ABSENT and self.present and self.read:
@@ -90,14 +93,20 @@ def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tup
             found.append(None if given is None and same else given == value)
         else:
             have = held.init if stage == "i" else held.maps.session
-            found.append(want == {key: have.get(key) for key in keys})
+            found.append(all(have.get(key) in (text, wire.SPELT.get(str(text), text)) for key, text in want.items()))
+    if option.name == "precision_mode" and held.init.get("ge.exec.precision_mode_v2", "None") != "None":
+        return None, same  # both are handed over, and the newer one wins
+    if option.name == "jit_compile" and held.maps.asked["dynamic_input"] == "1" and snapshot == "g":
+        return None, same  # the graph is told 1, whatever the session was
     if set(found) == {True} or set(found) == {False}:
         return found[0], same
     return None, same
 
 
 def _is_shown(played: Played, session: int, what: str, whole: Collection[int]) -> bool:
-    return any(all(line in whole for line in group) for group in played.shown.get((session, what), ()))
+    groups = [all(line in whole for line in group) for group in played.shown.get((session, what), ())]
+    every = "b" <= played.snapshot < "g"  # nothing tells the blocks of a session's GeOps from those of another session
+    return bool(groups) and (all(groups) if every else any(groups))
 
 
 def find_truth(played: Played, name: str, value: Any, whole: Collection[int], dumped: Collection[int]) -> Truth:
@@ -121,7 +130,12 @@ def find_truth(played: Played, name: str, value: Any, whole: Collection[int], du
         present=any(name in held.entries or name in (held.resource or {}) for held in played.sessions),
         read=read,
         told=shown and read and not linked and not mixed,
+        sure=played.snapshot == "g",
     )
+
+
+def _is_whole(played: Played2, what: str, whole: Collection[int]) -> bool:
+    return any(all(line in whole for line in group) for group in played.shown.get(what, ()))
 
 
 def find_truth2(played: Played2, name: str, value: Any, whole: Collection[int]) -> Truth:
@@ -134,24 +148,27 @@ def find_truth2(played: Played2, name: str, value: Any, whole: Collection[int]) 
         for key, stage in ((attribute.common, played.maps.common), (attribute.session, played.maps.session)):
             if key:
                 holds.append(stage.get(key) == wire.write_key2(key, text) and key != "ge.optimizationSwitch")
-    whats = [f"o:{attribute.leaf}", "common" if attribute.common else "session"]
-    told = any(all(line in whole for line in group) for what in whats for group in played.shown.get(what, ()))
+    block = _is_whole(played, "common", whole)  # without it nobody knows the adapter, and what its warnings mean
+    told = block and (
+        _is_whole(played, "common" if attribute.common else "session", whole) or _is_whole(played, f"o:{attribute.leaf}", whole)
+    )
     return Truth(
         holds=(all(holds),) if len(set(holds)) < 2 else (None,),
         same=text == attribute.sent,
         present=name in played.values,
         read=read,
         told=told and read and not (name in REAL_PATHS and not all(holds)),
+        sure=played.snapshot == "g",
     )
 
 
-def merge(truths: Mapping[int, Truth]) -> Truth:
+def merge(every: Sequence[Truth]) -> Truth:
     """Return the truth of several processes that nothing in the evidence tells apart."""
-    every = list(truths.values())
     return Truth(
         holds=tuple(holds for truth in every for holds in truth.holds),
         same=any(truth.same for truth in every),
         present=any(truth.present for truth in every),
         read=all(truth.read for truth in every),
         told=False,
+        sure=all(truth.sure for truth in every),
     )

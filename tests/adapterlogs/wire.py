@@ -17,6 +17,8 @@ PROFILING = (
 )
 #: Folders that are links on the machine that is played.
 LINKS = {"/data/link/dump": "/mnt/disk1/dump", "/data/link/work": "/mnt/disk1/work"}
+#: How a data set that starts the engine spells input_batch_cpy.
+SPELT = {"1": "true", "0": "false"}
 CLOSE = "forbidden_close_pass:on"
 #: What an option needs beside it to be read at all.
 NEEDS: dict[str, dict[str, Any]] = {
@@ -248,8 +250,9 @@ def build_resource_map(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the init map of npu_resource_init, in Python's spelling: every argument, None where it was left out."""
     init = {}
     for option in list_options().values():
-        for key in list_keys(option, "g"):
-            if key.stage == "i" and key.name.startswith("ge."):
+        keys = [key for key in list_keys(option, "g") if key.stage == "i"]
+        for key in keys:
+            if key.name.startswith("ge.") or len(keys) == 1:
                 value = arguments.get(option.name)
                 name = "ge.optimization_switch" if key.name == "ge.optimizationSwitch" else key.name
                 init[name] = str(value).lower() if isinstance(value, bool) else str(value)
