@@ -141,6 +141,8 @@ def test_a_repository_that_has_taken_its_source_in_needs_nothing_else_in_a_fresh
     result = run("release", "--all", "--yes")
     assert (result.code, "own@2.0.0" in result.out, "job@" in result.out) == (0, True, False), result.out + result.err
     assert run("verify", "--tags").code == 0
+    told = run("blame", "job")
+    assert (told.code, f"{team.repo.head[:7]} copied" in told.out) == (0, True), told.out + told.err
     told = run("log", "job")
     assert (told.code, "cannot be told" in told.out, "hccl_timeout 600 s" in told.out) == (0, False, True), told.out + told.err
 

@@ -50,8 +50,8 @@ class Blame(Verb):
 
 def _build_row(one: BlamedValue) -> tuple[str, ...]:
     return (
-        one.commit.id[:7] if one.commit else "-" * 7,
-        f"{one.commit.author} {one.commit.date[:10]}" if one.commit else "not committed yet",
+        one.commit.id[:7] if one.commit else one.copied[:7] or "-" * 7,
+        f"{one.commit.author} {one.commit.date[:10]}" if one.commit else "copied" if one.copied else "not committed yet",
         str(one.origin),
         f"{keys.format_key_path(one.key, one.tail)} = {keys.format_toml_value(one.value)}",
     )
@@ -65,6 +65,7 @@ def _build_fields(one: BlamedValue) -> dict[str, Any]:
         "key": keys.format_key_path(one.key, one.tail),
         "value": one.value,
         **build_commit_fields(one.commit),
+        **({"copied": one.copied} if one.copied else {}),
         "origin": build_origin_dict(one.origin),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from npuprof.store import revisions
 from npuprof.store.commits import Commit, walk_commits
 from npuprof.store.layout import Layout
 from npuprof.store.repository import Repository
+from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.stores import SourceStore
 
 TYPE_CHECKING = False
@@ -36,13 +38,17 @@ class ParentValue(NamedTuple):
 
 
 class BlamedValue(Record):
-    """One value of a preset: its place, where it stands now, and the commit that wrote it (None: not committed yet)."""
+    """One value of a preset: its place, where it stands now, and the commit that wrote it (None: not committed yet).
+
+    Of a value in the copy of a source whose history is not here only the commit is known that was ``copied``.
+    """
 
     key: str
     tail: Path
     value: TomlValue
     origin: Origin | None
     commit: Commit | None
+    copied: str = ""
 
 
 def blame_config_values(repository: Repository, config: Config) -> list[BlamedValue]:
@@ -58,13 +64,16 @@ def blame_config_values(repository: Repository, config: Config) -> list[BlamedVa
         home = homes.get(id(line.origin.document)) if line.origin is not None else None
         if line.origin is not None:
             by_home.setdefault(home if isinstance(home, SourceStore) else None, []).append((number, line.origin))
+    copied: dict[int, str] = {}
     for home, own in by_home.items():
-        if home is not None:  # written in another repository: who wrote it there is told
+        if home is not None and home.is_copied and not os.path.isdir(find_mirror_folder(home.locked.url)):
+            copied.update((number, home.commit) for number, _ in own)
+        elif home is not None:  # written in another repository: who wrote it there is told
             found.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))
     for start, origins in _group_by_start(repository, by_home.get(None, [])).items():
         then = revisions.load_repository_revision(repository, start).repository  # the store may have been another folder then
         found.update(_BlameWalk(then).find_writing_commits(start, origins))
-    return [line._replace(commit=found.get(number)) for number, line in enumerate(lines)]
+    return [line._replace(commit=found.get(number), copied=copied.get(number, "")) for number, line in enumerate(lines)]
 
 
 def _group_by_start(repository: Repository, origins: list[tuple[int, Origin]]) -> dict[str, dict[int, Origin]]:

@@ -1,8 +1,8 @@
 """What sources cost at scale: three of them with 100, 1,000 and 10,000 presets together, a table and a plot.
 
-Run ``python tests/bench/bench_sources.py [PLOT.svg]``. Whole processes, medians in multiples of the bare interpreter; ``render`` of
-a preset with locked parents is measured against the same preset with local ones. The plot is drawn in the text, and
-as an SVG file where one is named. Exits 1 where a line is not held.
+Run ``python tests/bench/bench_sources.py [PAGE.md]``. Whole processes, medians in multiples of the bare interpreter; ``render`` of
+a preset with locked parents is measured against the same preset with local ones. The plot is drawn in the text; where
+a page is named, as ``npuprof/docs/sources.md``, that gets the table, and an SVG file beside it the plot. Exits 1 where a line is not held.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def main() -> int:
         print(f"{title:38}" + "".join(f"{value:>10.2f}" for value in values))
     print("\n" + draw_bars(found))
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(draw_svg(found))
+        page = Path(sys.argv[1])
+        page.with_suffix(".svg").write_text(draw_svg(found))
+        page.write_text(format_page(found, page.with_suffix(".svg").name))
     print(f"{worst:7.2f}  hold {LINE}  {'' if worst <= LINE else 'NOT HELD  '}render with locked parents / with local ones")
     return int(worst > LINE)
 
@@ -104,6 +106,25 @@ def _time(folder: Path, words: Sequence[str], prepare: Callable[[], None] | None
     if done.returncode:
         sys.exit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr.decode()}")
     return took
+
+
+def format_page(found: dict[str, list[float]], plot: str) -> str:
+    """Return the table as a page of the documentation, with the plot below it."""
+    rows = [f"| {title} | " + " | ".join(f"{value:.2f}" for value in values) + " |" for title, values in found.items()]
+    return "\n".join([
+        "# What sources cost",
+        "",
+        "Written by `tests/bench/bench_sources.py`: a repository takes presets from three sources, each with a third of them, and has",
+        "as many heirs. Medians of whole processes, as multiples of a bare Python that does nothing; the last row is `render` of a",
+        f"preset with locked parents over the same with local ones, for which {LINE} is the line.",
+        "",
+        "| presets | " + " | ".join(f"{size:,}" for size in SIZES) + " |",
+        "|---|" + "---:|" * len(SIZES),
+        *rows,
+        "",
+        f"![The same as a plot]({plot})",
+        "",
+    ])  # fmt: skip
 
 
 def draw_bars(found: dict[str, list[float]]) -> str:
