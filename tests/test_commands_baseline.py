@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from building import build_store
+from growth import measure_growth
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from npuprof.report.rowdiff import format_row_difference
 
 Run = Callable[..., Any]
 #: NP201, an error; NP603, a warning.
@@ -260,3 +266,28 @@ def test_a_damaged_baseline_does_not_stop_a_rename_and_is_told(run: Run, repo: A
     Path(FILE).write_text('{"schema": "npuprof.baseline/1", "findings": [1]}')
     done = run("rename", "a", "b")
     assert ("NP015" in done.err, Path("profiles/b.toml").exists()) == (True, True), done.err
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 3)), max_size=9), st.lists(st.sampled_from("abcdefg"), max_size=9))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_difference_of_a_baseline_is_a_patch(tmp_path: Path, old: list[tuple[str, int]], new: list[str]) -> None:
+    def write(names: list[str]) -> str:
+        return json.dumps({"schema": "x", "findings": [{"path": name, "code": "NP1"} for name in names]}, indent=2) + "\n"
+
+    before, after = write([f"{name}{number}"[:1] for name, number in old]), write(new)
+    path = tmp_path / "b.json"
+    path.write_text(before)
+    shown = format_row_difference("b.json", before, after, "    {")
+    assert bool(shown) == (before != after)
+    if shown:
+        subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=shown.encode(), check=True)
+    assert path.read_text() == after
+
+
+def test_a_rename_in_a_long_baseline_costs_what_it_is_long() -> None:
+    def compare(size: int) -> Callable[[], object]:
+        rows = [{"path": f"p{number:06}", "code": "NP201", "key": "k", "message": "m"} for number in range(size)]
+        before, after = (json.dumps({"findings": [{**row, "key": key} for row in rows]}, indent=2) + "\n" for key in "kl")
+        return lambda: format_row_difference("b.json", before, after, "    {")
+
+    assert measure_growth(compare, 200) < 1.3

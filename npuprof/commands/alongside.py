@@ -25,12 +25,12 @@ def find_baseline_files(home: Folder) -> Iterator[str]:
         yield from find_files([os.path.relpath(top)], [], lambda path: path.endswith(".json") or "baseline" in os.path.basename(path))
 
 
-def format_wanted(wanted: Wanted) -> str:
-    """Return what changes in a file as a unified diff."""
-    from npuprof.edit.preset_file import format_difference
+def format_baseline_change(wanted: Wanted) -> str:
+    """Return what changes in a baseline as a unified diff."""
+    from npuprof.report.rowdiff import format_row_difference
 
     before, after = ((content or b"").decode(errors="replace") for content in (wanted.known, wanted.content))
-    return format_difference(os.path.normpath(wanted.path), before, after)
+    return format_row_difference(os.path.normpath(wanted.path), before, after, "    {")
 
 
 def tell_outdated_blocks(home: Folder, store: str | None, open_changed: Callable[[Context], spec.Workspace]) -> tuple[str, ...]:

@@ -46,7 +46,9 @@ def answer_shell(asked: str, environ: Mapping[str, str]) -> int:
     found = list(dict(found).items())
     if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
         return 0 if found or wanted else 1  # fish offers files where we say that nothing can be asked of us
-    sys.stdout.write(_format_wanted_words(shell, wanted, current[kept:]) if wanted else _format_candidates(shell, found, current, kept))
+    sys.stdout.write(
+        _format_baseline_change_words(shell, wanted, current[kept:]) if wanted else _format_candidates(shell, found, current, kept)
+    )
     return 0
 
 
@@ -122,7 +124,7 @@ def _format_candidates(shell: str, found: Sequence[Candidate], current: str, kep
     return "\n".join(f"{word}:::{text or ' '}" for word, text in found)
 
 
-def _format_wanted_words(shell: str, wanted: str, rest: str) -> str:
+def _format_baseline_change_words(shell: str, wanted: str, rest: str) -> str:
     """Return what keeps a shell from offering files where none is meant, and says what is: ``wanted``; ``rest`` is what it completes."""
     if shell == "zsh":
         return f"_message -r '{_escape_zsh(wanted)}'"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof import checks, document
-from npuprof.commands.alongside import find_baseline_files, format_wanted, tell_outdated_blocks
+from npuprof.commands.alongside import find_baseline_files, format_baseline_change, tell_outdated_blocks
 from npuprof.commands.baselines import carry_marks, plan_changed_baselines
 from npuprof.commands.migrating_project import MovedProject, migrate_rules, set_project_text
 from npuprof.document.profile import Profile
@@ -170,7 +170,7 @@ class StoreMigration(Record):
         steps = [f"{escape_controls(outcome.after.name)}: {line}\n" for outcome in self.outcomes for line in outcome.format_steps()]
         steps += [f"{escape_controls(str(due))}\n" for due in self.project.made]
         shown = [format_difference(file.source, file.text, text) for file, text in self.files]
-        shown += [self.project.difference, *map(format_wanted, self.baselines)]
+        shown += [self.project.difference, *map(format_baseline_change, self.baselines)]
         return "".join([*steps, *shown]) + format_findings(self.left, coloured)
 
     def build_fields(self, release: str) -> dict[str, Any]:

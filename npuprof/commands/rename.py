@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from npuprof.commands.alongside import find_baseline_files, format_wanted
+from npuprof.commands.alongside import find_baseline_files, format_baseline_change
 from npuprof.commands.moving import Moved
 from npuprof.commands.parameters import DRY_RUN, STORE
 from npuprof.commands.verb import Verb, argument, flag
@@ -75,7 +75,7 @@ class Rename(Verb):
             )
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
             remarks.append("npuprof commit commits the presets; git sees the file as renamed")
-        shown = f"{scripts.shown if scripts else ''}{''.join(map(format_wanted, baselines))}{moved.format_difference()}"
+        shown = f"{scripts.shown if scripts else ''}{''.join(map(format_baseline_change, baselines))}{moved.format_difference()}"
         return Answer(shown, tuple(remarks), problems=problems)
 
 
