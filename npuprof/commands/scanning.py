@@ -47,11 +47,12 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
         result.files += not isinstance(data, Finding)
         result.seen.add(os.path.abspath(file))
         unread = holds = False
+        plain: ImportedFile | None = None
         if isinstance(data, Finding):
             result.findings.append(data)
             unread = True
         elif may_hold_settings(file, data):
-            imported = read_script(file, data, file in named)
+            plain = imported = read_script(file, data, file in named)
             holds = bool(imported.found)
             sidecars = find_sidecars(imported, folders)
             imported = attach_contents(imported, sidecars)
@@ -68,7 +69,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
             result.findings += faults
             unread = any(one.severity == "warning" for one in faults)
         if surveyed is not None and not isinstance(data, Finding):
-            surveyed.read_followed(file, data, file in named)
+            surveyed.read_followed(file, data, file in named, plain)
         result.unread += unread and file in named
         if survey is not None:
             survey.unread += unread and not holds  # what was read with a remark was read
@@ -88,11 +89,13 @@ class _Surveyed:
         self._modules = open_modules(folders)
         self._read: list[ImportedFile] = []
 
-    def read_followed(self, file: str, data: bytes, named: bool) -> None:
-        """Read one script."""
-        from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+    def read_followed(self, file: str, data: bytes, named: bool, plain: ImportedFile | None) -> None:
+        """Read one script; ``plain`` is what it holds by itself, which is all where it imports nothing of its tree."""
+        from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings, place_settings
 
-        if may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
+        if plain is not None and not self._modules.list_imported(file, data):
+            self._read.append(place_settings(plain))
+        elif may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
             self._read.append(import_script(file, data, named, self._modules))
 
     def count_scripts(self, survey: Survey) -> None:

@@ -141,11 +141,12 @@ def plan_adoption(
 
 def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str], modules: Modules | None = None) -> Adopted:
     """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot stand for its lines."""
-    data = script.data
+    data, holds = script.data, script.imported
     remarks: dict[str, None] = {}
     for name in names:
-        found = plan_replacement(script.path, data, name, injector, {}, folders, modules)
-        remarks |= dict.fromkeys(one for one in found.remarks if "another configuration" not in one)
+        found = plan_replacement(script.path, data, name, injector, {}, folders, modules, holds)
+        remarks |= dict.fromkeys(found.remarks)
+        holds = found.now
         if found.file is not None:
             changes = found.file.changes
             data = blocks.replace_blocks(found.file.data, changes, {change.block.first: name for change in changes})
