@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 from npuprof.model import Context, Finding, NpuprofError, Place
-from npuprof.report import output
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -30,6 +28,7 @@ class Scanned:
 def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None) -> Scanned:
     """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
     from npuprof.scripts.blocks import build_block_checker
+    from npuprof.scripts.files import find_script_files, read_script_files
     from npuprof.scripts.ignoring import sift_script_findings
     from npuprof.scripts.lint import check_script
     from npuprof.scripts.reading import may_hold_settings, read_script
@@ -43,7 +42,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     result = Scanned()
     judged: set[tuple[Place | None, str]] = set()
     surveyed = _Surveyed(folders) if survey is not None else None
-    for file, data in _read_scripts(paths, result.findings):
+    for file, data in read_script_files(list(find_script_files(paths, result.findings, with_blocks=False))):
         result.files += not isinstance(data, Finding)
         result.seen.add(os.path.abspath(file))
         unread = holds = False
@@ -120,16 +119,3 @@ def _load_team_rules(given: str | None) -> list[TeamRule]:
         return []
     policy = home.load_policy()
     return [rule for rule in policy.rules if not rule.presets] if policy else []
-
-
-def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, bytes | Finding]]:
-    """Yield each file with its bytes, or with the reason why it cannot be read; say how far it is on a terminal."""
-    from npuprof.report.terminal import track_items
-    from npuprof.scripts.files import find_script_files
-
-    for file in track_items(list(find_script_files(paths, problems, with_blocks=False)), "files"):
-        try:
-            yield file, output.read_plain_file(file)
-        except OSError as error:
-            what, why = f"cannot read the file: {output.describe_os_error(error, file)}", "The other files were looked at all the same."
-            yield file, Finding("NP801", what, why, "check the path", where=Place(file))

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from npuprof import document
-from npuprof.document.profile import Profile
-from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
@@ -64,19 +62,6 @@ def select_unmarked(drafts: Iterable[Draft], marked: Callable[[str], list[blocks
 
 def _find_block(found: list[blocks.Block], line: int) -> str:
     return next((block.spec for block in found if block.first < line <= block.last), "")
-
-
-def build_opener(store: str | None, files: dict[str, tuple[str, str]]) -> Callable[[Context], spec.Workspace]:
-    """Return what opens the store as it will be, with new presets in it: name to file and text."""
-
-    def open_with_presets(context: Context) -> spec.Workspace:
-        workspace = spec.Workspace(store, context)
-        home = workspace.store
-        for name, (source, text) in files.items():
-            home.lay_over(Profile(document.parse_document(name, source, text), home=home))
-        return workspace
-
-    return open_with_presets
 
 
 def list_wanted_blocks(family: Family | None, below: str, standing: dict[str, list[str]]) -> dict[str, list[str]]:
