@@ -9,7 +9,6 @@ from typing import Any
 from npuprof.commands.parameters import DRY_RUN, STORE, TRUST, formats
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import format_count
@@ -53,7 +52,7 @@ class Adopt(Verb):
         """
         from npuprof.edit.preset_file import locate_new_file
         from npuprof.report.locks import lock_folders
-        from npuprof.scripts.adopting import build_opener, find_standing, index_presets, list_wanted_blocks, plan_adoption
+        from npuprof.scripts.adopting import find_standing, index_presets, list_wanted_blocks, plan_adoption
         from npuprof.scripts.blocks import Injector
         from npuprof.scripts.following import open_modules
         from npuprof.store import spec
@@ -76,7 +75,7 @@ class Adopt(Verb):
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
         with lock_folders([home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]):
             sources = {name: (file.source, texts[name]) for name, file in new.items()}
-            injector = Injector(self.store, trusting=self.trust, open_store=build_opener(self.store, sources))
+            injector = Injector(self.store, trusting=self.trust, open_store=spec.build_opener(self.store, sources))
             blocks = list_wanted_blocks(family, below, standing)
             adoption = plan_adoption(scripts, blocks, injector, folders, lambda path: _refuse_unwritable(path, folders), modules)
             wanted = [file.build_wanted(texts[name].encode()) for name, file in new.items()] + _list_scripts(adoption, folders)
@@ -89,24 +88,18 @@ class Adopt(Verb):
         return Answer(text, tuple(remarks), code, problems=tuple(problems))
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
-        from npuprof.model import Place
-        from npuprof.report.terminal import track_items
         from npuprof.scripts.adopting import Script
-        from npuprof.scripts.files import find_script_files
+        from npuprof.scripts.files import find_script_files, read_script_files
         from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 
         found: dict[str, Script] = {}
-        named, seen = set(self.paths), set[str]()
-        for file in track_items(list(find_script_files(self.paths, problems)), "files"):
-            if os.path.realpath(file) in seen:  # under whatever name
-                continue
-            seen.add(os.path.realpath(file))
-            try:
-                data = output.read_plain_file(file)
-            except OSError as error:
-                what = f"cannot read the file: {output.describe_os_error(error, file)}"
-                severity = "error" if file in named else "warning"
-                problems.append(Finding("NP801", what, "", "check the path", where=Place(file), severity=severity))
+        named = set(self.paths)
+        files: dict[str, str] = {}
+        for file in find_script_files(self.paths, problems):
+            files.setdefault(os.path.realpath(file), file)  # under whatever name
+        for file, data in read_script_files(list(files.values())):
+            if isinstance(data, Finding):
+                problems.append(data._replace(severity="error" if file in named else "warning"))
                 continue
             holds = file in named or may_hold_settings(file, data)
             if holds or may_call_settings(file, data, modules):

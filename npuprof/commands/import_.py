@@ -123,7 +123,7 @@ def _read_scripts(
     paths: list[str], problems: list[Finding], take_defaults: bool
 ) -> tuple[list[ImportedFile], list[Draft], dict[str, str], int]:
     """Return what the files hold, the presets they make, who has the settings of helpers, and how many named ones could not be read."""
-    from npuprof.scripts.files import find_script_files
+    from npuprof.scripts.files import find_script_files, read_script_files
     from npuprof.scripts.following import open_modules, set_callers_apart
     from npuprof.scripts.preset import build_drafts
     from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
@@ -133,12 +133,9 @@ def _read_scripts(
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
     modules = open_modules(folders)
-    for file in find_script_files(paths, problems, with_blocks=False):
-        try:
-            data = output.read_plain_file(file)
-        except OSError as error:
-            what = f"cannot read the file: {output.describe_os_error(error, file)}"
-            problems.append(Finding("NP801", what, "", "check the path", where=Place(file), severity="error"))
+    for file, data in read_script_files(list(find_script_files(paths, problems, with_blocks=False))):
+        if isinstance(data, Finding):
+            problems.append(data._replace(severity="error"))
             unread += file in named
             continue
         holds = file in named or may_hold_settings(file, data)

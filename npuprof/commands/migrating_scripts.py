@@ -6,12 +6,11 @@ import os
 from typing import Any
 
 from npuprof.edit.preset_file import format_difference
-from npuprof.model import Context, Finding, Place, Record
-from npuprof.report import output
+from npuprof.model import Context, Finding, Record
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls
 from npuprof.report.writing import Wanted
-from npuprof.scripts.files import find_script_files
+from npuprof.scripts.files import find_script_files, read_script_files
 from npuprof.scripts.migration.moving import MovedScript, move_script
 from npuprof.scripts.migration.readers import Readers
 from npuprof.scripts.reading import may_hold_settings
@@ -97,20 +96,15 @@ def _is_below(path: str, folder: str) -> bool:
 
 def migrate_scripts(paths: list[str], context: Context, since: str, written: bool = False) -> ScriptMigration:
     """Return scripts moved to a release, nothing written; places are those of the files as they will be where they are ``written``."""
-    from npuprof.report.terminal import track_items
-
     problems: list[Finding] = []
     scripts: list[MovedScript] = []
     unread = 0
     named = set(paths)
     folders = tuple(path for path in paths if os.path.isdir(path))
     readers = Readers(folders)
-    for path in track_items(_leave_out_links(list(find_script_files(paths, problems))), "files"):
-        try:
-            data = output.read_plain_file(path)
-        except OSError as error:
-            what = f"cannot read the file: {output.describe_os_error(error, path)}"
-            problems.append(Finding("NP801", what, "The other files were looked at all the same.", "check the path", where=Place(path)))
+    for path, data in read_script_files(_leave_out_links(list(find_script_files(paths, problems)))):
+        if isinstance(data, Finding):
+            problems.append(data)
             unread += path in named
             continue
         if may_hold_settings(path, data):

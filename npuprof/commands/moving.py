@@ -72,16 +72,7 @@ class Moved:
         """Return what opens the store as it will be."""
         texts = {file.profile.name: (file.source, text) for file, text in self._files}
         texts[self.name] = (self.new.source, self.old.text)
-
-        def open_renamed(context: Context) -> spec.Workspace:
-            workspace = spec.Workspace(store, context)
-            home = workspace.store
-            home.take_out(self.old_name)
-            for name, (source, text) in texts.items():
-                home.lay_over(Profile(document.parse_document(name, source, text), home=home))
-            return workspace
-
-        return open_renamed
+        return spec.build_opener(store, texts, without=self.old_name)
 
     def list_wanted(self) -> list[Wanted]:
         """Return the files as they shall be, those of scripts aside."""

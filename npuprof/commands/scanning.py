@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from npuprof.model import Context, Finding, NpuprofError, Place
-from npuprof.report import output
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -32,6 +31,7 @@ class Scanned:
 def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None) -> Scanned:
     """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
     from npuprof.scripts.blocks import build_block_checker
+    from npuprof.scripts.files import find_script_files, read_script_files
     from npuprof.scripts.following import open_modules
     from npuprof.scripts.lint.shared import Sharing
     from npuprof.scripts.reading.files import find_file_faults
@@ -44,14 +44,16 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     sharing = Sharing(open_modules(folders))
     surveyed = _Surveyed(folders) if survey is not None else None
     pages = _Pages()
-    for file, data in _read_scripts(paths, result.findings):
+    for file, data in read_script_files(list(find_script_files(paths, result.findings, with_blocks=False))):
         result.files += not isinstance(data, Finding)
         result.seen.add(os.path.abspath(file))
         unread = holds = False
+        plain: ImportedFile | None = None
         if isinstance(data, Finding):
             pages.add_finding(data)
             unread = True
         elif (imported := sharing.read_script(file, data, file in named)) is not None:
+            plain = imported
             holds = bool(imported.found)
             found = [*judge.judge_script(imported), *check_blocks(file, data)]
             pages.add_page(file, data, imported.places, found)
@@ -61,7 +63,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
             pages.add_page(file, b"", None, faults)
             unread = any(one.severity == "warning" for one in faults)
         if surveyed is not None and not isinstance(data, Finding):
-            surveyed.read_followed(file, data, file in named)
+            surveyed.read_followed(file, data, file in named, plain)
         result.unread += unread and file in named
         if survey is not None:
             survey.unread += unread and not holds  # what was read with a remark was read
@@ -160,11 +162,13 @@ class _Surveyed:
         self._modules = open_modules(folders)
         self._read: list[ImportedFile] = []
 
-    def read_followed(self, file: str, data: bytes, named: bool) -> None:
-        """Read one script."""
-        from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+    def read_followed(self, file: str, data: bytes, named: bool, plain: ImportedFile | None) -> None:
+        """Read one script; ``plain`` is what it holds by itself, which is all where it imports nothing of its tree."""
+        from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings, place_settings
 
-        if may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
+        if plain is not None and not self._modules.list_imported(file, data):
+            self._read.append(place_settings(plain))
+        elif may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
             self._read.append(import_script(file, data, named, self._modules))
 
     def count_scripts(self, survey: Survey) -> None:
@@ -189,16 +193,3 @@ def _load_team_rules(given: str | None) -> list[TeamRule]:
         return []
     policy = home.load_policy()
     return [rule for rule in policy.rules if not rule.presets] if policy else []
-
-
-def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[str, bytes | Finding]]:
-    """Yield each file with its bytes, or with the reason why it cannot be read; say how far it is on a terminal."""
-    from npuprof.report.terminal import track_items
-    from npuprof.scripts.files import find_script_files
-
-    for file in track_items(list(find_script_files(paths, problems, with_blocks=False)), "files"):
-        try:
-            yield file, output.read_plain_file(file)
-        except OSError as error:
-            what, why = f"cannot read the file: {output.describe_os_error(error, file)}", "The other files were looked at all the same."
-            yield file, Finding("NP801", what, why, "check the path", where=Place(file))

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from npuprof import document
-from npuprof.document.profile import Profile
-from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
@@ -64,19 +62,6 @@ def select_unmarked(drafts: Iterable[Draft], marked: Callable[[str], list[blocks
 
 def _find_block(found: list[blocks.Block], line: int) -> str:
     return next((block.spec for block in found if block.first < line <= block.last), "")
-
-
-def build_opener(store: str | None, files: dict[str, tuple[str, str]]) -> Callable[[Context], spec.Workspace]:
-    """Return what opens the store as it will be, with new presets in it: name to file and text."""
-
-    def open_with_presets(context: Context) -> spec.Workspace:
-        workspace = spec.Workspace(store, context)
-        home = workspace.store
-        for name, (source, text) in files.items():
-            home.lay_over(Profile(document.parse_document(name, source, text), home=home))
-        return workspace
-
-    return open_with_presets
 
 
 def list_wanted_blocks(family: Family | None, below: str, standing: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -141,11 +126,12 @@ def plan_adoption(
 
 def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str], modules: Modules | None = None) -> Adopted:
     """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot stand for its lines."""
-    data = script.data
+    data, holds = script.data, script.imported
     remarks: dict[str, None] = {}
     for name in names:
-        found = plan_replacement(script.path, data, name, injector, {}, folders, modules)
-        remarks |= dict.fromkeys(one for one in found.remarks if "another configuration" not in one)
+        found = plan_replacement(script.path, data, name, injector, {}, folders, modules, holds)
+        remarks |= dict.fromkeys(found.remarks)
+        holds = found.now
         if found.file is not None:
             changes = found.file.changes
             data = blocks.replace_blocks(found.file.data, changes, {change.block.first: name for change in changes})

@@ -9,7 +9,8 @@ from contextlib import suppress
 from functools import partial
 
 from npuprof.model import Finding, Place
-from npuprof.report.output import describe_os_error, name_special_file
+from npuprof.report.output import describe_os_error, name_special_file, read_plain_file
+from npuprof.report.terminal import track_items
 from npuprof.scripts.reading.files import is_script_candidate
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
@@ -43,6 +44,16 @@ def find_files(paths: list[str], problems: list[Finding], is_candidate: Callable
         elif path not in seen:
             seen.add(path)
             yield path
+
+
+def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]:
+    """Yield each file with its bytes, or with the reason why it cannot be read (NP801); say how far it is on a terminal."""
+    for file in track_items(files, "files"):
+        try:
+            yield file, read_plain_file(file)
+        except OSError as error:
+            what, why = f"cannot read the file: {describe_os_error(error, file)}", "The other files were looked at all the same."
+            yield file, Finding("NP801", what, why, "check the path", where=Place(file))
 
 
 def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:

@@ -85,9 +85,11 @@ def replace_lines(asked: Asked, injector: Injector, how: Writing) -> Answer:
         data = output.read_file_content(file)
         found = plan_replacement(file, data, asked.spec, injector, given)
         if found.file is None:
-            return Answer(None, (*found.remarks, f"nothing in {file} is written by hand that {asked.spec} stands for: see --check"))
+            return Answer(
+                None, (*found.remarks, *found.others, f"nothing in {file} is written by hand that {asked.spec} stands for: see --check")
+            )
         answer = write_blocks({file: found.file}, how, asked.spec)
-    return answer._replace(remarks=(*found.remarks, *answer.remarks))
+    return answer._replace(remarks=(*found.remarks, *found.others, *answer.remarks))
 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:

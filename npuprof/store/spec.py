@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
@@ -521,3 +521,18 @@ def parse_assigned_value(key: str, text: str) -> TomlValue:
     if (wants_text or section == "env") and not isinstance(value, (str, dict, list)):
         return text
     return value
+
+
+def build_opener(given: str | None, files: Mapping[str, tuple[str, str]], without: str = "") -> Callable[[Context], Workspace]:
+    """Return what opens a store as it will be: with presets laid over it, name to file and text, and ``without`` one of another name."""
+
+    def open_as_it_will_be(context: Context) -> Workspace:
+        workspace = Workspace(given, context)
+        home = workspace.store
+        if without:
+            home.take_out(without)
+        for name, (source, text) in files.items():
+            home.lay_over(Profile(parse_document(name, source, text), home=home))
+        return workspace
+
+    return open_as_it_will_be

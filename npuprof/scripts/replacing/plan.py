@@ -19,7 +19,7 @@ from npuprof.scripts.obstacles import read_preset_value
 from npuprof.scripts.preset import build_drafts, build_site_drafts
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_shell_kind
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.replacing.atc import plan_flags
 from npuprof.scripts.replacing.calls import plan_arguments
@@ -37,23 +37,39 @@ _SURFACES = {
     "atc": ("atc", ("options", "atc")),
 }
 _MOST_DIFFERENCES = 5
-_PRESET_ONLY = " is in the preset only"
 
 
 class Replacement(Record):
-    """What becomes of a file: its blocks as ``block_files`` writes them, and remarks. Without ``file`` nothing is left to replace."""
+    """What becomes of a file: its blocks as ``block_files`` writes them. Without ``file`` nothing is left to replace.
+
+    ``remarks`` are on lines that stay, ``others`` on whole configurations that do. ``now`` is what the file holds then.
+    """
 
     file: FileBlocks | None
+    now: ImportedFile
     remarks: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+class _Difference(Record):
+    """A key that a preset and a script do not say alike, and whether the script leaves it to the preset."""
+
+    text: str
+    in_preset_only: bool = False
 
 
 class _Candidate(Record):
-    """A configuration that stands in a script by hand, how the preset differs from it, and how it would be told."""
+    """A configuration that stands in a script by hand, and how the preset differs from it."""
 
     scope: str
     surface: str
     draft: Draft
-    differences: tuple[str, ...]
+    differences: tuple[_Difference, ...]
+
+    @property
+    def is_part_of_preset(self) -> bool:
+        """Whether it sets nothing that the preset does not set."""
+        return all(one.in_preset_only for one in self.differences)
 
 
 def plan_replacement(
@@ -64,10 +80,12 @@ def plan_replacement(
     given: dict[str, str],
     folders: Sequence[str] = (),
     modules: Modules | None = None,
+    before: ImportedFile | None = None,
 ) -> Replacement:
     """Return the file with a block of the preset in place of each configuration that equals it.
 
-    ``modules`` are the files that it may import, those of the folders or of the repository otherwise. Raises NpuprofError: NP830
+    ``modules`` are the files that it may import, those of the folders or of the repository otherwise; ``before`` is what it holds,
+    where that is known. Raises NpuprofError: NP830
     where no configuration equals the preset, where one cannot be taken out, or where it is not certain that the script would set the
     same.
     """
@@ -75,18 +93,19 @@ def plan_replacement(
     if not kind.holds_blocks:
         raise build_refusal(path, "a block stands in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
     modules = modules or open_modules(folders)
-    before = import_script(path, data, modules=modules)
+    before = before or import_script(path, data, modules=modules)
     marked = blocks.find_blocks(path, data)
     candidates = _list_candidates(path, before, marked, spec, injector, given, folders)
     equal = [one for one in candidates if not one.differences]
     if not equal:
         if any(block.spec == spec for block in marked):
-            return Replacement(None, _tell_others(candidates))
-        _refuse_foreign_lines(path, spec, [one for one in candidates if _is_part_of_preset(one)])
+            return Replacement(None, before, others=_tell_others(candidates))
+        _refuse_foreign_lines(path, spec, [one for one in candidates if one.is_part_of_preset])
         _refuse_spread_lines(path, before, candidates, spec, injector, given)
         raise _build_mismatch(path, before, candidates, spec)
     _refuse_foreign_lines(path, spec, equal)
-    stands = _plan_stands(path, data, before, equal)
+    file = None if equal[0].surface in ("env", "atc") else PythonFile(path, data)
+    stands = [_plan_python(file, one, before) for one in equal] if file else _plan_shell(path, data, before, equal)
     opened, lines = open_stands(data, stands)
     fresh = [block for block in blocks.find_blocks(path, opened) if block.first in set(lines)]
     ordered = sorted(stands, key=lambda stand: stand.start)
@@ -94,9 +113,11 @@ def plan_replacement(
     _refuse_sidecars(path, changes)
     after = blocks.replace_blocks(opened, changes, {change.block.first: spec for change in changes})
     now = import_script(path, after, modules=modules)
-    _prove_equal(path, data, before, now, ordered, changes)
-    remarks = (*(remark for stand in stands for remark in stand.left), *_tell_others(candidates), *_tell_python_env(before))
-    return Replacement(FileBlocks(data, opened, changes), remarks)
+    _prove_equal(path, before, now)
+    if file is not None:
+        _check_names(file, ordered, changes)
+    remarks = (*(remark for stand in stands for remark in stand.left), *_tell_python_env(before))
+    return Replacement(FileBlocks(data, opened, changes), now, remarks, _tell_others(candidates))
 
 
 def _list_candidates(
@@ -113,11 +134,6 @@ def _list_candidates(
         config = injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
         found.append(_Candidate(scope, surface, draft, tuple(_compare_settings(config, sections, draft, folders))))
     return found
-
-
-def _is_part_of_preset(one: _Candidate) -> bool:
-    """Return whether a configuration sets nothing that the preset does not set."""
-    return all(difference.endswith(_PRESET_ONLY) for difference in one.differences)
 
 
 def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
@@ -151,18 +167,19 @@ def _refuse_spread_lines(
             raise build_refusal(path, f"the lines that {spec} stands for cannot become one block", why, lines[0], hint)
 
 
-def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft, folders: Sequence[str]) -> list[str]:
-    """Return how a preset differs from what a script sets, a text for each key; a file that is named may be written out in the preset."""
+def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft, folders: Sequence[str]) -> list[_Difference]:
+    """Return how a preset differs from what a script sets, key by key; a file that is named may be written out in the preset."""
     wanted = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
     told = []
     for key in dict.fromkeys((*wanted, *draft.settings)):
         if key not in draft.settings:
-            told.append(f"{key} = {format_short_value(wanted[key])}{_PRESET_ONLY}")
+            told.append(_Difference(f"{key} = {format_short_value(wanted[key])} is in the preset only", True))
         elif key not in wanted:
-            told.append(f"{key} = {format_short_value(draft.settings[key])} is in {_cite_line(draft.origins[key])} only")
+            text = f"{key} = {format_short_value(draft.settings[key])} is in {_cite_line(draft.origins[key])} only"
+            told.append(_Difference(text))
         elif not _says_the_same(key, wanted[key], draft, sections, folders):
             ours, theirs = format_short_value(wanted[key]), format_short_value(draft.settings[key])
-            told.append(f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}")
+            told.append(_Difference(f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}"))
     return told
 
 
@@ -191,32 +208,27 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
     closest = min(candidates, key=lambda one: len(one.differences))
     line = min(one.call[0] if one.call else one.line for one in closest.draft.carried)
     more = len(closest.differences) - _MOST_DIFFERENCES
-    why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
+    why = "; ".join(one.text for one in closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
     what = f"{spec} does not set what {path} sets"
     hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"
     return NpuprofError([Finding("NP830", what, why, hint, where=Place(path, line))])
 
 
-def _plan_stands(path: str, data: bytes, imported: ImportedFile, equal: list[_Candidate]) -> list[Stand]:
+def _plan_shell(path: str, data: bytes, imported: ImportedFile, equal: list[_Candidate]) -> list[Stand]:
     sites = {site.scope: site for site in imported.sites}
-    if equal[0].surface in ("env", "atc"):
-        shell = blocks.detect_shell(path, data)
-        if not shell:
-            raise build_refusal(path, "no shell is known that reads the file", "Its ending and its first line name none.")
-        return [
-            plan_exports(path, data, one.draft, shell)
-            if one.surface == "env"
-            else plan_flags(path, data, one.draft, sites[one.scope], shell)
-            for one in equal
-        ]
-    file = PythonFile(path, data)
-    return [_plan_python(file, one, sites.get(one.scope)) for one in equal]
+    shell = blocks.detect_shell(path, data)
+    if not shell:
+        raise build_refusal(path, "no shell is known that reads the file", "Its ending and its first line name none.")
+    return [
+        plan_exports(path, data, one.draft, shell) if one.surface == "env" else plan_flags(path, data, one.draft, sites[one.scope], shell)
+        for one in equal
+    ]
 
 
-def _plan_python(file: PythonFile, one: _Candidate, site: Site | None) -> Stand:
-    first = one.draft.carried[0]
+def _plan_python(file: PythonFile, one: _Candidate, imported: ImportedFile) -> Stand:
+    site = next((site for site in imported.sites if site.scope == one.scope), None)
     if site is None:
-        raise file.refuse(first, "What it is set on is not followed.")
+        raise file.refuse(one.draft.carried[0], "What it is set on is not followed.")
     if one.surface == "run_config":
         return plan_arguments(file, one.draft, site)
     return plan_assignments(file, one.draft, site, one.surface)
@@ -229,16 +241,16 @@ def _refuse_sidecars(path: str, changes: list[RefreshedBlock]) -> None:
         raise build_refusal(path, what, why, 0, "write the path in the preset, as the script has it")
 
 
-def _prove_equal(
-    path: str, data: bytes, before: ImportedFile, now: ImportedFile, stands: list[Stand], changes: list[RefreshedBlock]
-) -> None:
+def _prove_equal(path: str, before: ImportedFile, now: ImportedFile) -> None:
     """Raise NpuprofError unless the file sets what it set, and says all it said."""
     if differences := list(dict.fromkeys(find_differences(before, now))):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
         raise build_refusal(path, "it is not certain that the script would set the same", why)
-    if is_shell_kind(path, data):
-        return
-    file = PythonFile(path, data)
+
+
+def _check_names(file: PythonFile, stands: list[Stand], changes: list[RefreshedBlock]) -> None:
+    """Raise NpuprofError where a block would use a name that is not certain to be there."""
+    data = file.lines.data
     for stand, change in zip(stands, changes, strict=True):
         removed = b"\n".join(data[edit.start : edit.end] for edit in stand.edits)
         line = data.count(b"\n", 0, stand.start) + 1
@@ -246,7 +258,7 @@ def _prove_equal(
             if not file.knows_name(name, line, re.search(rf"(?<![\w.]){name}\b".encode(), removed) is not None):
                 why = f"The block uses {name}, which is not certain to be there by that name."
                 hint = "import tensorflow as tf first" if name == "tf" else f"import {name} first"
-                raise build_refusal(path, f"{name} is not known where the block would stand", why, line, hint)
+                raise build_refusal(file.path, f"{name} is not known where the block would stand", why, line, hint)
 
 
 def _list_needed_names(text: str) -> set[str]:
@@ -262,7 +274,7 @@ def _list_needed_names(text: str) -> set[str]:
 def _tell_others(candidates: list[_Candidate]) -> tuple[str, ...]:
     """Return a remark on each configuration that stays, for it is another than the preset."""
     return tuple(
-        f"{_cite_line(_find_first(one.draft))}: another configuration stays as it is: {one.differences[0]}"
+        f"{_cite_line(_find_first(one.draft))}: another configuration stays as it is: {one.differences[0].text}"
         for one in candidates
         if one.differences
     )

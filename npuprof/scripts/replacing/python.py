@@ -14,6 +14,7 @@ from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
 from npuprof.scripts.replacing.statements import (
+    HOMES,
     Standing,
     Statements,
     fills_map_only,
@@ -22,8 +23,6 @@ from npuprof.scripts.replacing.statements import (
     opens_device,
     sets_only_options,
 )
-
-_HOMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class PythonFile:
@@ -43,7 +42,7 @@ class PythonFile:
         """Return whether a name is an imported one at a line; ``is_used`` where lines that go use it, which a star import may bring."""
         scope = Scope(self.statements.tree)
         nodes: list[ast.stmt] = self.statements.tree.body
-        while inner := next((node for node in nodes if isinstance(node, _HOMES) and node.lineno < line <= (node.end_lineno or 0)), None):
+        while inner := next((node for node in nodes if isinstance(node, HOMES) and node.lineno < line <= (node.end_lineno or 0)), None):
             scope, nodes = Scope(inner, scope), [one.node for one in self.statements.all if one.home is inner]
         found = scope.resolve_name(name)
         if found is None:

@@ -19,6 +19,10 @@ _MESSAGE_FIELDS = frozenset({"graph_options", "rewrite_options", "gpu_options", 
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
+#: What statements stand in that run when it is called, or made.
+HOMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
 class Standing(Record):
     """A statement in its place.
 
@@ -69,7 +73,7 @@ class Statements:
 
     def _enter_blocks(self, one: Standing) -> None:
         node = one.node
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(node, HOMES):
             self._enter(node, "body", node.body, node, (), (), False)
             return
         loops = (*one.loops, node) if isinstance(node, ast.For) else one.loops
@@ -213,7 +217,7 @@ def find_obstacle(one: Standing, own: set[str], statements: Statements, caught: 
     node, roots = one.node, statements.find_aliases(own)
     if isinstance(node, _LEAVING):
         return "the code may end before the lines further down"
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, HOMES):
         return ""
     if caught and _may_fail(node):
         return "it may fail, and what was set before it would count"
