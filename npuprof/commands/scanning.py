@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from npuprof.model import Context, Finding, NpuprofError, Place
@@ -201,4 +202,12 @@ def _read_scripts(paths: list[str], problems: list[Finding]) -> Iterator[tuple[s
             yield file, output.read_plain_file(file)
         except OSError as error:
             what, why = f"cannot read the file: {output.describe_os_error(error, file)}", "The other files were looked at all the same."
-            yield file, Finding("NP801", what, why, "check the path", where=Place(file))
+            yield file, Finding("NP801", what, why, _suggest_path(file), where=Place(file))
+
+
+def _suggest_path(file: str) -> str:
+    """Return what to do about a script that is not there: it may be a preset that was meant."""
+    with suppress(NpuprofError):
+        if not os.path.lexists(file) and file in spec.Workspace().listed_store.names():
+            return f"for a preset: npuprof check {file}"
+    return "check the path"
