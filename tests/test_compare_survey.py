@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from repositories import Repo
 
 from npuprof import store
-from npuprof.compare import renames, survey
+from npuprof.compare import renames, sides, survey
 from npuprof.document.keys import quote_basic_string
 from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
@@ -84,7 +84,7 @@ def presets(draw: st.DrawFn) -> str:
 @example('profile = { description = \'extends = [ "\', extends = [ "a" , "b" ] }')
 @example("[profile]\ndescription = 'extends = []'\n\"\\u0065xtends\" = ['a']\n")
 def test_parents_found_without_parsing_miss_none_of_the_parsed_ones(text: str) -> None:
-    found = survey.read_plain_parents(text.encode())
+    found = sides.read_plain_parents(text.encode())
     assert found is None or set(found) >= set(tomllib.loads(text)["profile"]["extends"]), text
 
 
@@ -111,7 +111,7 @@ def test_parents_found_without_parsing_miss_none_of_the_parsed_ones(text: str) -
     ],
 )
 def test_only_what_is_plain_is_read_without_a_parser(text: str, expected: list[str] | None) -> None:
-    assert survey.read_plain_parents(text.encode()) == expected
+    assert sides.read_plain_parents(text.encode()) == expected
 
 
 # -- what a change reaches -----------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def test_a_renamed_preset_is_found_by_either_name(repo: Repo, run: Any) -> None:
 def test_a_file_has_the_id_that_git_gives_it(repo: Repo, text: bytes, oid: str, same: bool) -> None:
     repo.write({"a": text})
     folder = store.Folder("profiles")
-    assert survey.WorkTree(folder, Revision(Repository("profiles"), "", {})).is_same_file("a", TreeFile("100644", oid)) is same
+    assert sides.WorkTree(folder, Revision(Repository("profiles"), "", {})).is_same_file("a", TreeFile("100644", oid)) is same
 
 
 # -- warnings that come and go ------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from npuprof.catalog.versions import Key, parse_release_version
 
 _OPERATORS = (">=", "<=", "==", "!=", "<", ">")
 
+_RELEASE = r"[0-9][0-9A-Za-z.]*?"
+
 
 @cache
 def load_releases() -> tuple[str, ...]:
@@ -45,6 +47,21 @@ def find_releases_in_range(spec: str) -> tuple[str, ...] | None:
     return tuple(
         name for name, known in load_built_part("releases").items() if all(_is_within_bound(known, op, bound) for op, bound in clauses)
     )
+
+
+def suggest_range(spec: object) -> str:
+    """Return how to write what was meant by a text that is no range of releases, an example where that cannot be told."""
+    text = str(spec).strip().replace("=>", ">=").replace("=<", "<=").replace("≥", ">=").replace("≤", "<=")
+    if span := re.fullmatch(rf"({_RELEASE})\s*(?:-|\.\.+|to)\s*({_RELEASE})", text):
+        text = f">={span[1]},<={span[2]}"
+    elif later := re.fullmatch(rf"({_RELEASE})\s*\+", text):
+        text = f">={later[1]}"
+    elif line := re.fullmatch(rf"(?:[~^]\s*({_RELEASE})|([0-9]+)\.[x*])", text):
+        first = line[1] or line[2]
+        text = f">={first},<{int(first.partition('.')[0]) + 1}"
+    else:
+        text = re.sub(r"\s*(?:[,;&\s]|\band\b)+\s*(?=[<>=!])", ",", re.sub(r"(?<=[<>=])\s+", "", text))
+    return f'write "{text}"' if find_releases_in_range(text) is not None else 'write ">=8.0,<10"'
 
 
 def is_range_within(inner: str, outer: str) -> bool:

@@ -104,7 +104,9 @@ def _find_claim_faults(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[
     if cann is not None:
         covered = releases.find_releases_in_range(cann)
         if covered is None:
-            found.append((Fault("NP402", f"cann = {format_short_value(cann)} is no range of releases", "", 'write ">=8.0,<10"'), ("cann",)))
+            found.append(
+                (Fault("NP402", f"cann = {format_short_value(cann)} is no range of releases", "", releases.suggest_range(cann)), ("cann",))
+            )
         elif not covered:
             what = f"cann = {format_short_value(cann)} holds no known release"
             found.append((Fault("NP402", what, "", f"the newest known is {releases.load_releases()[-1]}", severity="warning"), ("cann",)))
@@ -125,7 +127,7 @@ def _find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Faul
     for index, spec in enumerate(match.get("cann", ())):
         if releases.find_releases_in_range(spec) is None:
             yield (
-                Fault("NP402", f"cann = {format_short_value(spec)} is no range of releases", never, 'write ">=8.0,<10"'),
+                Fault("NP402", f"cann = {format_short_value(spec)} is no range of releases", never, releases.suggest_range(spec)),
                 ("cann", index),
             )
     for index, name in enumerate(match.get("target", ())):

@@ -81,7 +81,7 @@ class Adopt(Verb):
             wanted = [file.build_wanted(texts[name].encode()) for name, file in new.items()] + _list_scripts(adoption, folders)
             if not self.dry_run:
                 _write(home, new, wanted)
-        told = _Told(texts, below, family, adoption, beside, self.dry_run)
+        told = _Told(texts, below, family, adoption, beside, self.dry_run, bool(scripts))
         code = 2 if unread else int(self.strict and bool(adoption.kept or beside))
         text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
         remarks = [] if self.format == "json" else told.format_remarks(home.label)
@@ -192,9 +192,17 @@ class _Told:
     """What an adoption comes to, for people and for programs."""
 
     def __init__(
-        self, texts: dict[str, str], below: str, family: Family | None, adoption: Adoption, beside: dict[str, str], dry_run: bool
+        self,
+        texts: dict[str, str],
+        below: str,
+        family: Family | None,
+        adoption: Adoption,
+        beside: dict[str, str],
+        dry_run: bool,
+        any_script: bool,
     ) -> None:
         self.texts, self.adoption, self.beside, self.dry_run = texts, adoption, beside, dry_run
+        self.any_script = any_script
         leaves = family.leaves if family else []
         self.sources = {f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources)) for leaf in leaves}
 
@@ -203,6 +211,8 @@ class _Told:
         adopted, kept = self.adoption.adopted, self.adoption.kept
         if not adopted and not kept:
             nothing = "nothing in the scripts is written by hand that a preset could hold"
+            if not self.any_script:
+                nothing = "there is no script that sets anything: adopt takes scripts, and folders of them"
             return [*(f"{path}: {what}" for path, what in self.beside.items()), nothing]
         told: list[str] = []
         for path, findings in list(kept.items())[:_MOST_TOLD]:

@@ -40,6 +40,7 @@ class Commit(Verb):
     """
 
     group = "versions"
+    usage_hint = "npuprof commit takes every preset that differs, or those that are named; -m TEXT is the message."
 
     names: list[str] = arguments("NAME...", "Only the files of these presets.")
     message: str | None = option("--message", "-m", metavar="TEXT", text="The first line; what changed follows it.")

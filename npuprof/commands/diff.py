@@ -130,17 +130,17 @@ class Diff(Verb):
         return Answer(forms, code=code)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
-        from npuprof.compare import survey
+        from npuprof.compare import pairs, survey
         from npuprof.compare.changes import compare_documents
 
         left, right = self.specs if len(self.specs) == 2 else _choose_sides(workspace, self.specs[0])
         if self.raw:
             before, after = workspace.profile(left), workspace.profile(right)
             changes = tuple(compare_documents(before.document, after.document))
-            return survey.Survey(left, right, (survey.Pair(after.name, "changed" if changes else "unchanged", changes),))
+            return survey.Survey(left, right, (pairs.Pair(after.name, "changed" if changes else "unchanged", changes),))
         old, new = workspace.resolve_spec(left), workspace.resolve_spec(right)
         self._beside = tell_environments(old, new)
-        return survey.Survey(old.name, new.name, (survey.build_preset_pair(old, new),))
+        return survey.Survey(old.name, new.name, (pairs.build_preset_pair(old, new),))
 
     def _compare_revisions(self, workspace: spec.Workspace, rev: str) -> Survey:
         from npuprof.compare import survey

@@ -80,6 +80,8 @@ class Import(Verb):
             return Answer(_format_text(read_files, made, nothing, problems, self.coloured), code=code)
         for problem in problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
+        if unread and not read_files:  # it was said why
+            return Answer(code=code)
         text, remarks = _write_presets(self.files, made, nothing, self.base, self.output, self.force)
         if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)

@@ -112,7 +112,7 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
         return "", ()
     parsed = keys.parse_key(key)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", "write the option's name, or section.name")])
+        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", spec.suggest_bare_key(key))])
     return parsed
 
 

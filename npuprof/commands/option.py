@@ -64,7 +64,11 @@ def _find_section(key: str) -> tuple[str, str]:
         if catalog.find_record(section, key):
             return section, key
     names = [name for section in catalog.PREFIXES for name in catalog.record_names(section)]
-    hint = did_you_mean(key.lstrip("-"), names, "npuprof options lists all")
+    plain = key.lstrip("-")
+    inside = bool(plain) and any(plain.lower() in name.lower() for name in names)
+    hint = did_you_mean(
+        plain, names, f"npuprof options {plain} lists those with it in their names" if inside else "npuprof options lists all"
+    )
     raise NpuprofError([Finding("NP201", f"the catalogue has no {key!r}", "", hint)])
 
 

@@ -126,13 +126,13 @@ def _show_text(raw: bytes, exactly: bool) -> bytes | str:
 
 def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer:
     """Return what to say of a preset that was another before."""
-    from npuprof.compare import plain, survey
+    from npuprof.compare import pairs, plain
 
     if isinstance(after, NpuprofError):
         return Answer(remarks=("it cannot be resolved any more, because other files have changed:",), problems=after.findings)
     if now is None:
         return Answer()
-    pair = survey.build_preset_pair(now, after)
+    pair = pairs.build_preset_pair(now, after)
     return Answer(aside=plain.format_pair_text(pair) + ("" if pair.is_different else "npuprof: it resolves as before\n"))
 
 
@@ -163,7 +163,7 @@ def _read_checked_out(then: Revision, name: str) -> tuple[bytes, list[str]]:
 
 def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     """Return whether a commit that HEAD comes from holds these bytes as the file of a preset."""
-    from npuprof.compare.survey import compute_blob_id
+    from npuprof.compare.sides import compute_blob_id
     from npuprof.store import revisions
     from npuprof.store.worktree import find_converted_files
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from copy import deepcopy
 from typing import Any
 
@@ -64,6 +65,8 @@ class Set(Verb):
         what = hint = ""
         if self.where is None and self.spec is None:
             what, hint = "which preset is to be changed?", "name it, or choose presets with --where"
+        elif self.where is None and not self.append and self.spec and "=" in self.spec and not os.path.exists(self.spec):
+            what, hint = "which preset is to be changed?", f"name it before: npuprof set NAME {self.spec}"
         elif self.where is None and not (self.assignments or self.append):
             what, hint = f"what is to be set in {self.spec}?", "say KEY=VALUE, as in hccl_timeout=600"
         elif self.where is not None and self.personal:

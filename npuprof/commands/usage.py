@@ -32,6 +32,7 @@ _CALLED_ELSEWHERE = {
     "--force": "--overwrite --yes",
     "--why": "--reason --message -m --because --comment",
     "--name": "--as --preset",
+    "--extends": "--from --parent --base --inherit --inherits",
     "--into": "--dir --folder --to --path",
 }
 #: How many words before a verb are looked at.
@@ -142,6 +143,8 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
         yield f"{_show_parameter(waiting)}: {waiting.describe()}"
     elif version := _join_version(verb, rest):
         yield f"What is meant may be: {called} {version}"
+    elif key := _find_key_behind_preset(error, verb, rest):
+        yield f"One value is told by npuprof explain {key}"
     elif presets := _find_two_presets(error, verb, rest):
         yield f"Two presets are compared by npuprof diff {' '.join(presets)}; {'+'.join(presets)} is the second laid over the first."
     elif verb.usage_hint:
@@ -159,6 +162,18 @@ def _move_flags_behind(words: Sequence[str]) -> str:
             flags = {flag for parameter in found[1].parameters.values() for flag in parameter.flags}
             return join([*words[place:], *words[:place]]) if words[0].partition("=")[0] in flags else ""
     return ""
+
+
+def _find_key_behind_preset(error: Exception, verb: type[Verb], rest: Sequence[str]) -> str:
+    """Return the preset and the key that a verb was given which takes no key."""
+    places = list_placed_words(verb, rest)
+    takes = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
+    if takes != ["SPEC"] or len(places) != 2 or "unexpected extra argument" not in str(error):
+        return ""
+    from npuprof import catalog
+    from npuprof.document import keys
+
+    return " ".join(places) if catalog.find_record(*keys.split_section_and_name(places[1])) is not None else ""
 
 
 def _find_two_presets(error: Exception, verb: type[Verb], rest: Sequence[str]) -> list[str]:

@@ -12,7 +12,8 @@ from npuprof.report.json_text import format_json_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.survey import Pair, Survey
+    from npuprof.compare.pairs import Pair
+    from npuprof.compare.survey import Survey
 
 
 def format_survey_json(survey: Survey, everything: bool = False, single: bool = False) -> str:

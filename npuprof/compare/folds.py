@@ -12,7 +12,8 @@ from npuprof.report.text import escape_controls, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.survey import Pair, Survey
+    from npuprof.compare.pairs import Pair
+    from npuprof.compare.survey import Survey
 
 
 #: What a preset does that has a finding it had not before.

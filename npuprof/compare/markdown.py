@@ -16,7 +16,8 @@ from npuprof.report.text import escape_controls, format_count
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.folds import Fold
-    from npuprof.compare.survey import Pair, Survey
+    from npuprof.compare.pairs import Pair
+    from npuprof.compare.survey import Survey
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
 COMMENT_LIMIT = 60_000

@@ -11,7 +11,8 @@ from npuprof.model import Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.survey import Pair, Survey
+    from npuprof.compare.pairs import Pair
+    from npuprof.compare.survey import Survey
 
 #: What a change puts at risk, what matters most first; all else comes after them.
 RISKS = ("numerics", "distributed", "memory", "performance")

@@ -19,7 +19,8 @@ from npuprof.report.text import escape_controls, paint_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.survey import Pair, Survey
+    from npuprof.compare.pairs import Pair
+    from npuprof.compare.survey import Survey
 
 _COLOURS = {"+": "32", "-": "31", "~": "33"}
 _VERDICT_COLOURS = {"breaks": "31", "warns": "33"}

@@ -11,7 +11,7 @@ from npuprof.report.text import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.survey import Pair
+    from npuprof.compare.pairs import Pair
 
 #: How many characters a list of names takes at most, where nothing else is said.
 NAMES_LIMIT = 8_000

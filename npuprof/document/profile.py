@@ -25,6 +25,13 @@ if TYPE_CHECKING:
             """Return what holds for the findings of one of its profiles, None where nothing is said. Raises NpuprofError."""
 
 
+#: What people look for in ``[profile]``, and where it is said.
+_SAID_ELSEWHERE = {
+    "name": "a preset is called as its file is: npuprof rename OLD NEW gives it another name",
+    "version": "a version is a tag that npuprof release makes",
+}
+
+
 class ProfileKey(Record):
     """One key of ``[profile]``: what it takes, as in messages, an example, and what it is for.
 
@@ -197,13 +204,17 @@ class _Reader:
                     f"unknown key {name!r} in [profile]",
                     path,
                     PROFILE_KEYS,
-                    f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}",
+                    _SAID_ELSEWHERE.get(name) or f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}",
                 )
             elif key.kind == NAMES and isinstance(value, str) and value and not set(" ,;") & set(value):
                 hint = f"write {name} = {keys.format_toml_value([value])}"
                 self.add_problem("NP007", f"{name!r} must be {key.kind}", path, hint, Fix([value]))
             elif not _is_of_kind(key.kind, value):
-                self.add_problem("NP007", f"{name!r} must be {key.kind}", path, f"write {name} = {key.example}")
+                meant = value[0] if key.kind == TEXT and isinstance(value, list) and len(value) == 1 else value
+                shown = key.example
+                if key.kind == TEXT and isinstance(meant, (str, int, float)) and not isinstance(meant, bool):
+                    shown = keys.format_toml_value(str(meant))
+                self.add_problem("NP007", f"{name!r} must be {key.kind}", path, f"write {name} = {shown}")
             elif name == "scenario" and value not in SCENARIOS:
                 self.add_unknown_scenario(value, path)
             else:

@@ -69,11 +69,12 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
             return Fault(*_place_saying("Unclosed array", line, column))
         return _describe_bare_value(lines[line - 1], line, column)
     if message.startswith("Expected newline or end of document"):
-        rest = format_short_value(lines[line - 1][column - 1 :].strip())
-        return Fault(f"{rest} stands behind the value", line, column, "write one key = value on a line; what is text needs quotes")
+        return _describe_rest(lines[line - 1], line, column)
     if message.startswith("Expected '=' after a key"):
         colon = re.match(r"[ \t]*[\w.-]+[ \t]*:", lines[line - 1])
         hint = "write key = value: TOML has no colon there" if colon else "write key = value; a table is written [table]"
+        if blanks := re.match(r"[ \t]*([\w-]+(?:[ \t]+[\w-]+)+)[ \t]*=", lines[line - 1]):
+            hint = f"write {'_'.join(blanks[1].split())} = ...; a key with blanks in it needs quotes"
         return Fault("a key without a value", line, column, hint)
     before = lines[line - 1][: column - 1]
     if "inline table" in message or (message.startswith("Invalid") and before.count("{") > before.count("}")):
@@ -84,6 +85,25 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
             return Fault(*_place_saying(beginning, line, column))
     hint = "mend the line; strings need quotes, and a key may stand only once in its table"
     return Fault(f"the text ends too early: {told}" if ended else told, line, column, hint)
+
+
+def _describe_rest(text: str, line: int, column: int) -> Fault:
+    """Return what is wrong with what stands behind a value on its line."""
+    rest = text[column - 1 :].strip()
+    number = re.search(r"=[ \t]*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?)[ \t]*$", text[: column - 1])
+    if not rest:
+        return Fault(
+            "the line ends with a lone carriage return", line, column, "end lines with a line feed, as your editor's Unix setting does"
+        )
+    if rest in (",", ";"):
+        return Fault(f"{format_short_value(rest)} stands behind the value", line, column, f"take the {rest} out")
+    if number and number[1].lstrip("+-") == "0" and (digits := re.match(r"[0-9]+", rest)):
+        return Fault("a number begins with 0", line, number.start(1) + 1, f"write {int(digits[0])}")
+    if number and re.fullmatch("[A-Za-z%]+", rest):
+        what = f"{text[number.start(1) :].strip()} is no value"
+        return Fault(what, line, number.start(1) + 1, f"write {number[1]}, in the unit of the option; what is text needs quotes")
+    hint = "write one key = value on a line; what is text needs quotes"
+    return Fault(f"{format_short_value(rest)} stands behind the value", line, column, hint)
 
 
 _SAYINGS = {

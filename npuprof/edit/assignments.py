@@ -26,19 +26,19 @@ def locate_key(text: str) -> tuple[Path, str]:
         return segments, keys.format_full_key(segments[1], segments[2])
     parsed = keys.parse_key(text)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name")])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", spec.suggest_bare_key(text))])
     section, name = keys.split_section_and_name(parsed[0])
     return (section, name, *parsed[1]), parsed[0]
 
 
-def parse_assignment(data: dict[str, Any], text: str, before: str = "") -> PathChange | None:
+def parse_assignment(data: dict[str, Any], text: str, before: str = "", after: Sequence[str] = ()) -> PathChange | None:
     """Return ``KEY=VALUE`` as a change and make it in ``data``; None where the value is there already.
 
-    ``before`` is what was given before it: of a value behind a blank, its key.
+    ``before`` is what was given before it: of a value behind a blank, its key; ``after`` is what was given behind it.
     """
     name, equals, raw = text.partition("=")
-    if not equals:
-        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", spec.suggest_assignment(text, before))])
+    if not equals or spec.is_doubled(name, raw):
+        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", spec.suggest_assignment(text, before, after))])
     path, key = locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
     value = spec.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())

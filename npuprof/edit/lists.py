@@ -50,10 +50,11 @@ def find_changes(
     """Return what ``set`` is given as changes, and make them in ``data``; see ``find_list_changes``. Raises NpuprofError."""
     found: list[PathChange] = []
     before = ""
-    for text, change in [*((text, parse_list_change(text)) for text in assignments), *((text, parse_appended(text)) for text in appended)]:
+    changes = [*((text, parse_list_change(text)) for text in assignments), *((text, parse_appended(text)) for text in appended)]
+    for place, (text, change) in enumerate(changes):
         if change is not None:
             found += find_list_changes(profile, data, change, said, below)
-        elif (plain := parse_assignment(data, text, before)) is not None:
+        elif (plain := parse_assignment(data, text, before, assignments[place + 1 : place + 3])) is not None:
             found.append(plain)
         before = text
     return found

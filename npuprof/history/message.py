@@ -9,7 +9,7 @@ from npuprof.report.text import format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare import survey
+    from npuprof.compare import pairs, survey
 
 _WIDTH = 72
 
@@ -30,7 +30,7 @@ def write_headline(found: survey.Survey, names: Sequence[str]) -> str:
     return line if len(line) <= _WIDTH else f"Reword {format_count(len(names), 'preset')}"
 
 
-def _list_candidates(touched: Sequence[survey.Pair]) -> list[list[str]]:
+def _list_candidates(touched: Sequence[pairs.Pair]) -> list[list[str]]:
     named = {
         verb: ", ".join(pair.name for pair in touched if pair.status == status)
         for verb, status in (("Add", "added"), ("Remove", "removed"))

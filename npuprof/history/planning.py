@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from npuprof.checks import check_config
-from npuprof.compare.survey import Pair
+from npuprof.compare.pairs import Pair
 from npuprof.history.project_steps import explain_project_changes
 from npuprof.history.proposal import Proposal, Reason, build_store_proposal, propose_version
 from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions_of

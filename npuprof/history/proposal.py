@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from npuprof.catalog import products
 from npuprof.catalog.releases import is_range_within
-from npuprof.compare import survey
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_sentence
-from npuprof.compare.survey import Pair
+from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.document.profile import Profile
 from npuprof.history.everywhere import compare_everywhere, describe_context
 from npuprof.model import Finding, NpuprofError, Record
@@ -68,7 +67,7 @@ def propose_version(
             return None, _propose_uncompared(config, last, taken)._replace(untold=untold[0].message)
         reason = f"{last.number_text} cannot be resolved: {error.findings[0].message}"
         return None, _build_proposal("major", last.number, [reason], taken)
-    pair = survey.build_preset_pair(before, config)
+    pair = build_preset_pair(before, config)
     reasons = explain_changes(before, config)
     if not reasons and last.name != config.name:
         reasons = [Reason("patch", f"only the name changed, from {last.name}")]

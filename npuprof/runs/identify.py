@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from npuprof.compare.survey import Pair, build_preset_pair
+from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.model import Context, NpuprofError, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config

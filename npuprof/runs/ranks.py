@@ -10,7 +10,7 @@ from typing import Any
 
 from npuprof.catalog import find_variable, load_env_twins
 from npuprof.catalog.launchers import FACTS
-from npuprof.compare.survey import Pair, build_preset_pair
+from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import describe_os_error, read_file_content

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from npuprof.model import Finding, Place
+from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, name_special_file, read_plain_file
 from npuprof.report.terminal import track_items
 from npuprof.scripts.reading.files import is_script_candidate
@@ -53,7 +53,17 @@ def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]
             yield file, read_plain_file(file)
         except OSError as error:
             what, why = f"cannot read the file: {describe_os_error(error, file)}", "The other files were looked at all the same."
-            yield file, Finding("NP801", what, why, "check the path", where=Place(file))
+            yield file, Finding("NP801", what, why, _suggest_path(file), where=Place(file))
+
+
+def _suggest_path(file: str) -> str:
+    """Return what to do about a script that is not there: it may be a preset that was meant."""
+    from npuprof.store import spec
+
+    with suppress(NpuprofError):
+        if not os.path.lexists(file) and file in spec.Workspace().listed_store.names():
+            return f"for a preset: npuprof check {file}"
+    return "check the path"
 
 
 def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:

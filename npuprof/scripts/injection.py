@@ -96,6 +96,8 @@ def check_blocks(paths: list[str], injector: Injector, only: str | None = None) 
     """Say whether blocks are up to date, those of one preset where it is named: exit 1 if not, or if it has none."""
     _, told, count = _refresh_files(paths, injector, only)
     remark = f"{format_count(count, 'block')} looked at: {format_severity_counts(told) or 'all up to date'}"
+    if only is not None and not count and not told:
+        remark = f"{', '.join(paths)} has no block of {only}; npuprof inject {paths[0]} {only} writes one"
     return Answer(format_findings(told), (remark,), 1 if told or (only is not None and not count) else 0)
 
 

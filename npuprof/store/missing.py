@@ -24,6 +24,9 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
         return error
     finding = error.findings[0]
     refuse_range_of_presets(home, word)
+    name, _, number = word.rpartition("/v")
+    if name and number[:1].isdigit() and name in home.names():
+        return NpuprofError([Finding("NP008", f"{word!r} is the tag of a released version", finding.why, f"write {name}@{number}")])
     if _is_revision(home, word):
         hint = f"npuprof diff --rev {word} compares the whole store"
         if ".." not in word:

@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.git import PendingContents
 
+#: What other tools call the newest version.
+_NEWEST = ("latest", "newest", "last", "stable", "current", "released", "tip")
 _TREES = 4000  # trees kept in memory
 
 #: Modes of what a tree holds besides files.
@@ -118,6 +120,8 @@ class Repository(ReleaseTags):
                 why = "This clone is shallow: it holds the newest commits only."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         where = (asked.profile,) if asked else ()
+        if revision.lower() in _NEWEST:
+            hint = "NAME@HEAD is the last commit, NAME@1 the newest released version 1.x; npuprof list shows what is released"
         if not revision:
             what, hint = "the revision behind @ is missing", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"
             return Finding("NP011", what, "", hint, asked, "profile.extends" if asked else "", where)

@@ -443,14 +443,31 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
     return Context(release, family, target)
 
 
-def suggest_assignment(text: str, before: str = "") -> str:
-    """Return how to write what was meant by a text that is no assignment; ``before`` is the one that was given before it."""
+def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -> str:
+    """Return how to write what was meant by a text that is no assignment; ``before`` is what was given before it, ``after`` behind it."""
+    values = [word.removeprefix("=") for word in after[:2] if word != "="]
+    if values and values[0] and keys.parse_key(text) and "=" not in values[0]:
+        return f"write {text}={values[0]}, without a blank"
     if before.endswith("=") and text:
         return f"write {before}{text}, without a blank"
     colon = re.fullmatch(r"([\w.-]+)\s*:\s*(\S+)", text)
     if colon:
         return f"write {colon[1]}={colon[2]}"
+    doubled = re.fullmatch(r"([\w.-]+)\s*==\s*(\S.*)", text)
+    if doubled:
+        return f"write {doubled[1]}={doubled[2]}"
     return f"write {text}=VALUE" if keys.parse_key(text) else "write hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
+
+
+def suggest_bare_key(text: str) -> str:
+    """Return how to write what was meant by a text that is no key: what stands before the value, where one was given."""
+    name, equals, _ = text.partition("=")
+    return f"write {name.strip()}, without a value" if equals and keys.parse_key(name) else "write the option's name, or section.name"
+
+
+def is_doubled(name: str, raw: str) -> bool:
+    """Return whether ``KEY==VALUE`` was written, as a comparison is; a variable may hold such a text."""
+    return raw.startswith("=") and not name.strip().startswith("env.")
 
 
 def suggest_key(key: str, held: Collection[str], otherwise: str = "") -> str:
@@ -477,14 +494,15 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
     """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
     problems: list[Finding] = []
-    for before, text in zip(("", *set_), set_, strict=False):
+    for place, (before, text) in enumerate(zip(("", *set_), set_, strict=False)):
         name, equals, raw = text.partition("=")
         refuse_deep_key(name)
         parsed = keys.parse_key(name)
         if name.strip().startswith("profile."):
             problems.append(build_profile_key_finding(name))
-        elif not equals or parsed is None:
-            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", suggest_assignment(text, before)))
+        elif not equals or parsed is None or is_doubled(name, raw):
+            hint = suggest_assignment(text, before, set_[place + 1 : place + 3])
+            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", hint))
         else:
             steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
@@ -493,7 +511,7 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
         if text.strip().startswith("profile."):
             problems.append(build_profile_key_finding(text))
         elif parsed is None:
-            problems.append(Finding("NP009", f"{text!r} is not a key", "", "write the option's name, or section.name"))
+            problems.append(Finding("NP009", f"{text!r} is not a key", "", suggest_bare_key(text)))
         else:
             steps.append(Step("unset", parsed[0], None, (parsed[0],), parsed[1]))
     if problems:

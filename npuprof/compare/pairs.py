@@ -1,0 +1,166 @@
+"""One preset in two states: what it resolves to in each, what that breaks, and what it mends."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from npuprof import checks
+from npuprof.compare import changes as diff
+from npuprof.compare.changes import Change
+from npuprof.compare.scopes import find_scoped_changes
+from npuprof.compare.sides import StoreSide
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.resolve.config import Config
+from npuprof.store.revision import Revision
+from npuprof.store.sources.mirror import UNTOLD, advise_sync_of, is_untold
+
+
+class Pair(Record):
+    """One preset before and after. ``status`` is ``changed``, ``added``, ``removed``, ``unchanged``, or ``unknown`` where nobody can tell.
+
+    ``was`` is the name it had before, where it was renamed. ``broken`` are the errors and warnings it has now and had not
+    before, ``mended`` the other way round; ``valid`` says whether it has no errors, before and after (None: not there).
+    ``unread`` says that nothing is known of what differs: it cannot be read or resolved now, or a source that one of its sides
+    builds on is not on this machine, as ``untold`` says.
+    """
+
+    name: str
+    status: str
+    changes: tuple[Change, ...] = ()
+    was: str = ""
+    before: Config | None = None
+    after: Config | None = None
+    broken: tuple[Finding, ...] = ()
+    mended: tuple[Finding, ...] = ()
+    valid: tuple[bool | None, bool | None] = (None, None)
+    unread: bool = False
+    untold: tuple[Finding, ...] = ()
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether there is anything to say about it: it differs, has other warnings, or that cannot be told."""
+        return bool(self.is_different or self.broken or self.mended or self.untold)
+
+    @property
+    def is_different(self) -> bool:
+        """Whether it resolves differently, has another name or other errors."""
+        came_and_went = (*self.broken, *self.mended)
+        return bool(
+            self.status not in ("unchanged", "unknown") or self.was or any(finding.severity == "error" for finding in came_and_went)
+        )
+
+
+def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:
+    """Return what differs between two configs, and between the errors they have."""
+    changes = tuple(_compare_with_scopes(before, after))
+    made = Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after)
+    return _add_fault_changes(made, _judge_side(before, ""), _judge_side(after, ""))
+
+
+def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
+    found = diff.compare_configs(before, after)
+    return [*found, *find_scoped_changes(before, after, found)]
+
+
+def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
+    """Return what a preset resolves to on both sides; ``was`` is its name on the first."""
+    sides = old.resolve_preset(was), new.resolve_preset(name)
+    made = _build_resolved_pair(*sides, name, was, (old.store.label, new.store.label))
+    if not made.untold:
+        return made
+    untold = [
+        advise_sync_of(finding, f"--rev {side.store.commit[:12]}") if isinstance(side.store, Revision) else finding
+        for side, found in zip((old, new), sides, strict=True)
+        for finding in _list_untold(found)
+    ]
+    return made._replace(untold=tuple(dict.fromkeys(untold)))
+
+
+def _build_resolved_pair(
+    before: Config | NpuprofError | None, after: Config | NpuprofError | None, name: str, was: str, labels: tuple[str, str]
+) -> Pair:
+    left = None if isinstance(before, NpuprofError) else before
+    right = None if isinstance(after, NpuprofError) else after
+    changes = tuple(_compare_with_scopes(left, right)) if left and right else ()
+    untold = tuple(dict.fromkeys((*_list_untold(before), *_list_untold(after))))
+    if before is None or after is None:
+        status = "added" if before is None else "removed"
+        only = right or left
+        if only:
+            changes = tuple(diff.build_one_sided_changes(only.ordered_settings(), status, only.origin))
+    else:
+        status = "changed" if changes or left is None or right is None else "unchanged"
+        if left is None and right is None:
+            status = "unchanged"
+        status = "unknown" if untold else status
+    unread = bool(untold) or isinstance(after, NpuprofError)
+    made = Pair(name, status, changes, was if was != name else "", left, right, unread=unread, untold=untold)
+    return _add_fault_changes(made, _judge_side(before, labels[0]), _judge_side(after, labels[1]))
+
+
+def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
+    """Return what says that a source is not on this machine, so that nobody can tell what a preset is on a side."""
+    return tuple(finding for finding in side.findings if finding.code in UNTOLD) if isinstance(side, NpuprofError) else ()
+
+
+def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
+    """Return what the file of a preset says on both sides, whatever it extends; ``was`` is its name on the first."""
+    documents: list[Any] = []
+    faults: list[tuple[Finding, ...]] = []
+    for side, called in ((old, was), (new, name)):
+        try:
+            documents.append(side.store.profile(called).document if called in side.names else None)
+            faults.append(())
+        except NpuprofError as error:
+            documents.append(None)
+            faults.append(tuple(error.findings))
+    changes = tuple(diff.compare_documents(*documents))
+    there = (was in old.names, name in new.names)
+    status = "changed" if changes or any(faults) else "unchanged"
+    status = status if all(there) else "added" if there[1] else "removed"
+    return Pair(
+        name, status, changes, was if was != name else "", None, None, faults[1], () if faults[1] else faults[0], unread=bool(faults[1])
+    )
+
+
+class _Verdict(NamedTuple):
+    """What is wrong with one side of a pair: errors and warnings; ``label`` is what its store is called in them.
+
+    One that is not ``judged`` could not be read or resolved: of what the checks would say of it, nothing is known.
+    """
+
+    is_there: bool
+    faults: tuple[Finding, ...]
+    label: str
+    judged: bool = True
+
+    @property
+    def valid(self) -> bool | None:
+        """Whether it has no errors; None where it is not there, or nobody can tell."""
+        if is_untold(self.faults):
+            return None
+        return not any(fault.severity == "error" for fault in self.faults) if self.is_there else None
+
+    def list_marks(self) -> list[tuple[str, str, str]]:
+        """Return what makes each fault the same on the other side, where the store has another name."""
+        marks = map(checks.identify_finding, self.faults)
+        return [(code, key, message.replace(self.label, "the store") if self.label else message) for code, key, message in marks]
+
+
+def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
+    if isinstance(side, NpuprofError):
+        return _Verdict(True, tuple(side.findings), label, judged=False)
+    try:
+        return _Verdict(side is not None, tuple(checks.check_config(side, notes=False)) if side is not None else (), label)
+    except NpuprofError as error:  # what the team says in that tree cannot be understood
+        return _Verdict(True, tuple(error.findings), label, judged=False)
+
+
+def _add_fault_changes(made: Pair, before: _Verdict, after: _Verdict) -> Pair:
+    """Return a pair with the errors and warnings that came and went, found or from resolving."""
+    marks = before.list_marks(), after.list_marks()
+    broken = tuple(fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0])
+    broken = broken if not is_untold(before.faults) else ()
+    known = after.is_there and after.judged and not is_untold(before.faults)
+    mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]) if known else ()
+    return made._replace(broken=broken, mended=mended, valid=(before.valid, after.valid))

@@ -1,0 +1,121 @@
+"""One side of a comparison: the files of a work tree or a revision, and what its presets resolve to."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from npuprof.model import Context, NpuprofError
+from npuprof.report.output import read_plain_file
+from npuprof.resolve.config import Config
+from npuprof.store import Folder, has_sparse_checkout, spec
+from npuprof.store.repository import TreeFile
+from npuprof.store.revision import Revision
+from npuprof.store.worktree import find_work_tree_layout, list_absent_files
+
+_EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
+_NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
+_NAME = re.compile(rb"""("[^"\n]*"|'[^'\n]*')""")
+_ESCAPE = re.compile(rb"\\[uUx]")
+
+
+class WorkTree:
+    """A store in a folder, with the ids git would give to its files; what a sparse checkout keeps out of it is there."""
+
+    def __init__(self, folder: Folder, before: Revision) -> None:
+        self.store = folder
+        self.absent: dict[str, TreeFile] = {}
+        self._repository = before.repository
+        self._texts: dict[str, bytes] = {}
+        there = set(folder.names())
+        if has_sparse_checkout(folder.root) or before.files.keys() - there:
+            self.absent = {
+                name: file
+                for name, file in list_absent_files(before.repository, find_work_tree_layout(before.repository, folder)).items()
+                if name not in there
+            }
+            folder.read_absent = lambda name: self.read_profile_text(name) if name in self.absent else None
+
+    def load_texts(self, names: set[str]) -> None:
+        """Read what is not in the folder in one go; files are read one by one, when they are asked for."""
+        wanted = {name: self.absent[name].oid for name in names if name in self.absent and name not in self._texts}
+        found = self._repository.git.read_contents(wanted.values()) if wanted else {}
+        self._texts |= {name: found[oid] for name, oid in wanted.items()}
+
+    def read_profile_text(self, name: str) -> bytes:
+        """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
+        if name in self.absent:
+            self.load_texts({name})
+        if name not in self._texts:
+            try:
+                self._texts[name] = read_plain_file(self.store.profile_path(name))
+            except OSError:
+                self._texts[name] = b""
+        return self._texts[name]
+
+    def is_same_file(self, name: str, other: TreeFile) -> bool:
+        """Return whether a file is what git has, line endings aside."""
+        if name in self.absent:
+            return self.absent[name] == other
+        text = self.read_profile_text(name)
+        for content in (text, text.replace(b"\r\n", b"\n")) if b"\r\n" in text else (text,):
+            if compute_blob_id(content, len(other.oid)) == other.oid:
+                return not os.path.islink(self.store.profile_path(name))
+        return False
+
+
+def compute_blob_id(content: bytes, length: int) -> str:
+    """Return the id that git gives to the content of a file; its length tells the hash that a repository uses."""
+    import hashlib
+
+    make = hashlib.sha256 if length == 64 else hashlib.sha1
+    return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+class StoreSide:
+    """One state: its names, its texts, and its presets resolved."""
+
+    def __init__(self, store: Revision | Folder, context: Context, other: Revision) -> None:
+        self.store = store
+        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, other)
+        self.names = set(store.names())
+        if isinstance(self.texts, WorkTree):
+            self.names |= self.texts.absent.keys()
+        self.workspace = spec.Workspace(None, context)
+        self.workspace.use_store(store)
+
+    def is_same_file(self, name: str, other: TreeFile) -> bool:
+        """Return whether a file is what the other state has, certainly: where a link leads may have changed."""
+        if other.is_link:
+            return False
+        return self.texts.is_same_file(name, other) if isinstance(self.texts, WorkTree) else self.texts.files[name] == other
+
+    def read_parent_names(self, name: str) -> list[str] | None:
+        """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""
+        try:
+            found = read_plain_parents(self.texts.read_profile_text(name))
+            return list(self.store.profile(name).extends) if found is None else found
+        except NpuprofError:
+            return None
+
+    def resolve_preset(self, name: str) -> Config | NpuprofError | None:
+        """Return a preset resolved, the error where it cannot be, None where it is not there."""
+        if name not in self.names:
+            return None
+        try:
+            return self.workspace.resolver.resolve_profile(self.store.profile(name))
+        except NpuprofError as error:
+            return error
+
+
+def read_plain_parents(text: bytes) -> list[str] | None:
+    """Return the names that the text of a preset may extend, found without parsing; None where that takes a parser.
+
+    Too many names do no harm: what looks like ``extends`` may stand in a comment or inside another text.
+    """
+    if _ESCAPE.search(text):
+        return None  # the key itself may be written with it
+    bodies = _EXTENDS.findall(text)
+    if not all(map(_NAMES.fullmatch, bodies)) or (b"extends" in text and not bodies):
+        return None
+    return [name[1:-1].decode(errors="replace") for body in bodies for name in _NAME.findall(body)]
