@@ -49,9 +49,13 @@ class Journal:
         with suppress(OSError), open(os.path.join(HOME, ".gitignore"), "x", encoding="utf-8") as file:
             file.write("*\n")
         self._lock = self._take_lock()
-        if fresh:
-            self._forget()
-        self._handle = self._open()
+        try:
+            if fresh:
+                self._forget()
+            self._handle = self._open()
+        except BaseException:
+            os.close(self._lock)
+            raise
 
     def _take_lock(self) -> int:
         path = os.path.join(self.folder, "lock")

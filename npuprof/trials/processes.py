@@ -198,7 +198,22 @@ def _is_group_alive(one: _Running) -> bool:
         os.killpg(one.process.pid, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    return True
+    states = _list_group_states(one.process.pid)
+    return states is None or any(state not in "ZX" for state in states)
+
+
+def _list_group_states(group: int) -> list[str] | None:
+    """Return the states of the processes of a group, None where the system does not show them: those that nobody reaps are no more."""
+    if not os.path.exists("/proc/self/stat"):
+        return None
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                state, _, member = file.read().rpartition(b") ")[2].split()[:3]
+                if int(member) == group:
+                    found.append(state.decode())
+    return found
 
 
 def _signal_all(one: _Running, number: int) -> None:
