@@ -6,11 +6,12 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
 from npuprof.catalog import OBEYED_VARIABLES
+from npuprof.catalog.launchers import tell_single_process
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
@@ -142,7 +143,7 @@ class Runner:
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
         """Return what ``npuprof run`` gives a command."""
-        outer = {**os.environ, **build_device_variables(device)}
+        outer = {**os.environ, **(tell_single_process(device) if device else {})}
         folder = sidecar_cache_folder(config)
         found, notes = collect_env_variables(config, build_fact_finder(outer), folder, True)  # the ends were asked for trust
         write_sidecars(config, folder)
@@ -186,11 +187,6 @@ class Runner:
 
     def _is_there(self, device: str) -> bool:
         return device not in self._seen or os.path.exists(DEVICE_FILE.format(device))
-
-
-def build_device_variables(device: str) -> Mapping[str, str]:
-    """Return what a launcher would say to the only process on a device."""
-    return {"ASCEND_DEVICE_ID": device, "DEVICE_ID": device, "RANK_ID": "0", "RANK_SIZE": "1"} if device else {}
 
 
 def parse_devices(text: str) -> tuple[str, ...]:
