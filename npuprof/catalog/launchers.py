@@ -59,6 +59,12 @@ def list_rank_variables() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*inner, *FACTS["rank"])))
 
 
+def tell_single_process(device: str) -> dict[str, str]:
+    """Return what the launcher of Ascend says to a job of one process on a device."""
+    said = {"rank": "0", "local-rank": device, "world-size": "1"}
+    return {variable: said[fact] for fact, variables in _LAUNCHERS[0][1].items() for variable in variables}
+
+
 def _has_fact_value(environ: Mapping[str, str], variable: str, name: str) -> bool:
     """Return whether a variable holds a fact of this kind: text that is no number is no rank."""
     text = environ.get(variable, "")

@@ -169,7 +169,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         return
     kind = parameter.metavar.rstrip(".")
     given = list_placed_words(verb, words)
-    if kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV") or (kind == "NAME" and verb.group in ("versions", "look", "check")):
+    if kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV", "GOOD", "BAD") or (kind == "NAME" and verb.group in ("versions", "look", "check")):
         yield from _find_specs(_read_store(words), current)
     elif kind == "NAME" and verb.group == "sources" and "url" not in verb.parameters:
         yield from ((name, "") for name in _load_sources(_read_store(words)).project.sources)

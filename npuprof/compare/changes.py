@@ -62,7 +62,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     Values that mean the same are equal whatever form they are written in; ``true`` and ``1``, ``2`` and ``2.0``
     differ.
     """
-    pairs = {(key,): _read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
+    pairs = {(key,): read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
     unordered = {(key,) for (key,) in pairs if (structure := values.find_structure(key)) and structure.unordered}
     found = [
         Change(keys.format_key_path(key, tail), kind, was, now, key, tail, element, *find_unit_and_risk(key))
@@ -139,7 +139,7 @@ def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[
     return sorted(found, key=find_catalogue_position) if len(found) > 1 else found
 
 
-def _read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
+def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
     """Return the values of a setting, None where it is not set: structured, unless that says less than what is written."""
     written = before.settings.get(key), after.settings.get(key)
     old, new = (values.parse_structured_value(key, side) for side in written)

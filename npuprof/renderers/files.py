@@ -146,13 +146,15 @@ def _explain_github_refusal(name: str, text: str) -> str:
 # -- Kubernetes ----------------------------------------------------------------------------------------------------
 
 _YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_MOUNT = "/etc/npuprof"
+#: Where the files of a ConfigMap are found in a container.
+MOUNT = "/etc/npuprof"
 #: What YAML 1.1 takes for a switch or for nothing, in any case.
 _YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
-def _quote_yaml_string(text: str) -> str:
+def quote_yaml_string(text: str) -> str:
+    """Return a text as YAML in double quotes."""
     shown = []
     for char in text:
         code = ord(char)
@@ -165,9 +167,9 @@ def _quote_yaml_string(text: str) -> str:
     return f'"{"".join(shown)}"'
 
 
-def _format_yaml_key(name: str) -> str:
+def format_yaml_key(name: str) -> str:
     """Return a name as a key, or a text that is a name: quoted where YAML 1.1 reads it as something else, a switch or a number."""
-    return _quote_yaml_string(name) if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name) else name
+    return quote_yaml_string(name) if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name) else name
 
 
 def _build_configmap_name(config: Config, *held: dict[str, str]) -> str:
@@ -188,11 +190,11 @@ def _format_configmap(config: Config, variables: dict[str, str], files: dict[str
     lines = [
         *_format_configmap_head(config, name),
         "data:",
-        *(f"  {_format_yaml_key(key)}: {_quote_yaml_string(text)}" for key, text in variables.items()),
+        *(f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in variables.items()),
     ]
     if files:
-        lines += ["---", f"# to be mounted at {_MOUNT}", *_format_configmap_head(config, f"{name}-files"), "data:"]
-        lines += [f"  {_format_yaml_key(key)}: {_quote_yaml_string(text)}" for key, text in files.items()]
+        lines += ["---", f"# to be mounted at {MOUNT}", *_format_configmap_head(config, f"{name}-files"), "data:"]
+        lines += [f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in files.items()]
     return "\n".join([*lines, ""])
 
 
@@ -201,9 +203,9 @@ def _format_configmap_head(config: Config, name: str) -> list[str]:
     labels = {"npuprof/preset": _format_label(config.name), "npuprof/digest": _format_label(config.digest)}
     return [
         *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {name}", "  labels:"),
-        *(f"    {key}: {_quote_yaml_string(text)}" for key, text in labels.items()),
+        *(f"    {key}: {quote_yaml_string(text)}" for key, text in labels.items()),
         "  annotations:",
-        *(f"    {key}: {_quote_yaml_string(text)}" for key, text in marks.items()),
+        *(f"    {key}: {quote_yaml_string(text)}" for key, text in marks.items()),
         "immutable: true",
     ]
 
@@ -211,8 +213,7 @@ def _format_configmap_head(config: Config, name: str) -> list[str]:
 def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
     # Kubernetes replaces $(NAME) in values, and $$ by $.
     pairs = (
-        f"  - name: {_format_yaml_key(name)}\n    value: {_quote_yaml_string(text.replace('$', '$$'))}\n"
-        for name, text in variables.items()
+        f"  - name: {format_yaml_key(name)}\n    value: {quote_yaml_string(text.replace('$', '$$'))}\n" for name, text in variables.items()
     )
     return "env:\n" + "".join(pairs)
 
@@ -227,7 +228,7 @@ def _format_slurm_lines(config: Config, variables: dict[str, str], files: dict[s
 
 
 #: How a process asks Slurm; which variable of Ascend each of them is, no manual says.
-_SLURM_FACTS = {
+SLURM_FACTS = {
     fact: next(variable for variable in variables if variable.startswith("SLURM_"))
     for fact, variables in FACTS.items()
     if any(variable.startswith("SLURM_") for variable in variables)
@@ -249,7 +250,7 @@ exec "$@"' npuprof "$@"
 
 def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
     def write_job(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
-        asked = {name: _SLURM_FACTS[value["launcher"]] for name, value in config.env.items() if _is_told_by_slurm(value)}
+        asked = {name: SLURM_FACTS[value["launcher"]] for name, value in config.env.items() if is_told_by_slurm(value)}
         return _SLURM_JOB.format(
             job=re.sub(r"[^A-Za-z0-9_.-]+", "-", config.name).strip("-") or "npuprof",
             number=number,
@@ -263,8 +264,9 @@ def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, 
     return write_job
 
 
-def _is_told_by_slurm(value: Any) -> bool:
-    return isinstance(value, dict) and value.get("launcher") in _SLURM_FACTS
+def is_told_by_slurm(value: Any) -> bool:
+    """Return whether a variable asks the launcher for what Slurm tells each task."""
+    return isinstance(value, dict) and value.get("launcher") in SLURM_FACTS
 
 
 def _format_env_json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
@@ -280,11 +282,11 @@ FORMATS: dict[str, Format] = {
     "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
     "systemd": Format(_build_line_writer(_format_systemd_line), _explain_systemd_refusal),
     "github": Format(_format_github_env, _explain_github_refusal),
-    "k8s-configmap": Format(_format_configmap, _accept_any_variable, folder=_MOUNT, largest=1_048_576),
-    "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=_MOUNT),
+    "k8s-configmap": Format(_format_configmap, _accept_any_variable, folder=MOUNT, largest=1_048_576),
+    "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=MOUNT),
     "slurm": Format(_format_slurm_lines, _accept_any_variable),
-    "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), _accept_any_variable, facts=_SLURM_FACTS),
-    "slurm-array": Format(_build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), _accept_any_variable, facts=_SLURM_FACTS),
+    "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS),
+    "slurm-array": Format(_build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS),
     "json": Format(_format_env_json, _accept_any_variable, shared=False),
 }
 

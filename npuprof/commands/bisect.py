@@ -1,0 +1,171 @@
+"""``bisect``: which of the settings that differ between a good and a bad preset make the difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import renderers
+from npuprof.commands.parameters import CANN, COLOR, MIXINS, NO_CHECK, OUTPUT, PRODUCT, SETS, STORE, TRUST, UNSETS, formats
+from npuprof.commands.trying import (
+    DEVICES,
+    FRESH,
+    JOBS,
+    MAX_RUNS,
+    REPEAT,
+    TIMEOUT,
+    build_fit,
+    build_setup,
+    format_command,
+    refuse_unfit_end,
+    resolve_end,
+)
+from npuprof.commands.verb import Verb, argument, arguments, option
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.report.answer import Forms
+    from npuprof.resolve.config import Config
+    from npuprof.trials.bisecting import Bisection
+    from npuprof.trials.judging import Judgement
+    from npuprof.trials.units import Difference
+
+
+class Bisect(Verb):
+    """Find which differing settings make the difference.
+
+    npuprof bisect GOOD BAD -- python train.py
+
+    The command is run with combinations of the settings of both, those that the checks allow, in the environment of npuprof run.
+    It ends with 0 where a run is good, 1 to 124 where it is bad, 125 where that cannot be told. {code} in the command is the path
+    of a file that is rendered for the run. Results are kept in .npuprof/trials: the same command goes on where it was stopped.
+    """
+
+    group = "export"
+    usage_hint = "The command stands behind --, with its options: npuprof bisect GOOD BAD -- python train.py"
+
+    good: str = argument("GOOD", "The preset that works: any SPEC.")
+    bad: str = argument("BAD", "The preset that does not.")
+    command: list[str] = arguments("CMD...", "The command and its arguments, after --.")
+    to: str | None = option(
+        "--to", "-t", metavar="TARGET", text="What {code} is rendered to: {choices}.", choices=tuple(renderers.MODULES), noun="target"
+    )
+    metric: str | None = option(
+        "--metric", metavar="REGEX", text="Judge by the number that this finds in the output, in place of the exit code."
+    )
+    tolerance: str = option("--tolerance", metavar="T", text="How far a metric may be from that of BAD: 1%, or a number.", default="1%")
+    hang: str | None = option("--hang", metavar="WHAT", text="What a run over its time is: {choices}.", choices=("bad", "skip"))
+    signal: str | None = option("--signal", metavar="WHAT", text="What a run is that a signal ends: {choices}.", choices=("bad",))
+    repeat: int | None = REPEAT
+    jobs: int | None = JOBS
+    devices: str | None = DEVICES
+    timeout: str | None = TIMEOUT
+    max_runs: int | None = MAX_RUNS
+    fresh: bool = FRESH
+    format: str = formats("text", "toml", "diff", "markdown", "json")
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    mixin: list[str] = MIXINS
+    set_: list[str] = SETS
+    unset: list[str] = UNSETS
+    no_check: bool = NO_CHECK
+    trust: bool = TRUST
+    output: str | None = OUTPUT
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return the causes. Exit 1 where not all could be told, 2 where none was found. Raises NpuprofError."""
+        from npuprof.store import spec
+        from npuprof.trials.judging import compile_pattern
+        from npuprof.trials.units import Difference
+
+        target = self.to or "session"
+        metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
+        setup = build_setup(self, metrics, target)
+        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
+        changes = spec.parse_assignments(self.set_, self.unset)
+        ends = [resolve_end(workspace, one, self.mixin, changes) for one in (self.good, self.bad)]
+        for end in ends:
+            refuse_unfit_end(end, setup, self.no_check, self.trust)
+        difference = Difference(*ends)
+        if not difference.changes:
+            what = f"{ends[0].name} and {ends[1].name} have the same settings"
+            why = "What differs is not in them." + (" They say that they are for different things." if difference.untried else "")
+            raise NpuprofError([Finding("NP954", what, why, "name two presets that differ; npuprof diff shows how")])
+        return self._bisect(difference, setup)
+
+    def _bisect(self, difference: Difference, setup: object) -> Answer:
+        from npuprof.report.terminal import progress_line
+        from npuprof.trials.bisecting import Bisection
+        from npuprof.trials.configs import Combinations
+        from npuprof.trials.journal import Journal
+        from npuprof.trials.running import Runner, Setup, tell_interrupted
+        from npuprof.trials.ties import tie_changes
+
+        assert isinstance(setup, Setup)
+        judgement = self._build_judgement()
+        context = difference.before.context
+        asked: dict[str, Any] = {"command": list(setup.command), "context": context.describe(), "target": context.target}
+        asked |= {"metrics": sorted(setup.metrics), "timeout": setup.timeout}
+        combinations = Combinations(difference, "trial", build_fit(setup))
+        units, drops = tie_changes(combinations)
+        journal = Journal(asked, self.fresh)
+        runner = Runner(setup, journal, judgement.judge_run)
+        found = Bisection(combinations, units, drops, runner, judgement)
+        try:
+            with progress_line() as tell:
+                found.try_ends(self.tolerance, tell)
+                found.search(tell)
+        except KeyboardInterrupt:
+            tell_interrupted(runner)
+            raise
+        finally:
+            journal.close()
+        return self._build_answer(found, tuple(sorted(runner.told)))
+
+    def _build_judgement(self) -> Judgement:
+        from npuprof.trials.judging import Judgement
+        from npuprof.trials.search import BAD, UNKNOWN
+
+        hang = BAD if self.hang == "bad" else UNKNOWN
+        return Judgement(hang, self.signal or "", self.repeat or 1, self.metric or "")
+
+    def _build_answer(self, found: Bisection, notes: tuple[str, ...]) -> Answer:
+        from npuprof.trials import answers
+
+        forms: Forms = {
+            "text": lambda: answers.format_answer_text(found),
+            "toml": lambda: _format_preset(found),
+            "diff": lambda: _format_diff(found, self.coloured),
+            "markdown": lambda: answers.format_answer_markdown(found, format_command(self.command)),
+            "json": lambda: answers.build_answer_fields(found, self.command),
+        }
+        if found.outcome is None:
+            return Answer(forms, notes, code=2)
+        told = found.outcome.complete and not any(cause.undecided for cause in found.outcome.causes)
+        return Answer(forms, notes, code=0 if told else 1)
+
+
+def _build_smallest(found: Bisection) -> Config:
+    """Return the good preset with the first cause in it: the smallest change that is bad."""
+    mask = found.outcome.causes[0].units if found.outcome else found.state.bad
+    config = found.combinations.find_config(mask)
+    assert config is not None
+    return config
+
+
+def _format_preset(found: Bisection) -> str:
+    return renderers.load_target("toml").render(_build_smallest(found), inline=True).text
+
+
+def _format_diff(found: Bisection, coloured: bool) -> str:
+    from npuprof.compare.plain import format_change_lines
+
+    mask = found.outcome.causes[0].units if found.outcome else found.state.bad
+    lines = [line for change in found.difference.select(mask) for line in format_change_lines(change, "", coloured)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+VERB = Bisect

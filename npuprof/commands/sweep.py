@@ -1,0 +1,290 @@
+"""``sweep``: every allowed combination of some values, run here, or written for a scheduler."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from npuprof import renderers
+from npuprof.commands.parameters import CANN, COLOR, NO_CHECK, OUTPUT, PRODUCT, SETS, SPEC, STORE, TRUST, UNSETS, formats
+from npuprof.commands.trying import DEVICES, FRESH, JOBS, MAX_RUNS, TIMEOUT, build_fit, build_setup
+from npuprof.commands.verb import Verb, arguments, flag, many, option
+from npuprof.model import Finding, NpuprofError
+from npuprof.report import output
+from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.report.answer import Forms
+    from npuprof.resolve.config import Config
+    from npuprof.trials.journal import Journal
+    from npuprof.trials.running import Setup
+    from npuprof.trials.sweeping import Axis, Combination, Goal
+    from npuprof.trials.tables import Sweep as Found
+
+
+def _list_targets() -> Iterable[str]:
+    return (*renderers.MODULES, "slurm-array", "k8s-indexed-job")
+
+
+class Sweep(Verb):
+    """Run a command with every allowed combination of values.
+
+    npuprof sweep NAME --vary hccl_timeout=600,1800 --vary precision_mode_v2=fp16,mixed_float16 -- python train.py
+
+    Results are kept in .npuprof/trials: the same command goes on where it was stopped. With --to slurm-array or k8s-indexed-job
+    nothing is run: the script or the manifest is written.
+    """
+
+    group = "export"
+    usage_hint = "The command stands behind --, with its options: npuprof sweep NAME --vary KEY=V1,V2 -- python train.py"
+
+    spec: str = SPEC
+    command: list[str] = arguments("CMD...", "The command and its arguments, after --.")
+    vary: list[str] = many("--vary", metavar="KEY=V1,V2,...", text="Try these values of a key; may be repeated.")
+    mixin: list[str] = many("--with", metavar="A,B,...", text="Try each of these presets laid over it; may be repeated.")
+    where: str | None = option("--where", metavar="COND", text="Only combinations whose resolved values meet a condition.")
+    metric: list[str] = many("--metric", metavar="NAME=REGEX", text="Read a number in the output; NAME alone is one of a JSON line.")
+    best: str | None = option("--best", metavar="METRIC", text="Answer with the preset that is best: max:speed, min:loss, time.")
+    front: str | None = option("--front", metavar="M1,M2", text="The two metrics of the Pareto front on the page.")
+    to: str | None = None
+    engines: list[str] = many(
+        "--to", "-t", metavar="TARGET", text="What {code} is rendered to; or slurm-array, k8s-indexed-job; may be repeated."
+    )
+    image: str | None = option("--image", metavar="IMAGE", text="The image of the containers of a k8s-indexed-job.")
+    results: bool = flag("--results", text="Run nothing: tell what is known, that of jobs among it.")
+    jobs: int | None = JOBS
+    devices: str | None = DEVICES
+    timeout: str | None = TIMEOUT
+    max_runs: int | None = MAX_RUNS
+    fresh: bool = FRESH
+    format: str = formats("text", "csv", "json", "html")
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    set_: list[str] = SETS
+    unset: list[str] = UNSETS
+    no_check: bool = NO_CHECK
+    trust: bool = TRUST
+    output: str | None = OUTPUT
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return what each combination gave, the best one, or what a scheduler runs. Exit 2 where not all was run. Raises NpuprofError."""
+        engine, target = self._split_targets()
+        metrics = self._parse_metrics()
+        setup = build_setup(self, metrics, target)
+        axes, combinations, left_out = self._combine(setup)
+        allowed = [one for one in combinations if one.is_run]
+        if not allowed:
+            raise NpuprofError([_explain_nothing(combinations, left_out), *(error for one in combinations[:1] for error in one.errors)])
+        from npuprof.trials.journal import Journal
+
+        context = next(one.config.context for one in allowed if one.config is not None)
+        asked: dict[str, Any] = {"command": list(setup.command), "context": context.describe(), "target": target, "sweep": True}
+        asked |= {"metrics": dict(sorted(metrics.items())), "timeout": setup.timeout}
+        journal = Journal(asked, self.fresh)
+        try:
+            if engine:
+                return self._write_engine(engine, [one.config for one in allowed if one.config is not None], setup, journal)
+            return self._answer(setup, journal, axes, combinations, left_out)
+        finally:
+            journal.close()
+
+    # -- what is asked for -----------------------------------------------------------------------------------------
+
+    def _split_targets(self) -> tuple[str, str]:
+        """Return the scheduler that is written for, empty for none, and the target of rendered files."""
+        from npuprof.model import did_you_mean
+        from npuprof.trials.engines import ENGINES
+
+        known = tuple(_list_targets())
+        for name in self.engines:
+            if name not in known:
+                hint = did_you_mean(name, known, f"known are {', '.join(known)}")
+                raise NpuprofError([Finding("NP902", f"unknown target {name!r}", "", hint)])
+        engines = [name for name in self.engines if name in ENGINES]
+        targets = [name for name in self.engines if name not in ENGINES]
+        if len(engines) > 1 or len(targets) > 1:
+            what = f"--to {' and --to '.join(engines if len(engines) > 1 else targets)} do not go together"
+            raise NpuprofError([Finding("NP914", what, "", "leave one of them out")])
+        if engines == ["k8s-indexed-job"] and self.image is None:
+            hint = "say --image registry/train:1.0"
+            raise NpuprofError([Finding("NP914", "a k8s-indexed-job needs the image of its containers", "", hint)])
+        self.to = targets[0] if targets else None
+        return engines[0] if engines else "", targets[0] if targets else "session"
+
+    def _parse_metrics(self) -> dict[str, str]:
+        from npuprof.trials.judging import compile_pattern
+        from npuprof.trials.sweeping import TIME
+
+        found: dict[str, str] = {}
+        for text in self.metric:
+            name, equals, pattern = text.partition("=")
+            if not name.strip() or name == TIME or (equals and not pattern):
+                why = "time is known of every run." if name == TIME else ""
+                raise NpuprofError([Finding("NP902", f"--metric {text!r} names no metric", why, "write it as in 'loss=loss: ([0-9.]+)'")])
+            found[name] = compile_pattern(pattern) if equals else ""
+        return found
+
+    def _combine(self, setup: Setup) -> tuple[tuple[Axis, ...], list[Combination], int]:
+        from npuprof.catalog import condition, written_condition
+        from npuprof.checks import check_before_export
+        from npuprof.store import spec
+        from npuprof.trials.sweeping import combine_axes
+
+        axes = tuple(_build_axes(self.vary, self.mixin))
+        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
+        fixed = spec.parse_assignments(self.set_, self.unset)
+        wanted = None
+        if self.where is not None:
+            from npuprof.commands.conditions import parse_condition
+
+            wanted = parse_condition(self.where)
+        fit, left_out = build_fit(setup, self.trust), 0
+
+        def judge(config: Config) -> list[Finding]:
+            found = [] if self.no_check else [one for one in check_before_export(config) if one.severity == "error" and one.code != "NP605"]
+            try:
+                fit(config)
+            except NpuprofError as error:
+                if any(one.code == "NP930" for one in error.findings):
+                    raise  # what somebody has to agree to is no matter of a combination
+                found += [one for one in error.findings if one not in found]
+            return found
+
+        def is_wanted(config: Config) -> bool:
+            nonlocal left_out
+            met = wanted is None or condition.evaluate_condition(
+                wanted, lambda path: written_condition.look_up(config.scenario, config.settings, path)
+            )
+            left_out += met is not True
+            return met is True
+
+        found = combine_axes(axes, lambda mixins, steps: workspace.resolve_spec(self.spec, mixins, [*fixed, *steps]), judge, is_wanted)
+        return axes, found, left_out
+
+    # -- what is answered ------------------------------------------------------------------------------------------
+
+    def _answer(self, setup: Setup, journal: Journal, axes: Sequence[Axis], combinations: Sequence[Combination], left_out: int) -> Answer:
+        from npuprof.trials import tables
+        from npuprof.trials.sweeping import pair_results, parse_goal, take_results
+
+        names = tuple(setup.metrics)
+        goals = [parse_goal(text, names) for text in (self.best, *(self.front.split(",") if self.front else ())) if text]
+        take_results(journal, setup.metrics)
+        notes, whole = ((), True) if self.results else self._run_all(setup, journal, combinations)
+        rows = tuple(pair_results(combinations, journal))
+        found = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names, left_out)
+        if self.best is not None:
+            return _answer_best(found, goals[0], notes)
+        front = self._choose_front(goals, names)
+        forms: Forms = {
+            "text": lambda: tables.build_table(found),
+            "csv": lambda: tables.format_csv(found),
+            "json": lambda: tables.build_fields(found, self.command),
+            "html": lambda: _format_page(found, front),
+        }
+        return Answer(forms, notes, code=0 if whole else 2)
+
+    def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
+        from npuprof.report.terminal import progress_line
+        from npuprof.trials.running import Runner, tell_interrupted
+        from npuprof.trials.sweeping import refuse_missing_command, run_combinations
+
+        runner = Runner(setup, journal, refuse_missing_command)
+        try:
+            with progress_line() as tell:
+                whole = run_combinations(combinations, runner, tell)
+        except KeyboardInterrupt:
+            tell_interrupted(runner)
+            raise
+        notes = sorted(runner.told)
+        if not whole:
+            notes.append("not all combinations were run: say a greater --max-runs to go on")
+        return tuple(notes), whole
+
+    def _choose_front(self, goals: Sequence[Goal], names: Sequence[str]) -> tuple[Goal, Goal]:
+        from npuprof.trials.sweeping import TIME, Goal
+
+        if self.front is not None:
+            if len(goals) != 2:
+                raise NpuprofError(
+                    [Finding("NP902", f"--front {self.front!r} names no two metrics", "", "write it as in max:speed,min:loss")]
+                )
+            return goals[0], goals[1]
+        first, second = [*(Goal(name, True) for name in names), Goal(TIME, False), Goal(TIME, False)][:2]
+        return first, second
+
+    def _write_engine(self, engine: str, configs: Sequence[Config], setup: Setup, journal: Journal) -> Answer:
+        from npuprof.trials.engines import write_indexed_job, write_slurm_array
+
+        known = [config for config in configs if config.digest not in journal.results]
+        if not known:
+            what = "all combinations have been run"
+            raise NpuprofError([Finding("NP914", what, "", "leave --to out to see what they gave, or say --fresh")])
+        if engine == "k8s-indexed-job":
+            assert self.image is not None
+            text, notes = write_indexed_job(self.spec, known, setup, self.image, setup.jobs if self.jobs else len(known))
+            return Answer(text, notes=tuple(sorted(notes)))
+        folder = os.path.abspath(journal.folder)
+        text, files, notes = write_slurm_array(self.spec, known, setup, folder, self.jobs or 0)
+        for path, content in files.items():
+            output.make_folder(os.path.dirname(path))
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                file.write(content)
+        output.make_folder(os.path.join(folder, "results"))
+        return Answer(text, notes=tuple(sorted(notes)))
+
+
+def _build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterable[Axis]:
+    from npuprof.store import spec
+    from npuprof.trials.sweeping import Axis, Choice, split_values
+
+    if not vary and not mixins:
+        raise NpuprofError([Finding("NP914", "nothing is varied", "", "say --vary KEY=V1,V2, or --with A,B")])
+    seen: set[str] = set()
+    for text in vary:
+        key, _, values = text.partition("=")
+        if key.strip() in seen:
+            raise NpuprofError([Finding("NP902", f"{key.strip()} is varied twice", "", "name all its values in one --vary")])
+        seen.add(key.strip())
+        parts = list(dict.fromkeys(split_values(values)))
+        if "" in parts:
+            hint = f'write --vary {key or "KEY"}=V1,V2; an empty text is ""'
+            raise NpuprofError([Finding("NP902", f"--vary {text!r} has a value that is empty", "", hint)])
+        yield Axis(key.strip(), tuple(Choice(part, tuple(spec.parse_assignments([f"{key}={part}"]))) for part in parts))
+    for number, text in enumerate(mixins, 1):
+        parts = [part.strip() for part in text.split(",")]
+        if "" in parts:
+            raise NpuprofError([Finding("NP902", f"--with {text!r} has a preset without a name", "", "write it as in --with A,B")])
+        yield Axis("with" if len(mixins) == 1 else f"with {number}", tuple(Choice(part, (), part) for part in dict.fromkeys(parts)))
+
+
+def _explain_nothing(combinations: Sequence[Combination], left_out: int) -> Finding:
+    why = f"--where leaves {left_out} out, and the checks do not allow the other {len(combinations)}."
+    return Finding("NP954", "no combination is left to run", why, "vary other values; npuprof check says what is wrong with one")
+
+
+def _answer_best(found: Found, goal: Goal, notes: tuple[str, ...]) -> Answer:
+    from npuprof.trials.sweeping import find_best, find_value
+    from npuprof.trials.tables import describe_choices
+
+    best = find_best(found.rows, goal)
+    if best is None or best[0].config is None:
+        what = f"no run has told {goal.name}"
+        raise NpuprofError([Finding("NP954", what, "Only runs that end with 0 count.", "look at the pattern, and at the logs of the runs")])
+    one, result = best
+    said = f"{describe_choices(found, one)}: {goal.name} {find_value(result, goal.name):g}"
+    assert one.config is not None
+    return Answer(renderers.load_target("toml").render(one.config, inline=True).text, notes=(*notes, said))
+
+
+def _format_page(found: Found, front: tuple[Goal, Goal]) -> str:
+    from npuprof.trials.page import format_sweep_page
+
+    return format_sweep_page(found, front)
+
+
+VERB = Sweep

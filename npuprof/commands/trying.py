@@ -1,0 +1,77 @@
+"""What ``bisect`` and ``sweep`` have in common: presets as they are tried, the runs, the progress."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from npuprof import renderers
+from npuprof.commands.verb import flag, number, option
+from npuprof.model import Finding, NpuprofError
+from npuprof.resolve.config import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.spec import Workspace
+    from npuprof.trials.running import Setup
+
+JOBS = number("--jobs", "-j", metavar="N", text="Run so many at once.", least=1)
+DEVICES = option("--devices", metavar="LIST", text="One run at a time on each of these devices: 0-7, or 0,2,4.")
+TIMEOUT = option("--timeout", metavar="TIME", text="End a run, with all that it started, after so long: 90, 15m, 2h.")
+MAX_RUNS = number("--max-runs", metavar="N", text="Make no more runs than these; what is known is kept.", least=1)
+REPEAT = number("--repeat", metavar="N", text="Run each combination so often.", least=1)
+FRESH = flag("--fresh", text="Forget what earlier runs of the same command gave.")
+
+
+def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:
+    """Return how runs are made. Raises NpuprofError for a value that cannot be understood, or no command."""
+    from npuprof.trials.running import CODE, Setup, parse_devices, parse_seconds
+
+    if not asked.command:
+        raise NpuprofError([Finding("NP914", "no command to run", "", "write it after --, as in -- python train.py")])
+    devices = parse_devices(asked.devices) if asked.devices is not None else ()
+    jobs = asked.jobs or len(devices) or 1
+    if devices and jobs > len(devices):
+        what = f"-j {jobs} on {len(devices)} devices"
+        raise NpuprofError([Finding("NP902", what, "One run at a time is made on a device.", f"say -j {len(devices)}, or leave it out")])
+    if asked.to is not None and not any(CODE in word for word in asked.command):
+        what, why = f"--to {asked.to} without {CODE} in the command", f"{CODE} stands for the path of a file that is rendered for each run."
+        raise NpuprofError([Finding("NP914", what, why, f"write it as in -- python {CODE}, or leave --to out")])
+    timeout = parse_seconds(asked.timeout, "--timeout")
+    return Setup(tuple(asked.command), target, jobs, devices, timeout, asked.max_runs, metrics)
+
+
+def refuse_unfit_end(config: Config, setup: Setup, no_check: bool, trusting: bool) -> None:
+    """Raise NpuprofError for a preset that ``run`` would not run, or that cannot be rendered."""
+    from npuprof.checks import check_before_export
+
+    if not no_check:
+        findings = [one for one in check_before_export(config) if one.code != "NP605"]
+        if any(finding.severity == "error" for finding in findings):
+            raise NpuprofError(findings)
+    build_fit(setup, trusting)(config)
+
+
+def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
+    """Return what raises NpuprofError for a config that a run cannot be made with."""
+    from npuprof.renderers.environment import collect_env_variables
+    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
+
+    def fit(config: Config) -> None:
+        collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting)
+        if setup.needs_code:
+            renderers.load_target(setup.target).render(config)
+
+    return fit
+
+
+def resolve_end(workspace: Workspace, spec: str, mixins: Sequence[str], changes: Sequence[Any]) -> Config:
+    """Return what a spec names, resolved once: what is changed in its files later is no part of the runs. Raises NpuprofError."""
+    return workspace.resolve_spec(spec, mixins, changes)
+
+
+def format_command(command: Sequence[str]) -> str:
+    """Return a command in a line."""
+    return shlex.join(command)

@@ -1,0 +1,247 @@
+"""What a bisection found: its causes as members with what shows that each matters, in words, and as the fields of a JSON answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from npuprof.compare.changes import Change
+from npuprof.compare.data import build_change_dict
+from npuprof.compare.folds import format_change_cause, format_change_sentence
+from npuprof.model import Record
+from npuprof.report.findings import build_finding_dict
+from npuprof.report.text import escape_controls, format_count
+from npuprof.trials.bisecting import Bisection, describe_run
+from npuprof.trials.judging import find_median_value
+from npuprof.trials.search import BAD, GOOD, Cause, join_masks, list_bits
+
+SCHEMA = "npuprof.bisect/1"
+_MOST_SHOWN = 20  # changes that are still in question
+
+
+class Member(Record):
+    """A part of a cause: changes that rules tie together, and what the cause is without them."""
+
+    changes: int
+    without: int
+    verdict: str | None
+    tied: bool
+
+
+def list_members(bisection: Bisection, cause: Cause) -> list[Member]:
+    """Return the members of a cause: units, those as one that cannot be without one another in it."""
+    left = [unit & cause.units for unit in bisection.units if unit & cause.units]
+    groups: list[int] = []
+    for part in left:
+        whole = bisection.close(part) & cause.units if cause.units & ~part in bisection.barred else part
+        groups = [*(group for group in groups if not group & whole), join_masks([whole, *(group for group in groups if group & whole)])]
+    groups.sort(key=lambda group: group & -group)
+    found = []
+    for group in groups:
+        without = cause.units & ~group
+        found.append(Member(group, without, bisection.find_verdict(without), group.bit_count() > 1))
+    return found
+
+
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
+def format_answer_text(bisection: Bisection) -> str:
+    """Return the answer in words."""
+    return "".join(f"{line}\n" for line in _list_lines(bisection))
+
+
+def _list_lines(bisection: Bisection) -> Iterator[str]:
+    total = len(bisection.difference.changes)
+    made = f"of {format_count(total, 'change')}; {format_count(bisection.count_runs(), 'run')}"
+    if bisection.outcome is None:
+        yield from _list_partial_lines(bisection, made)
+        return
+    causes = bisection.outcome.causes
+    for number, cause in enumerate(causes, 1):
+        members = list_members(bisection, cause)
+        if len(causes) > 1:
+            lead = f"Any of {len(causes)} causes is enough ({made}).\n" if number == 1 else ""
+            yield f"{lead}\ncause {number}: " + _describe_size(members)
+        else:
+            yield f"{_describe_size(members).capitalize()} ({made}):"
+        for member in members:
+            yield ""
+            yield from _list_member_lines(bisection, member, alone=len(members) == 1)
+    yield from _list_cure_lines(bisection)
+    yield from list_doubts(bisection)
+
+
+def _describe_size(members: list[Member]) -> str:
+    count = sum(member.changes.bit_count() for member in members)
+    if len(members) == 1:
+        return "one change makes the difference" if count == 1 else f"{count} changes that rules tie together make the difference"
+    only = "only together" if all(member.verdict == GOOD for member in members) else "together"
+    return f"{count} changes make the difference, {only}"
+
+
+def _list_member_lines(bisection: Bisection, member: Member, alone: bool) -> Iterator[str]:
+    for change in bisection.difference.select(member.changes):
+        yield f"  {change.sign} {escape_controls(format_change_sentence(change))}"
+        beside = [f"[{', '.join(change.risk)}]"] if change.risk else []
+        beside += [escape_controls(by)] if (by := format_change_cause(change)) else []
+        if beside:
+            yield f"      {'  '.join(beside)}"
+    if member.tied and not alone:
+        yield "    tied by rules: the checks allow none without the other"
+    yield f"    without it: {describe_without(bisection, member)}"
+
+
+def describe_without(bisection: Bisection, member: Member) -> str:
+    """Return what is left of the effect without a member of a cause."""
+    if member.without in bisection.barred:
+        codes = dict.fromkeys(one.code for one in bisection.barred[member.without])
+        return f"cannot be told, the checks do not allow it ({', '.join(codes)})"
+    results = bisection.list_results(member.without)
+    if member.verdict not in (GOOD, BAD):
+        return f"cannot be told ({describe_run(results[-1])})" if results else "cannot be told"
+    metric = bisection.judgement.metric
+    value = find_median_value(results, metric) if metric else None
+    return f"{member.verdict}, {value:g}" if value is not None else f"{member.verdict}, {describe_run(results[-1])}"
+
+
+def _list_cure_lines(bisection: Bisection) -> Iterator[str]:
+    assert bisection.outcome is not None
+    causes, cures = bisection.outcome.causes, bisection.outcome.cures
+    if len(causes) > 1 and cures:
+        yield ""
+        yield "Each of these, put back as it was, cures it:"
+        for cure in cures:
+            keys = " and ".join(f"{change.sign} {escape_controls(name_change(change))}" for change in bisection.difference.select(cure))
+            yield f"  {keys}"
+
+
+def list_doubts(bisection: Bisection) -> list[str]:
+    """Return what could not be told, and what was not tried, a line each."""
+    found: list[str] = []
+    outcome = bisection.outcome
+    if outcome is not None:
+        untold = join_masks([cause.undecided for cause in outcome.causes])
+        found += [
+            f"not told: whether {escape_controls(name_change(change))} matters; its runs could not be judged, or are not allowed"
+            for change in bisection.difference.select(untold)
+        ]
+        if not outcome.complete:
+            found.append(
+                "not told: whether there is another cause; some of the runs that would tell could not be judged, or are not allowed"
+            )
+    found += [f"not tried: {change.key} differs, which says what a preset is for" for change in bisection.difference.untried]
+    return ["", *found, *bisection.list_odds()] if found or bisection.list_odds() else []
+
+
+def name_change(change: Change) -> str:
+    """Return what a change is about: its key, and of a list the element."""
+    from npuprof.document import keys
+
+    value = change.after if change.kind == "added" else change.before
+    return f"{change.key} {keys.format_short_value(value)}" if change.element else change.key
+
+
+def _list_partial_lines(bisection: Bisection, made: str) -> Iterator[str]:
+    state = bisection.state
+    left = bisection.difference.select(state.bad)
+    yield f"Not found yet: {format_count(len(left), 'change')} still in question ({made}); say a greater --max-runs to go on:"
+    for change in left[:_MOST_SHOWN]:
+        known = "  (needed)" if change in bisection.difference.select(state.needed) else ""
+        yield f"  {change.sign} {escape_controls(format_change_sentence(change))}{known}"
+    if len(left) > _MOST_SHOWN:
+        yield f"  and {len(left) - _MOST_SHOWN} more"
+
+
+# -- for an issue ------------------------------------------------------------------------------------------------------
+
+
+def format_answer_markdown(bisection: Bisection, command: str) -> str:
+    """Return the answer as a text for an issue."""
+    from npuprof.compare.markdown import format_change_table
+    from npuprof.compare.spans import Page, format_code_span
+
+    before, after = bisection.difference.before, bisection.difference.after
+    total = len(bisection.difference.changes)
+    lines = [
+        f"### {format_code_span(after.name, False)} is bad, {format_code_span(before.name, False)} is good: why",
+        "",
+        f"{format_code_span(command, False)}, {format_count(total, 'change')}, {format_count(bisection.count_runs(), 'run')}",
+    ]
+    causes = bisection.outcome.causes if bisection.outcome else ()
+    for number, cause in enumerate(causes, 1):
+        members = list_members(bisection, cause)
+        head = f"Cause {number}: " if len(causes) > 1 else ""
+        lines += ["", f"**{head}{_describe_size(members)}**", "", format_change_table(bisection.difference.select(cause.units), Page())]
+        for member in members:
+            named = ", ".join(format_code_span(name_change(change), False) for change in bisection.difference.select(member.changes))
+            lines.append(f"- without {named}: {escape_controls(describe_without(bisection, member))}")
+    if bisection.outcome is None:
+        lines += ["", f"Not found yet: {format_count(bisection.state.bad.bit_count(), 'change')} still in question."]
+    lines += [f"- {line}" if line else "" for line in list_doubts(bisection)] if bisection.outcome else []
+    lines += ["", f"good: `{before.digest}`, bad: `{after.digest}`, context: {before.context.describe()}"]
+    return "\n".join(lines) + "\n"
+
+
+# -- for programs ------------------------------------------------------------------------------------------------------
+
+
+def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, Any]:
+    """Return the answer, with all trials, as the fields of its JSON form; changes are named by their places in ``changes``."""
+    difference = bisection.difference
+    outcome = bisection.outcome
+    known = {0: difference.before.digest, difference.every: difference.after.digest, **bisection.asked}
+    return {
+        "schema": SCHEMA,
+        "good": {"name": difference.before.name, "digest": difference.before.digest},
+        "bad": {"name": difference.after.name, "digest": difference.after.digest},
+        "context": {name: value for name, value in difference.before.context._asdict().items() if value},
+        "command": command,
+        "changes": [build_change_dict(change) for change in difference.changes],
+        "units": [list_bits(unit) for unit in bisection.units],
+        "runs": bisection.count_runs(),
+        "found": outcome is not None,
+        "complete": outcome is not None and outcome.complete and not any(cause.undecided for cause in outcome.causes),
+        "causes": [_build_cause_fields(bisection, cause) for cause in (outcome.causes if outcome else ())],
+        "cures": [list_bits(cure) for cure in (outcome.cures if outcome else ())],
+        "in_question": list_bits(bisection.state.bad) if outcome is None else [],
+        "untried": [build_change_dict(change) for change in difference.untried],
+        "metric": _build_metric_fields(bisection),
+        "trials": [
+            {
+                "digest": digest,
+                "changes": list_bits(mask),
+                "verdict": bisection.find_verdict(mask),
+                "runs": [result._asdict() for result in bisection.list_results(mask)],
+            }
+            for mask, digest in known.items()
+            if bisection.list_results(mask)
+        ],
+        "barred": [
+            {"changes": list_bits(mask), "findings": [build_finding_dict(one) for one in errors]}
+            for mask, errors in bisection.barred.items()
+        ],
+    }  # fmt: skip
+
+
+def _build_cause_fields(bisection: Bisection, cause: Cause) -> dict[str, Any]:
+    return {
+        "changes": list_bits(cause.units),
+        "digest": bisection.find_digest(cause.units),
+        "undecided": list_bits(cause.undecided),
+        "members": [
+            {
+                "changes": list_bits(member.changes),
+                "tied": member.tied,
+                "without": {"digest": bisection.find_digest(member.without), "verdict": member.verdict},
+            }
+            for member in list_members(bisection, cause)
+        ],
+    }
+
+
+def _build_metric_fields(bisection: Bisection) -> dict[str, Any] | None:
+    effect = bisection.judgement.effect
+    if effect is None:
+        return None
+    return {"pattern": bisection.judgement.metric, "good": effect.good, "bad": effect.bad, "tolerance": effect.tolerance}

@@ -1,0 +1,135 @@
+"""A sweep for schedulers: a script for an array of Slurm, a manifest for an Indexed Job of Kubernetes. Each task is one combination."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+
+from npuprof.model import Finding, NpuprofError
+from npuprof.renderers import load_target
+from npuprof.renderers.common import collect_sidecars
+from npuprof.renderers.environment import collect_env_variables
+from npuprof.renderers.files import LARGEST_MAP, MOUNT, SLURM_FACTS, format_yaml_key, is_told_by_slurm, quote_yaml_string
+from npuprof.renderers.shell import SHELLS, format_export_lines
+from npuprof.resolve.config import Config
+from npuprof.resolve.digests import compute_digest
+from npuprof.trials.running import CODE, Setup
+
+ENGINES = ("slurm-array", "k8s-indexed-job")
+
+_SLURM = """\
+#!/bin/bash
+#SBATCH --job-name={job}
+#SBATCH --array=0-{last}{limit}
+#SBATCH --output=/dev/null
+# {what}: {count} combinations, one a task; npuprof sweep --results, with the same words, tells what came of them.
+# Resources are named where it is submitted: sbatch -N 1 --ntasks-per-node=8 THIS
+out={out}
+cd {here} || exit 2
+asks=:
+case "$SLURM_ARRAY_TASK_ID" in
+{branches}*) echo "npuprof: there is no combination $SLURM_ARRAY_TASK_ID" >&2; exit 2 ;;
+esac
+mkdir -p "$out" || exit 2
+began=$(date +%s.%N)
+srun --kill-on-bad-exit=1 bash -c "$asks"'
+exec "$@"' npuprof "$@" >"$out/$digest.log" 2>&1 </dev/null
+code=$?
+# The result is there as a whole or not at all: a job that is killed leaves none, and its combination is run again.
+echo "$code $began $(date +%s.%N)" >"$out/$digest.part" && mv "$out/$digest.part" "$out/$digest.end"
+exit "$code"
+"""
+_POD = """\
+#!/bin/sh
+case "$JOB_COMPLETION_INDEX" in
+{branches}*) echo "npuprof: there is no combination $JOB_COMPLETION_INDEX" >&2; exit 2 ;;
+esac
+began=$(date +%s)
+"$@"
+code=$?
+echo "{{\\"npuprof_trial\\": \\"$digest\\", \\"exit\\": $code, \\"seconds\\": $(($(date +%s) - began))}}"
+exit "$code"
+"""
+
+
+def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder: str, jobs: int) -> tuple[str, dict[str, str], set[str]]:
+    """Return the script of an array, the files that it needs by path, and remarks; results go to a folder. Raises NpuprofError."""
+    files: dict[str, str] = {}
+    notes: set[str] = set()
+    branches = []
+    for place, config in enumerate(configs):
+        beside = os.path.join(folder, "code", config.digest[:16])
+        words, needed = _build_command(config, setup, beside)
+        files |= needed
+        variables, told = collect_env_variables(config, None, beside, True, SLURM_FACTS)
+        notes |= set(told)
+        asked = {key: SLURM_FACTS[value["launcher"]] for key, value in config.env.items() if is_told_by_slurm(value)}
+        asks = "\n".join(f'export {key}="${variable}"' for key, variable in asked.items())
+        branches.append(
+            f"{place})\ndigest={config.digest}\n{format_export_lines(SHELLS['bash'], variables)}"
+            + (f"asks={shlex.quote(asks)}\n" if asks else "")
+            + f"set -- {shlex.join(words)}\n;;\n"
+        )
+    script = _SLURM.format(
+        job=re.sub(r"[^A-Za-z0-9_.-]+", "-", f"sweep-{name}").strip("-"), last=len(configs) - 1, limit=f"%{jobs}" if jobs > 1 else "",
+        what=ascii(name)[1:-1], count=len(configs), out=shlex.quote(os.path.join(folder, "results")), here=shlex.quote(os.getcwd()),
+        branches="".join(branches),
+    )  # fmt: skip
+    return script, files, notes
+
+
+def _build_command(config: Config, setup: Setup, beside: str) -> tuple[list[str], dict[str, str]]:
+    """Return a command with the path of its rendered file, and the files that are needed beside it."""
+    files = {os.path.join(beside, file): text for file, text in dict(collect_sidecars(config).values()).items()}
+    if not setup.needs_code:
+        return list(setup.command), files
+    target = load_target(setup.target)
+    rendered = target.render(config)
+    code = os.path.join(beside, target.file)
+    files |= {code: rendered.text, **{os.path.join(beside, file): text for file, text in rendered.sidecars.items()}}
+    return [word.replace(CODE, code) for word in setup.command], files
+
+
+def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image: str, jobs: int) -> tuple[str, set[str]]:
+    """Return the manifest of a ConfigMap and an Indexed Job, and remarks. Raises NpuprofError for more than a ConfigMap holds."""
+    held: dict[str, str] = {}
+    paths: dict[str, str] = {}
+    notes: set[str] = set()
+    branches = []
+    for place, config in enumerate(configs):
+        beside = f"{MOUNT}/{place}"
+        words, files = _build_command(config, setup, beside)
+        for path, text in files.items():
+            key = f"{place}-{os.path.basename(path)}"
+            held[key], paths[key] = text, os.path.relpath(path, MOUNT)
+        variables, told = collect_env_variables(config, None, beside, True)
+        notes |= set(told)
+        branches.append(f"{place})\ndigest={config.digest}\n{format_export_lines(SHELLS['sh'], variables)}set -- {shlex.join(words)}\n;;\n")
+    held["run.sh"] = _POD.format(branches="".join(branches))
+    paths["run.sh"] = "run.sh"
+    size = sum(len(f"{key}{text}".encode()) for key, text in held.items())
+    if size > LARGEST_MAP:
+        what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"
+        raise NpuprofError(
+            [Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or leave combinations out by --where")]
+        )
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:30].strip("-")
+    called = "-".join(filter(None, ("sweep", plain, compute_digest({"held": held, "command": list(setup.command)})[:10])))
+    lines = [
+        *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {called}", "immutable: true", "data:"),
+        *(f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in held.items()),
+        "---",
+        "# Name the devices that a task needs below resources, as in: limits: { huawei.com/Ascend910: 8 }",
+        *("apiVersion: batch/v1", "kind: Job", "metadata:", f"  name: {called}", "  annotations:"),
+        f"    npuprof/preset: {quote_yaml_string(name)}",
+        *("spec:", f"  completions: {len(configs)}", f"  parallelism: {min(jobs, len(configs))}", "  completionMode: Indexed"),
+        *("  backoffLimitPerIndex: 0", f"  maxFailedIndexes: {len(configs)}", "  template:", "    spec:", "      restartPolicy: Never"),
+        *("      containers:", "      - name: trial", f"        image: {quote_yaml_string(image)}"),
+        f'        command: ["sh", "{MOUNT}/run.sh"]',
+        *("        resources: {}", "        volumeMounts:", "        - name: trials", f"          mountPath: {MOUNT}"),
+        *("      volumes:", "      - name: trials", "        configMap:", f"          name: {called}", "          items:"),
+        *(f"          - key: {quote_yaml_string(key)}\n            path: {quote_yaml_string(path)}" for key, path in paths.items()),
+    ]
+    return "\n".join([*lines, ""]), notes

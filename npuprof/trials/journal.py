@@ -1,0 +1,150 @@
+"""What came of trials, kept by digest: a line a run, written down before anything else is done, so that a killed npuprof goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.report.output import build_write_error, describe_os_error, make_folder
+from npuprof.resolve.digests import compute_digest
+
+try:
+    import fcntl
+except ImportError:  # no locks there
+    fcntl = None  # type: ignore[assignment]
+
+SCHEMA = "npuprof.trials/1"
+HOME = os.path.join(".npuprof", "trials")
+
+
+class Result(Record):
+    """One run of a trial: how it ended, how long it took, and the numbers that were read in its output."""
+
+    digest: str
+    exit: int | None
+    signal: int | None = None
+    seconds: float = 0.0
+    hung: bool = False
+    metrics: dict[str, float] = {}
+    log: str = ""
+
+
+class Journal:
+    """The results of one command, judged one way, in one context, in one folder."""
+
+    def __init__(self, asked: Mapping[str, Any], fresh: bool = False) -> None:
+        """Open it, and lock it. Raises NpuprofError where another holds it, or it is of another version."""
+        self.asked = dict(asked)
+        self.key = compute_digest({"asked": json.dumps(self.asked, sort_keys=True)})[:16]
+        self.folder = os.path.join(HOME, self.key)
+        self.results: dict[str, list[Result]] = {}
+        self._file = os.path.join(self.folder, "journal.jsonl")
+        for name in ("logs", "code"):
+            make_folder(os.path.join(self.folder, name))
+        with suppress(OSError), open(os.path.join(HOME, ".gitignore"), "x", encoding="utf-8") as file:
+            file.write("*\n")
+        self._lock = self._take_lock()
+        try:
+            if fresh:
+                self._forget()
+            self._handle = self._open()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _take_lock(self) -> int:
+        path = os.path.join(self.folder, "lock")
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(handle, 100).decode(errors="replace").strip() or "another process"
+            os.close(handle)
+            what = f"{self.folder} is in use by {holder}: the same command is being tried there"
+            raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")]) from None
+        except OSError:  # a file system without locks
+            return handle
+        os.ftruncate(handle, 0)
+        os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
+        return handle
+
+    def _forget(self) -> None:
+        for name in ("logs", "code", "results"):
+            shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+            if name != "results":
+                make_folder(os.path.join(self.folder, name))
+        with suppress(OSError):
+            os.replace(self._file, f"{self._file}.old")
+
+    def _open(self) -> int:
+        try:
+            handle = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise build_write_error(f"{self._file}: {describe_os_error(error, self._file)}", "Results would be lost.") from None
+        raw = b""
+        while piece := os.read(handle, 1 << 20):
+            raw += piece
+        whole = raw[: raw.rfind(b"\n") + 1]  # the last line is torn where npuprof was killed over it
+        if len(whole) != len(raw):
+            os.ftruncate(handle, len(whole))
+        lines = whole.splitlines()
+        self._handle = handle
+        if not lines:
+            from npuprof.model import __version__
+
+            self._append({"schema": SCHEMA, "npuprof": __version__, **self.asked})
+        elif _read_line(lines[0]).get("schema") != SCHEMA:
+            written = _read_line(lines[0])
+            by = f"npuprof {written.get('npuprof', 'of another version')} ({written.get('schema', 'no schema')})"
+            what = f"{self._file} was written by {by}, and cannot be gone on with"
+            why = f"This npuprof writes {SCHEMA}; results are counted right or not at all."
+            raise NpuprofError([Finding("NP951", what, why, "say --fresh, which keeps it as journal.jsonl.old", where=Place(self._file))])
+        for number, line in enumerate(lines[1:], 2):
+            self._take_line(number, _read_line(line))
+        return handle
+
+    def _take_line(self, number: int, row: Mapping[str, Any]) -> None:
+        try:
+            result = Result(**{name: row[name] for name in Result._fields})
+            result.digest.lower()
+        except (KeyError, AttributeError):
+            what = f"{self._file}:{number} is no result of a trial"
+            hint = "take the line out, or say --fresh, which keeps the file as journal.jsonl.old"
+            raise NpuprofError([Finding("NP951", what, "", hint, where=Place(self._file, number))]) from None
+        self.results.setdefault(result.digest, []).append(result)
+
+    def add(self, result: Result) -> None:
+        """Keep a result, on the disk as well. Raises NpuprofError where it cannot be written."""
+        self._append(result._asdict())
+        self.results.setdefault(result.digest, []).append(result)
+
+    def _append(self, row: Mapping[str, Any]) -> None:
+        line = (json.dumps(row, default=str) + "\n").encode()
+        try:
+            size = os.fstat(self._handle).st_size
+            if os.write(self._handle, line) != len(line):
+                os.ftruncate(self._handle, size)
+                raise OSError(28, "no space left on device")
+            os.fsync(self._handle)
+        except OSError as error:
+            what = f"{self._file}: {describe_os_error(error, self._file)}"
+            raise build_write_error(what, "A result that is not kept would be run again; what is in the file stays.") from None
+
+    def close(self) -> None:
+        """Give the lock back."""
+        os.close(self._handle)
+        os.close(self._lock)
+
+
+def _read_line(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

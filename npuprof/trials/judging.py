@@ -1,0 +1,174 @@
+"""How a run is judged: by its exit code as ``git bisect run`` does, by the signal that ended it, by the time, or by a number it printed."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.trials.journal import Result
+from npuprof.trials.processes import Ended
+from npuprof.trials.search import BAD, GOOD, UNKNOWN
+
+#: The number of a metric: the one of its pattern's first group, or the first in what the pattern matches.
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan\b|inf(?:inity)?\b)", re.IGNORECASE)
+_MOST_JSON = 100  # lines from the end in which numbers are looked for as JSON
+
+
+class StopTrialsError(NpuprofError):
+    """A run after which no other makes sense: the command itself is at fault."""
+
+
+class Effect(Record):
+    """Which values of a metric are bad: those of the bad end, within a tolerance, and those that lie beyond."""
+
+    good: float
+    bad: float
+    tolerance: float
+
+    def judge(self, value: float) -> str:
+        """Return whether a value is that of the bad end."""
+        if math.isnan(self.bad) or math.isnan(value):
+            return BAD if math.isnan(value) else GOOD
+        if math.isinf(self.bad):
+            return BAD if value == self.bad else GOOD
+        return BAD if (value - self.bad) * (1 if self.bad > self.good else -1) >= -self.tolerance else GOOD
+
+
+class Judgement(Record):
+    """How runs are judged: what a hang and a signal count as, how often a combination is run, the metric if there is one."""
+
+    hang: str = UNKNOWN
+    signal: str = ""
+    repeat: int = 1
+    metric: str = ""
+    effect: Effect | None = None
+
+    def judge_run(self, result: Result) -> str:
+        """Return what one run says. Raises StopTrialsError for one after which no other makes sense."""
+        if result.hung:
+            return self.hang
+        code, number = result.exit, result.signal
+        if code is not None and code > 128 and number is None:
+            number = code - 128  # as shells hand it on
+        if code in (126, 127):
+            word = "there is no such command, or one that it calls" if code == 127 else "it cannot be executed, or one that it calls"
+            raise _build_stop(f"the command ended with {code}: {word}", "Such a run says nothing of settings.", "mend the command", result)
+        if number is not None or code == 128:
+            if self.signal == BAD:
+                return BAD
+            what = f"the command was ended by {name_signal(number or 0)}" if result.signal else f"the command ended with {code}"
+            why = "That may be the settings, or somebody who wanted it to end: no trial is counted on a guess."
+            raise _build_stop(what, why, "say --signal bad where that is what is looked for", result)
+        if code == 125:
+            return UNKNOWN
+        if self.effect is not None:
+            value = result.metrics.get(self.metric)
+            return UNKNOWN if code or value is None else self.effect.judge(value)
+        return BAD if code else GOOD
+
+    def judge_runs(self, results: Sequence[Result]) -> str | None:
+        """Return what the runs of one combination say, None where more are needed: one bad run is enough."""
+        if self.effect is not None and self.repeat > 1:
+            return self._judge_median(results)
+        told = [self.judge_run(result) for result in results]
+        if BAD in told:
+            return BAD
+        if len(told) < self.repeat:
+            return None
+        return GOOD if GOOD in told else UNKNOWN
+
+    def _judge_median(self, results: Sequence[Result]) -> str | None:
+        if len(results) < self.repeat:
+            return None
+        value = find_median_value(results, self.metric)
+        told = [self.judge_run(result) for result in results]
+        assert self.effect is not None
+        return UNKNOWN if value is None or UNKNOWN in told else self.effect.judge(value)
+
+
+def find_median_value(results: Sequence[Result], metric: str) -> float | None:
+    """Return the middle one of the values of a metric, None where no run has one."""
+    found = sorted((value for one in results if (value := one.metrics.get(metric)) is not None), key=lambda value: (value != value, value))
+    return found[len(found) // 2] if found else None
+
+
+def _build_stop(what: str, why: str, hint: str, result: Result) -> StopTrialsError:
+    return StopTrialsError([Finding("NP952", what, why, f"{hint}; {result.log} holds what it said" if result.log else hint)])
+
+
+def name_signal(number: int) -> str:
+    """Return a signal as people call it."""
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def build_result(digest: str, ended: Ended, metrics: Mapping[str, str], log: str) -> Result:
+    """Return how a run ended as it is kept; ``metrics`` are patterns by name, an empty one for a number of a JSON line."""
+    text = ended.output.decode(errors="replace") if metrics else ""
+    return Result(digest, ended.exit, ended.signal, round(ended.seconds, 3), ended.hung, read_metrics(text, metrics), log)
+
+
+def read_metrics(text: str, metrics: Mapping[str, str]) -> dict[str, float]:
+    """Return the numbers that an output tells, the last of each name."""
+    found: dict[str, float] = {}
+    objects: list[Any] | None = None
+    for name, pattern in metrics.items():
+        if pattern:
+            last = deque(re.finditer(pattern, text, re.MULTILINE), maxlen=1)
+            said = (last[0][1] if last[0].re.groups else last[0][0]) if last else None
+            number = _NUMBER.search(said) if said else None
+            value = float(number[0]) if number else None
+        else:
+            objects = list(_read_objects(text)) if objects is None else objects
+            value = next((held[name] for held in objects if _is_number(held.get(name))), None)
+        if value is not None:
+            found[name] = float(value)
+    return found
+
+
+def _read_objects(text: str) -> list[dict[str, Any]]:
+    """Return the JSON objects that stand in lines of their own, the last one first."""
+    found = []
+    for line in reversed(text.splitlines()[-_MOST_JSON:]):
+        if line.lstrip().startswith("{"):
+            try:
+                held = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(held, dict):
+                found.append(held)
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def parse_tolerance(text: str, of: float) -> float:
+    """Return a tolerance, given as a number or in percent of a value. Raises NpuprofError."""
+    try:
+        share = float(text.removesuffix("%"))
+        if not 0 <= share < math.inf:
+            raise ValueError
+    except ValueError:
+        raise NpuprofError([Finding("NP902", f"--tolerance {text!r} is no tolerance", "", "write 1%, or a number like 0.05")]) from None
+    return abs(of) * share / 100 if text.endswith("%") and math.isfinite(of) else 0.0 if text.endswith("%") else share
+
+
+def compile_pattern(text: str) -> str:
+    """Return the pattern of a metric. Raises NpuprofError for what is none."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        hint = "write it as in 'loss=([0-9.]+)'; the first group is the number"
+        raise NpuprofError([Finding("NP902", f"{text!r} is no pattern: {error}", "", hint)]) from None
+    return text

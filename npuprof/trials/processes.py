@@ -1,0 +1,253 @@
+"""Commands as processes of their own: bounded in what is kept of their output and in time, ended with all that they started."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from npuprof.model import Record
+
+#: What is kept of the output of a command: so many bytes from its beginning, and so many from its end.
+KEPT_OUTPUT = 1_048_576
+#: How long processes have to end that were asked to, in seconds.
+GRACE = 2.0
+#: How often it is looked at what the system does not tell of by itself, in seconds.
+_GLANCE = 0.02
+#: By this variable the processes are found that a trial has started, wherever they have gone.
+MARK = "_NPUPROF_TRIAL"
+
+
+class Ended(Record):
+    """How a command ended: its exit code, or the signal that ended it; ``hung`` where it had to be ended because of the time."""
+
+    exit: int | None
+    signal: int | None
+    seconds: float
+    hung: bool
+    output: bytes
+
+
+class _Output:
+    """The beginning and the end of what a command prints."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._held = self._total = 0
+
+    def add(self, piece: bytes) -> None:
+        self._total += len(piece)
+        room = KEPT_OUTPUT - len(self._head)
+        if room > 0:
+            self._head += piece[:room]
+            piece = piece[room:]
+        if piece:
+            self._tail.append(piece)
+            self._held += len(piece)
+            while self._held - len(self._tail[0]) >= KEPT_OUTPUT:
+                self._held -= len(self._tail.popleft())
+
+    def get_text(self) -> bytes:
+        left_out = self._total - len(self._head) - self._held
+        between = f"\n[npuprof: {left_out} bytes left out]\n".encode() if left_out else b""
+        return bytes(self._head) + between + b"".join(self._tail)
+
+
+class _Running:
+    """A command that runs."""
+
+    def __init__(self, process: subprocess.Popen[bytes], pipe: int, mark: str, timeout: float | None) -> None:
+        self.process = process
+        self.pipe = pipe
+        self.mark = mark
+        self.output = _Output()
+        self.began = time.monotonic()
+        self.deadline = self.began + timeout if timeout is not None else None
+        self.ended: float | None = None
+        self.hung = False
+        self.asked: float | None = None  # when all of it was asked to end
+        self.killed: float | None = None
+
+
+class Pool:
+    """Commands that run side by side, each by a key of its own."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._running: dict[str, _Running] = {}
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._running
+
+    def list_keys(self) -> list[str]:
+        """Return the keys of the commands that run."""
+        return list(self._running)
+
+    def start(self, key: str, command: Sequence[str], environment: Mapping[str, str], mark: str, timeout: float | None = None) -> None:
+        """Start a command. Raises OSError where it cannot be started."""
+        reading, writing = os.pipe()
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the user names it
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing,
+                env={**environment, MARK: mark},
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        os.set_blocking(reading, False)
+        self._running[key] = _Running(process, reading, mark, timeout)
+        self._selector.register(reading, selectors.EVENT_READ, key)
+
+    def wait(self, patience: float = 1.0) -> Iterator[tuple[str, Ended]]:
+        """Yield the commands that have ended, with how, once there are some or the patience is at its end."""
+        until = time.monotonic() + patience
+        done: list[str] = []
+        while self._running and not done:
+            for selected, _ in self._selector.select(_GLANCE):
+                self._read(self._running[selected.data])
+            done = [key for key, one in self._running.items() if self._has_ended(one)]
+            if time.monotonic() > until:
+                break
+        for key in done:
+            one = self._running.pop(key)
+            self._close(one)
+            code = one.process.returncode
+            assert one.ended is not None
+            yield (
+                key,
+                Ended(code if code >= 0 else None, -code if code < 0 else None, one.ended - one.began, one.hung, one.output.get_text()),
+            )
+
+    def stop(self, keys: Sequence[str] | None = None) -> None:
+        """End commands, all if none are named, with what they have started."""
+        chosen = [self._running.pop(key) for key in list(self._running if keys is None else keys) if key in self._running]
+        for one in chosen:
+            _signal_all(one, signal.SIGTERM)
+        until = time.monotonic() + GRACE
+        while any(one.process.poll() is None or _is_group_alive(one) for one in chosen) and time.monotonic() < until:
+            time.sleep(_GLANCE)
+            for one in chosen:
+                self._read(one)
+        for one in chosen:
+            _signal_all(one, signal.SIGKILL)
+            one.process.wait()
+            self._close(one)
+
+    def _read(self, one: _Running) -> bool:
+        """Take what a command has printed; return whether there was anything."""
+        if one.pipe < 0:
+            return False
+        try:
+            piece = os.read(one.pipe, 1 << 18)
+        except BlockingIOError:
+            return False
+        if not piece:
+            self._close(one)
+            return False
+        one.output.add(piece)
+        return True
+
+    def _close(self, one: _Running) -> None:
+        if one.pipe >= 0:
+            with suppress(KeyError, ValueError):
+                self._selector.unregister(one.pipe)
+            os.close(one.pipe)
+            one.pipe = -1
+
+    def _has_ended(self, one: _Running) -> bool:
+        """Return whether a command is done with all that it has started; see to its end where its time is over, or it has left some."""
+        now = time.monotonic()
+        if one.ended is None and one.process.poll() is not None:
+            one.ended = now
+        if one.ended is None and one.deadline is not None and now > one.deadline:
+            one.hung = True
+        if one.ended is None and not one.hung:
+            return False
+        left = one.ended is None or _is_group_alive(one) or bool(find_marked(one.mark))
+        if left and one.asked is None:
+            one.asked = now
+            _signal_all(one, signal.SIGTERM)
+        elif left and one.killed is None and one.asked is not None and now > one.asked + GRACE:
+            one.killed = now
+            _signal_all(one, signal.SIGKILL)
+        if one.ended is None or (left and (one.killed is None or now < one.killed + GRACE)):  # a zombie that nobody reaps is left alone
+            return False
+        for _ in range(64):  # what stands in the pipe still
+            if not self._read(one):
+                break
+        return True
+
+
+def _is_group_alive(one: _Running) -> bool:
+    try:
+        os.killpg(one.process.pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    states = _list_group_states(one.process.pid)
+    return states is None or any(state not in "ZX" for state in states)
+
+
+def _list_group_states(group: int) -> list[str] | None:
+    """Return the states of the processes of a group, None where the system does not show them: those that nobody reaps are no more."""
+    if not os.path.exists("/proc/self/stat"):
+        return None
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                state, _, member = file.read().rpartition(b") ")[2].split()[:3]
+                if int(member) == group:
+                    found.append(state.decode())
+    return found
+
+
+def _signal_all(one: _Running, number: int) -> None:
+    """Send a signal to the group of a command, and to what of it has left the group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(one.process.pid, number)
+    for pid in find_marked(one.mark):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def find_marked(mark: str, whole: bool = True) -> list[int]:
+    """Return the processes of this user whose mark this is, or begins so; none where the system does not show environments."""
+    wanted = f"\0{MARK}={mark}".encode() + (b"\0" if whole else b"")
+    found = []
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    for name in names:
+        with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+            if wanted in b"\0" + file.read():
+                found.append(int(name))
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def end_marked(mark: str) -> int:
+    """End the processes whose marks begin so: what a killed npuprof has left behind. Return how many there were."""
+    found = find_marked(mark, whole=False)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in find_marked(mark, whole=False):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        until = time.monotonic() + GRACE
+        while find_marked(mark, whole=False) and time.monotonic() < until:
+            time.sleep(_GLANCE)
+    return len(found)

@@ -1,0 +1,243 @@
+"""Trials run: the environment of ``run``, a fresh rendered file, devices, several at once; a result is kept before more is asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from npuprof.catalog import OBEYED_VARIABLES
+from npuprof.catalog.launchers import tell_single_process
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.renderers.environment import collect_env_variables
+from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+from npuprof.resolve.config import Config
+from npuprof.trials.journal import Journal, Result
+from npuprof.trials.judging import build_result
+from npuprof.trials.processes import Ended, Pool, end_marked
+
+_OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
+#: The path of the rendered file in a command.
+CODE = "{code}"
+#: What stands for a device of Ascend, where the driver is installed.
+DEVICE_FILE = "/dev/davinci{}"
+
+
+class Wanted(Record):
+    """A run that is wanted: of which digest, the how many-th, and its config."""
+
+    digest: str
+    attempt: int
+    config: Config
+
+
+class Setup(Record):
+    """How runs are made: the command, the target of its rendered file, how many at once, where, how long and how many at most."""
+
+    command: tuple[str, ...]
+    target: str = "session"
+    jobs: int = 1
+    devices: tuple[str, ...] = ()
+    timeout: float | None = None
+    most: int | None = None
+    metrics: dict[str, str] = {}
+
+    @property
+    def needs_code(self) -> bool:
+        """Whether the command names a rendered file."""
+        return any(CODE in word for word in self.command)
+
+
+class OutOfRunsError(Exception):
+    """As many runs were made as were allowed."""
+
+
+class Runner:
+    """Makes the runs that somebody wants and are not known, side by side, until none is wanted."""
+
+    def __init__(self, setup: Setup, journal: Journal, refuse: Callable[[Result], object]) -> None:
+        """Take what raises NpuprofError for a result after which no run makes sense: it is not kept, so that a mended command goes on."""
+        self.setup = setup
+        self.journal = journal
+        self._refuse = refuse
+        self.made = 0
+        self.told: set[str] = set()
+        self._pool = Pool()
+        self._started: dict[str, tuple[Wanted, str, str]] = {}
+        self._free = list(setup.devices)
+        self._seen = {device for device in setup.devices if os.path.exists(DEVICE_FILE.format(device))}
+        self._number = sum(map(len, journal.results.values()))
+        if end_marked(f"{journal.key}-"):
+            self.told.add("processes of an earlier npuprof that was killed were still there, and have been ended")
+
+    @property
+    def running(self) -> int:
+        """How many runs are under way."""
+        return len(self._pool)
+
+    def drive(self, find_wanted: Callable[[int], Sequence[Wanted]], watch: Callable[[], None] | None = None) -> None:
+        """Make runs until none is wanted. Raises OutOfRunsError, and NpuprofError where a command cannot be started or kept.
+
+        ``find_wanted`` is told how many can be under way; runs that are no longer wanted are ended where others wait for them.
+        """
+        with _end_on_signals():
+            try:
+                self._drive(find_wanted, watch)
+            finally:
+                self._pool.stop()
+                self._started.clear()
+                self._free = [device for device in self.setup.devices if self._is_there(device)]
+
+    def _drive(self, find_wanted: Callable[[int], Sequence[Wanted]], watch: Callable[[], None] | None) -> None:
+        room = min(self.setup.jobs, len(self._free)) if self.setup.devices else self.setup.jobs
+        wanted: Sequence[Wanted] = find_wanted(room)
+        while wanted:
+            names = {f"{one.digest}-{one.attempt}": one for one in wanted}
+            waiting = [name for name in names if name not in self._pool]
+            stale = [name for name in self._pool.list_keys() if name not in names]
+            if waiting and len(self._pool) >= room and stale:
+                self._give_up(stale)
+            for name in waiting:
+                if len(self._pool) < room:
+                    self._start(name, names[name])
+            if not self._pool:
+                raise OutOfRunsError
+            if watch is not None:
+                watch()
+            ended = list(self._pool.wait())
+            for name, how in ended:
+                self._finish(name, how)
+            if self.setup.devices:
+                room = min(self.setup.jobs, len(self._free) + len(self._pool))
+            if ended:
+                wanted = find_wanted(room)
+
+    def _give_up(self, names: Sequence[str]) -> None:
+        self._pool.stop(names)
+        for name in names:
+            _, device, _ = self._started.pop(name)
+            self._free += [device] if device else []
+            self.made -= 1
+
+    def _start(self, name: str, wanted: Wanted) -> None:
+        if self.setup.most is not None and self.made >= self.setup.most:
+            return
+        device = self._free.pop(0) if self.setup.devices else ""
+        self._number += 1
+        log = os.path.join(self.journal.folder, "logs", f"{self._number:04}-{wanted.digest[:12]}.log")
+        environment = self._build_environment(wanted.config, device)
+        command = self._write_code(name, wanted.config)
+        try:
+            self._pool.start(name, command, environment, f"{self.journal.key}-{self._number}", self.setup.timeout)
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError) and not os.path.exists(command[0])
+            what = f"cannot run {command[0]}: {'there is no such command' if missing else str(error.strerror).lower()}"
+            hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
+            raise NpuprofError([Finding("NP915", what, "", hint)]) from None
+        self.made += 1
+        self._started[name] = wanted, device, log
+
+    def _build_environment(self, config: Config, device: str) -> dict[str, str]:
+        """Return what ``npuprof run`` gives a command."""
+        outer = {**os.environ, **(tell_single_process(device) if device else {})}
+        folder = sidecar_cache_folder(config)
+        found, notes = collect_env_variables(config, build_fact_finder(outer), folder, True)  # the ends were asked for trust
+        write_sidecars(config, folder)
+        self.told.update(notes)
+        kept = {name: text for name, text in outer.items() if not name.startswith("NPUPROF_") or name in _OWN}
+        return {**kept, **found}
+
+    def _write_code(self, name: str, config: Config) -> list[str]:
+        if not self.setup.needs_code:
+            return list(self.setup.command)
+        from npuprof.renderers import load_target
+
+        target = load_target(self.setup.target)
+        rendered = target.render(config)
+        folder = os.path.abspath(os.path.join(self.journal.folder, "code", name))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        for file, text in {target.file: rendered.text, **rendered.sidecars}.items():
+            with open(os.path.join(folder, file), "w", encoding="utf-8", newline="") as stream:
+                stream.write(text)
+        return [word.replace(CODE, os.path.join(folder, target.file)) for word in self.setup.command]
+
+    def _finish(self, name: str, how: Ended) -> None:
+        wanted, device, log = self._started.pop(name)
+        if device and device in self._seen and not self._is_there(device):
+            self.told.add(f"device {device} has vanished: its run is not counted")
+            self.made -= 1
+            if not self._free and not len(self._pool):
+                what = f"{DEVICE_FILE.format(device)} has vanished, and no other device is left"
+                raise NpuprofError(
+                    [Finding("NP953", what, "A run without its device says nothing of settings.", "bring it back, and go on")]
+                )
+            return
+        self._free += [device] if device else []
+        with suppress(OSError), open(log, "wb") as file:  # it is there to be read; what counts is in the journal
+            file.write(how.output)
+        shutil.rmtree(os.path.join(self.journal.folder, "code", name), ignore_errors=True)
+        result = build_result(wanted.digest, how, self.setup.metrics, log)
+        self._refuse(result)
+        self.journal.add(result)
+
+    def _is_there(self, device: str) -> bool:
+        return device not in self._seen or os.path.exists(DEVICE_FILE.format(device))
+
+
+def parse_devices(text: str) -> tuple[str, ...]:
+    """Return devices from ``0-3,6``. Raises NpuprofError."""
+    found: dict[str, None] = {}
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not (
+            first.isascii() and first.isdigit() and (not dash or (last.isascii() and last.isdigit() and 0 <= int(last) - int(first) < 4096))
+        ):
+            raise NpuprofError([Finding("NP902", f"--devices {text!r} names no devices", "", "write them as in 0-7, or 0,2,4")])
+        found |= dict.fromkeys(str(number) for number in range(int(first), int(last or first) + 1))
+    return tuple(found)
+
+
+def parse_seconds(text: str | None, name: str) -> float | None:
+    """Return a time: ``90``, ``90s``, ``15m``, ``2h``. Raises NpuprofError."""
+    if text is None:
+        return None
+    units = {"s": 1, "m": 60, "h": 3600}
+    try:
+        found = float(text[:-1]) * units[text[-1]] if text[-1:] in units else float(text)
+        if not 0 < found < 1e9:
+            raise ValueError
+    except ValueError:
+        raise NpuprofError([Finding("NP902", f"{name} {text!r} is no time", "", "write it as in 90, 15m or 2h")]) from None
+    return found
+
+
+@contextmanager
+def _end_on_signals() -> Iterator[None]:
+    """Let a request to end be what Ctrl-C is: what runs is ended, and what is known is kept."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def tell_interrupted(runner: Runner) -> None:
+    """Say that what was interrupted goes on when it is asked again."""
+    from npuprof.report.text import format_count
+
+    kept = sum(map(len, runner.journal.results.values()))
+    sys.stderr.write(f"\nnpuprof: stopped; the results of {format_count(kept, 'run')} are kept: the same command goes on from there\n")

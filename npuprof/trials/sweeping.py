@@ -1,0 +1,220 @@
+"""Every allowed combination of some values, run: what each gave, why the others are not run, and which is best."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import product
+from typing import Any
+
+from npuprof.model import Finding, NpuprofError, Record, Step
+from npuprof.resolve.config import Config
+from npuprof.trials.journal import Journal, Result
+from npuprof.trials.judging import build_result, name_signal
+from npuprof.trials.processes import Ended
+from npuprof.trials.running import OutOfRunsError, Runner, Wanted
+
+#: More combinations are refused before anything is resolved: nobody waits for them.
+MOST_COMBINATIONS = 100_000
+#: What is known of a run beside its metrics, and may be asked for like one.
+TIME = "time"
+
+
+class Choice(Record):
+    """One value of an axis: as it is shown, and what it lays over the preset: steps, or another preset."""
+
+    shown: str
+    steps: tuple[Step, ...] = ()
+    mixin: str = ""
+
+
+class Axis(Record):
+    """What is varied: a key, or the presets laid over; and its values."""
+
+    name: str
+    choices: tuple[Choice, ...]
+
+
+class Combination(Record):
+    """One value of each axis: the config, or what the checks say against it. ``same_as`` is the one before with its digest."""
+
+    choices: tuple[Choice, ...]
+    config: Config | None
+    errors: tuple[Finding, ...] = ()
+    same_as: int | None = None
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is run: it is allowed, and the first of its digest."""
+        return self.config is not None and not self.errors and self.same_as is None
+
+
+def split_values(text: str) -> list[str]:
+    """Return the values in ``A,B``: commas in quotes, brackets and braces are part of a value."""
+    found, current, depth, quote = [], "", 0, ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "[{(":
+            depth += 1
+        elif char in "]})":
+            depth -= 1
+        if char == "," and not depth and not quote:
+            found.append(current.strip())
+            current = ""
+        else:
+            current += char
+    return [*found, current.strip()]
+
+
+def combine_axes(
+    axes: Sequence[Axis],
+    resolve: Callable[[Sequence[str], Sequence[Step]], Config],
+    judge: Callable[[Config], Sequence[Finding]],
+    is_wanted: Callable[[Config], bool],
+) -> list[Combination]:
+    """Return the combinations that are wanted, in the order of the axes, the last varying fastest. Raises NpuprofError for too many."""
+    count = math.prod(len(axis.choices) for axis in axes)
+    if count > MOST_COMBINATIONS:
+        what = f"{count:,} combinations are more than {MOST_COMBINATIONS:,}"
+        raise NpuprofError([Finding("NP902", what, "Each would be resolved, checked and run.", "vary fewer keys, or name fewer values")])
+    found: list[Combination] = []
+    digests: dict[str, int] = {}
+    for choices in product(*(axis.choices for axis in axes)):
+        mixins = [choice.mixin for choice in choices if choice.mixin]
+        try:
+            config = resolve(mixins, [step for choice in choices for step in choice.steps])
+        except NpuprofError as error:
+            found.append(Combination(choices, None, error.findings))
+            continue
+        if not is_wanted(config):
+            continue
+        errors = tuple(judge(config))
+        first = digests.setdefault(config.digest, len(found)) if not errors else len(found)
+        found.append(Combination(choices, config, errors, first if first != len(found) else None))
+    return found
+
+
+def run_combinations(combinations: Sequence[Combination], runner: Runner, tell: Callable[[str], None]) -> bool:
+    """Run what is not known yet; return whether all is known now. Raises NpuprofError."""
+    wanted = [Wanted(one.config.digest, 0, one.config) for one in combinations if one.is_run and one.config is not None]
+
+    def find_wanted(room: int) -> list[Wanted]:
+        return [one for one in wanted if one.digest not in runner.journal.results][:room]
+
+    def watch() -> None:
+        done = sum(one.digest in runner.journal.results for one in wanted)
+        tell(f"{done} of {len(wanted)} combinations run, {runner.running} under way")
+
+    try:
+        runner.drive(find_wanted, watch)
+    except OutOfRunsError:
+        return False
+    return True
+
+
+def refuse_missing_command(result: Result) -> None:
+    """Raise NpuprofError for a run that says that there is no command to run."""
+    if result.exit in (126, 127) and not result.hung:
+        what = f"the command ended with {result.exit}: it, or one that it calls, is not there or cannot be executed"
+        raise NpuprofError([Finding("NP952", what, "Such a run says nothing of settings.", f"mend it; {result.log} holds what it said")])
+
+
+def describe_end(result: Result) -> str:
+    """Return how a run ended, in a word."""
+    return "hang" if result.hung else name_signal(result.signal) if result.signal is not None else str(result.exit)
+
+
+def find_value(result: Result, name: str) -> float | None:
+    """Return a metric of a run, or its time."""
+    return result.metrics.get(name, result.seconds if name == TIME else None)
+
+
+class Goal(Record):
+    """A metric and which way is better."""
+
+    name: str
+    greatest: bool
+
+    def rank(self, value: float) -> float:
+        """Return a number that is smaller where the value is better; what is no number is worst."""
+        return math.inf if math.isnan(value) else -value if self.greatest else value
+
+
+def parse_goal(text: str, names: Sequence[str]) -> Goal:
+    """Return what ``min:loss``, ``max:speed`` or a bare name says: the greatest, of ``time`` the least. Raises NpuprofError."""
+    way, colon, name = text.partition(":")
+    if not colon:
+        way, name = "min" if text == TIME else "max", text
+    if way not in ("min", "max") or name not in (*names, TIME):
+        known = ", ".join((*names, TIME))
+        raise NpuprofError(
+            [Finding("NP902", f"{text!r} is no metric of this sweep", f"There are {known}.", "write it as in min:loss, or speed")]
+        )
+    return Goal(name, way == "max")
+
+
+def find_best(rows: Sequence[tuple[Combination, Result | None]], goal: Goal) -> tuple[Combination, Result] | None:
+    """Return the combination that is best, of those whose run was fine; None where none has the metric."""
+    known = [(one, result) for one, result in rows if result is not None and result.exit == 0 and find_value(result, goal.name) is not None]
+    return min(known, key=lambda row: goal.rank(find_value(row[1], goal.name) or 0.0), default=None)
+
+
+def find_front(points: Sequence[tuple[float, float]], goals: tuple[Goal, Goal]) -> list[int]:
+    """Return the places of the points that no other is better than in one metric without being worse in the other."""
+    ranked = sorted((goals[0].rank(x), goals[1].rank(y), place) for place, (x, y) in enumerate(points))
+    found: list[int] = []
+    best, last = math.inf, (math.nan, math.nan)
+    for first, second, place in ranked:
+        if second < best or (first, second) == last:
+            found.append(place)
+            best, last = second, (first, second)
+    return found
+
+
+def pair_results(combinations: Sequence[Combination], journal: Journal) -> list[tuple[Combination, Result | None]]:
+    """Return the combinations that are allowed, each with its run: those of one digest share it."""
+    found = []
+    for one in combinations:
+        if one.config is not None and not one.errors:
+            held = journal.results.get(one.config.digest)
+            found.append((one, held[-1] if held else None))
+    return found
+
+
+def take_results(journal: Journal, metrics: dict[str, str]) -> int:
+    """Take over what jobs of a scheduler have left in the folder of results; return how many there were."""
+    folder = os.path.join(journal.folder, "results")
+    taken = 0
+    for digest, end in _list_ends(folder):
+        if digest in journal.results:
+            continue
+        log = os.path.join(folder, f"{digest}.log")
+        try:
+            with open(log, "rb") as file:
+                output = file.read()
+        except OSError:
+            output = b""
+        code, began, ended = int(end[0]), float(end[1]), float(end[2])
+        number = code - 128 if 128 < code < 128 + 65 else None
+        result = build_result(digest, Ended(None if number else code, number, max(ended - began, 0.0), False, output), metrics, log)
+        if result.exit not in (126, 127):
+            journal.add(result)
+            taken += 1
+    return taken
+
+
+def _list_ends(folder: str) -> Iterator[tuple[str, list[Any]]]:
+    if not os.path.isdir(folder):
+        return
+    for name in sorted(os.listdir(folder)):
+        digest, dot, kind = name.rpartition(".")
+        if dot and kind == "end":
+            with suppress(OSError, ValueError, IndexError), open(os.path.join(folder, name), encoding="ascii") as file:
+                words = file.read().split()
+                int(words[0]), float(words[1]), float(words[2])
+                yield digest, words

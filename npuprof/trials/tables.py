@@ -1,0 +1,114 @@
+"""What a sweep gave, as rows: for people, for spreadsheets, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from npuprof.model import Record
+from npuprof.report.findings import build_finding_dict
+from npuprof.report.tables import Table
+from npuprof.report.text import escape_controls, format_count
+from npuprof.trials.journal import Result
+from npuprof.trials.sweeping import Axis, Combination, describe_end
+
+SCHEMA = "npuprof.sweep/1"
+
+
+class Sweep(Record):
+    """A sweep: what was varied, the combinations, what came of them, and the metrics that were read."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    combinations: tuple[Combination, ...]
+    rows: tuple[tuple[Combination, Result | None], ...]
+    metrics: tuple[str, ...]
+    left_out: int = 0  #: how many are not wanted
+
+    @property
+    def refused(self) -> list[Combination]:
+        """The combinations that the checks do not allow."""
+        return [one for one in self.combinations if one.config is None or one.errors]
+
+
+def format_number(value: float | None) -> str:
+    """Return a number as a table shows it, a dash for none."""
+    return "-" if value is None else f"{value:.6g}"
+
+
+def build_table(sweep: Sweep) -> Table:
+    """Return the runs as a table, and below it what was not run, each with its rule."""
+    rows = []
+    for one, result in sweep.rows:
+        shown = [choice.shown for choice in one.choices]
+        if result is None:
+            rows.append([*shown, "not run", "-", *("-" for _ in sweep.metrics)])
+        else:
+            values = [format_number(result.metrics.get(name)) for name in sweep.metrics]
+            rows.append([*shown, describe_end(result), f"{result.seconds:.3f}", *values])
+    header = (*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics)
+    plain = [list(header), *rows]
+    return Table(plain if rows else [], after=format_refused(sweep), wrapping=len(sweep.axes))
+
+
+def format_refused(sweep: Sweep) -> str:
+    """Return the combinations that the checks do not allow, each with its rule."""
+    lines = [f"{'' if not sweep.rows else chr(10)}{format_count(len(sweep.refused), 'combination')} not allowed:"] if sweep.refused else []
+    for one in sweep.refused:
+        said = "; ".join(f"{error.code} {error.message}" for error in one.errors)
+        lines.append(f"  {describe_choices(sweep, one)}: {escape_controls(said)}")
+    if sweep.left_out:
+        lines.append(f"{format_count(sweep.left_out, 'combination')} left out by --where")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def describe_choices(sweep: Sweep, one: Combination) -> str:
+    """Return a combination in a line."""
+    return escape_controls(", ".join(f"{axis.name}={choice.shown}" for axis, choice in zip(sweep.axes, one.choices, strict=True)))
+
+
+def format_csv(sweep: Sweep) -> str:
+    """Return a line a combination, those that are not allowed with their codes in place of an exit code."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics, "digest", "refused"])
+    known = {id(one): result for one, result in sweep.rows}
+    for one in sweep.combinations:
+        shown = [choice.shown for choice in one.choices]
+        result = known.get(id(one))
+        digest = one.config.digest if one.config else ""
+        values = [_write_number(result.metrics.get(name)) if result else "" for name in sweep.metrics]
+        ended = [describe_end(result), f"{result.seconds:.3f}"] if result else ["", ""]
+        writer.writerow([*shown, *ended, *values, digest, " ".join(dict.fromkeys(error.code for error in one.errors))])
+    return text.getvalue()
+
+
+def _write_number(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def build_fields(sweep: Sweep, command: Sequence[str]) -> dict[str, Any]:
+    """Return the sweep as the fields of its JSON form."""
+    known = {id(one): result for one, result in sweep.rows}
+    return {
+        "schema": SCHEMA,
+        "preset": sweep.name,
+        "command": list(command),
+        "axes": [{"name": axis.name, "values": [choice.shown for choice in axis.choices]} for axis in sweep.axes],
+        "metrics": list(sweep.metrics),
+        "left_out": sweep.left_out,
+        "combinations": [
+            {
+                "values": {axis.name: choice.shown for axis, choice in zip(sweep.axes, one.choices, strict=True)},
+                "digest": one.config.digest if one.config else None,
+                "allowed": one.config is not None and not one.errors,
+                "same_as": one.same_as,
+                "run": result._asdict() if (result := known.get(id(one))) else None,
+                "findings": [build_finding_dict(error) for error in one.errors],
+            }
+            for one in sweep.combinations
+        ],
+    }

@@ -1,0 +1,146 @@
+"""What a combination of two configs is made of: one change each, elements of unordered lists singly; and the settings of a combination."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from npuprof.catalog import values
+from npuprof.compare.changes import Change, compare_configs, read_both_sides
+from npuprof.document import keys
+from npuprof.model import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.resolve.config import Config
+
+
+class Difference:
+    """What differs between two configs: ``changes``, each a bit of a mask; what is not tried is ``untried``.
+
+    A mask says which changes are made to the first config: none are the first, all the second.
+    """
+
+    def __init__(self, before: Config, after: Config) -> None:
+        self.before = before
+        self.after = after
+        found = compare_configs(before, after)
+        self.untried = tuple(change for change in found if change.setting.startswith("profile."))
+        tried = [change for change in found if change not in self.untried]
+        self.changes: tuple[Change, ...] = tuple(part for change in tried for part in _split_change(change))
+        self.settings: dict[str, int] = {}
+        for place, change in enumerate(self.changes):
+            self.settings[change.setting] = self.settings.get(change.setting, 0) | 1 << place
+
+    @property
+    def every(self) -> int:
+        """The mask of all changes."""
+        return (1 << len(self.changes)) - 1
+
+    def select(self, mask: int) -> list[Change]:
+        """Return the changes of a mask."""
+        return [change for place, change in enumerate(self.changes) if mask >> place & 1]
+
+    def build_settings(self, mask: int) -> dict[str, Any]:
+        """Return the settings of the first config with some changes made."""
+        found = dict(self.before.settings)
+        for key, own in self.settings.items():
+            made = mask & own
+            if made == own:
+                value = self.after.settings.get(key)
+            elif made:
+                value = self._mix_value(key, made)
+            else:
+                continue
+            if value is None:
+                found.pop(key, None)
+            else:
+                found[key] = value
+        return found
+
+    def _mix_value(self, key: str, made: int) -> Any:
+        """Return the value of a setting of which some changes are made; None where nothing is left of it."""
+        was, now = read_both_sides(key, self.before, self.after)
+        box: dict[str, Any] = {"value": _copy_containers(was)} if was is not None else {}
+        lists: dict[Path, list[Change]] = {}
+        for change in self.select(made):
+            if change.element:
+                lists.setdefault(change.tail, []).append(change)
+            else:
+                _put_value(box, ("value", *change.tail), change.after, change.kind == "removed")
+        for tail, changes in lists.items():
+            _change_list(box, ("value", *tail), changes, keeps_empty=any(_find_list(side, tail) == [] for side in (was, now)))
+        return box.get("value")
+
+
+def _split_change(change: Change) -> Iterator[Change]:
+    """Yield the parts of a change that can be made singly: where a list whose order means nothing came or went whole, its elements."""
+    structure = values.find_structure(change.setting)
+    whole = change.after if change.kind == "added" else change.before
+    parts = []
+    if structure is not None and structure.unordered and change.kind != "changed" and not change.element:
+        parts = list(_list_parts(whole, change.tail))
+    if len(parts) < 2:
+        yield change
+        return
+    for tail, value, element in parts:
+        sides = (None, value) if change.kind == "added" else (value, None)
+        yield change._replace(
+            key=keys.format_key_path(change.setting, tail), tail=tail, before=sides[0], after=sides[1], element=element
+        )  # fmt: skip
+
+
+def _list_parts(value: Any, tail: Path) -> Iterator[tuple[Path, Any, bool]]:
+    """Yield the parts of a value, each with its place, and whether it is an element of the list there."""
+    if isinstance(value, dict) and value:
+        for name, item in value.items():
+            yield from _list_parts(item, (*tail, name))
+    elif isinstance(value, list) and value and all(isinstance(item, (str, int)) for item in value):
+        seen: set[str] = set()
+        for item in value:
+            if repr(item) not in seen:
+                seen.add(repr(item))
+                yield tail, item, True
+    else:
+        yield tail, value, False
+
+
+def _copy_containers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copy_containers(item) for name, item in value.items()}
+    return list(value) if isinstance(value, list) else value
+
+
+def _put_value(box: dict[str, Any], path: Path, value: Any, gone: bool) -> None:
+    """Set or remove what stands at a path; tables that are left without anything in them go as well."""
+    above: list[dict[str, Any]] = [box]
+    for part in path[:-1]:
+        inner = above[-1].get(part)
+        if not isinstance(inner, dict):
+            if gone:
+                return
+            inner = above[-1][part] = {}
+        above.append(inner)
+    if not gone:
+        above[-1][path[-1]] = value
+        return
+    above[-1].pop(path[-1], None)
+    for place in range(len(above) - 1, 0, -1):
+        if above[place]:
+            break
+        above[place - 1].pop(path[place - 1], None)
+
+
+def _change_list(box: dict[str, Any], path: Path, changes: Sequence[Change], keeps_empty: bool) -> None:
+    gone = {repr(change.before) for change in changes if change.kind == "removed"}
+    held = [item for item in _find_list(box, path) or [] if repr(item) not in gone]
+    held += [change.after for change in changes if change.kind != "removed"]
+    _put_value(box, path, held, gone=not held and not keeps_empty)
+
+
+def _find_list(value: Any, tail: Path) -> list[Any] | None:
+    for part in tail:
+        if not isinstance(value, Mapping) or part not in value:
+            return None
+        value = value[part]
+    return value if isinstance(value, list) else None

@@ -1,0 +1,394 @@
+"""``npuprof bisect``: planted causes, real processes, what is run how often, what ends it, what resumes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import build_store
+
+from npuprof.catalog import load_rules
+
+NPUPROF = [sys.executable, "-m", "npuprof"]
+Run = Callable[..., Any]
+NAMES = "ABCDEFGHIJKLMNOP"
+
+
+def preset(value: str, names: str = NAMES, more: str = "") -> str:
+    return "[env]\n" + "".join(f'SET_{name} = "{value}"\n' for name in names) + more
+
+
+#: Bad where all of some variables have the value of the bad preset; a group of several is one of the causes.
+JUDGE = """
+import os, sys
+open("runs", "a").write(".")
+causes = [cause.split("+") for cause in sys.argv[1].split("|")]
+sys.exit(any(all(os.environ.get("SET_" + name) == "bad" for name in cause) for cause in causes))
+"""
+
+
+@pytest.fixture
+def ends(tmp_path: Path) -> Path:
+    return build_store(tmp_path / "profiles", {"good": preset("good"), "bad": preset("bad")})
+
+
+def judge(causes: str) -> list[str]:
+    return [sys.executable, "-c", JUDGE, causes]
+
+
+def is_alive(pid: str) -> bool:
+    """Return whether a process runs: one that nobody reaps does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def ask(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
+    flags, command = words[: words.index("--")], words[words.index("--") :]
+    result = run("bisect", "good", "bad", "--format", "json", *flags, *command)
+    assert result.code == code, result.err
+    found: dict[str, Any] = json.loads(result.out)
+    return found
+
+
+def keys(answer: Mapping[str, Any], places: list[int]) -> list[str]:
+    return sorted(answer["changes"][place]["key"] for place in places)
+
+
+@pytest.mark.parametrize(
+    ("causes", "expected"),
+    [
+        ("C", [["env.SET_C"]]),
+        ("A+P", [["env.SET_A", "env.SET_P"]]),
+        ("A+G+P", [["env.SET_A", "env.SET_G", "env.SET_P"]]),
+        ("B|N", [["env.SET_B"], ["env.SET_N"]]),
+        ("A+C|A+M", [["env.SET_A", "env.SET_C"], ["env.SET_A", "env.SET_M"]]),
+    ],
+)
+def test_planted_causes_are_found_each_run_once(run: Run, ends: Path, tmp_path: Path, causes: str, expected: list[list[str]]) -> None:
+    answer = ask(run, "--", *judge(causes))
+    assert sorted(keys(answer, cause["changes"]) for cause in answer["causes"]) == expected
+    assert answer["complete"]
+    assert all(member["without"]["verdict"] == "good" for cause in answer["causes"] for member in cause["members"])
+    made = len((tmp_path / "runs").read_text())
+    assert answer["runs"] == made == len(answer["trials"]) == sum(len(trial["runs"]) for trial in answer["trials"])
+    again = ask(run, "--", *judge(causes))
+    assert again == answer
+    assert len((tmp_path / "runs").read_text()) == made
+
+
+def test_several_at_once_find_the_same(run: Run, ends: Path) -> None:
+    answer = ask(run, "-j", "4", "--", *judge("D+K"))
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_D", "env.SET_K"]
+
+
+def test_the_answer_in_words(run: Run, store: Run) -> None:
+    store({"base": "options.hccl_timeout = 600\n", "good": '[profile]\nextends = ["base"]\n[env]\nX = "1"\nY = "1"\n',
+           "worse": "options.hccl_timeout = 900\n", "bad": '[profile]\nextends = ["worse"]\n[env]\nX = "2"\nY = "2"\n'})  # fmt: skip
+    result = run("bisect", "good", "bad", "--", "sh", "-c", '[ "$NPUPROF_HCCL_TIMEOUT$X" != 9002 ]')
+    assert result.code == 0
+    assert result.out == (
+        "2 changes make the difference, only together (of 3 changes; 7 runs):\n"
+        "\n"
+        "  ~ hccl_timeout 600 → 900 s\n"
+        "      [distributed]  via profiles/worse.toml:1, before profiles/base.toml:1\n"
+        "    without it: good, exit code 0\n"
+        "\n"
+        '  ~ env.X "1" → "2"\n'
+        "      via profiles/bad.toml:4, before profiles/good.toml:4\n"
+        "    without it: good, exit code 0\n"
+    )
+
+
+def test_the_answer_as_a_preset_is_bad_and_differs_from_the_good_one_in_the_cause(run: Run, ends: Path, tmp_path: Path) -> None:
+    words = ["bisect", "good", "bad", "--format"]
+    result = run(*words, "toml", "--", *judge("C+D"))
+    (tmp_path / "profiles" / "smallest.toml").write_text(result.out)
+    diff = run("diff", "good", "smallest", "--format", "json")
+    assert [change["key"] for change in json.loads(diff.out)["changes"]] == ["env.SET_C", "env.SET_D"]
+    shown = run(*words, "diff", "--", *judge("C+D"))
+    assert [line.split()[:2] for line in shown.out.splitlines()] == [["~", "env.SET_C"], ["~", "env.SET_D"]]
+    issue = run(*words, "markdown", "--", *judge("C+D"))
+    assert "- without `env.SET_C`: good, exit code 0" in issue.out
+
+
+def test_elements_of_lists_are_tried_singly_and_what_they_need_goes_with_them(run: Run, store: Run) -> None:
+    lists = "black-list = {{ to-add = [{}] }}"
+    names = ", ".join(f'"Op{place}"' for place in range(20))
+    store({
+        "good": 'options.precision_mode_v2 = "fp16"\n',
+        "bad": f'[options]\nprecision_mode_v2 = "mixed_float16"\n[options.modify_mixlist]\n{lists.format(names)}\n',
+    })  # fmt: skip
+    answer = ask(run, "--", "sh", "-c", '! grep -qw Op13 "$NPUPROF_MODIFY_MIXLIST"')
+    (cause,) = answer["causes"]
+    changed = [(answer["changes"][place]["key"], answer["changes"][place]["after"]) for place in cause["changes"]]
+    assert changed == [("precision_mode_v2", "mixed_float16"), ("modify_mixlist.black-list.to-add", "Op13")]
+    assert [member["tied"] for member in cause["members"]] == [True]
+    assert answer["runs"] <= 12
+
+
+def test_companions_are_found_for_every_rule_that_two_changes_can_break() -> None:
+    """Of each rule of the catalogue: what breaks it is never run where neither end does."""
+    import npuprof
+    from npuprof.trials.configs import Combinations
+    from npuprof.trials.ties import tie_changes
+    from npuprof.trials.units import Difference
+
+    tried = 0
+    for rule in load_rules():
+        good, bad = (npuprof.loads(text) for text in _list_examples(rule.code))
+        if len(Difference(good, bad).changes) < 2:
+            continue
+        found = Combinations(Difference(good, bad), "trial")
+        units, drops = tie_changes(found)
+        every = found.difference.every
+        for unit in units:
+            tried += 1
+            assert not found.find_new_errors(every & ~drops[unit]), rule.code
+    assert tried > 50
+
+
+def _list_examples(code: str) -> tuple[str, str]:
+    from npuprof.catalog import load_built_part
+
+    texts = load_built_part("rule_texts")["rules"][code]
+    return "", texts["good"] if isinstance(texts["good"], str) else next(iter(texts["good"].values()))
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("exit 0", "bad, which should be bad, is good as well"),
+        ("exit 1", "good, which should be good, is bad as well"),
+        ("exit 125", "good, which should be good, could not be told"),
+        ("exit 126", "the command ended with 126"),
+        ("exit 127", "the command ended with 127"),
+        ("no-such-command-here", "the command ended with 127"),
+        ("kill -SEGV $$", "the command was ended by SIGSEGV"),
+        ("exit 134", "the command ended with 134"),
+        ("exit 255", "the command ended with 255"),
+    ],
+)
+def test_ends_and_errors_end_it_at_once_with_words(run: Run, ends: Path, script: str, words: str) -> None:
+    result = run("bisect", "good", "bad", "--", "sh", "-c", f"echo . >> runs; {script}")
+    assert result.code == 2
+    assert words in result.err
+    assert Path("runs").read_text().count(".") <= 2
+
+
+def test_a_mended_command_goes_on_where_a_broken_one_has_ended_it(run: Run, ends: Path, tmp_path: Path) -> None:
+    script = tmp_path / "judge.sh"
+    script.write_text("#!/bin/sh\nexit 127\n")
+    script.chmod(0o755)
+    assert run("bisect", "good", "bad", "--", "./judge.sh").code == 2
+    script.write_text('#!/bin/sh\n[ "$SET_E" = good ]\n')
+    answer = ask(run, "--", "./judge.sh")
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+
+
+def test_a_command_that_is_not_there_is_told_before_anything_runs(run: Run, ends: Path) -> None:
+    result = run("bisect", "good", "bad", "--", "no-such-command-here")
+    assert (result.code, "NP915" in result.err) == (2, True)
+
+
+def test_equal_ends_and_ends_with_errors_are_refused(run: Run, store: Run) -> None:
+    store({"good": "options.hccl_timeout = 600\n", "same": "options.hccl_timeout = 600\n", "wrong": 'options.hccl_timeout = "x"\n'})
+    assert "NP954" in run("bisect", "good", "same", "--", "true").err
+    assert "NP202" in run("bisect", "good", "wrong", "--", "true").err
+    assert not Path(".npuprof").exists()
+
+
+def test_a_signal_is_bad_where_that_is_said(run: Run, ends: Path) -> None:
+    answer = ask(run, "--signal", "bad", "--", "sh", "-c", '[ "$SET_E" = good ] || kill -SEGV $$')
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+
+
+def test_a_hang_is_ended_with_all_that_it_started_and_counts_as_said(run: Run, ends: Path, tmp_path: Path) -> None:
+    hang = f"(setsid sh -c 'echo $$ >> {tmp_path}/pids; sleep 60' &); echo $$ >> {tmp_path}/pids; sleep 60 & wait"
+    command = ["sh", "-c", f'[ "$SET_E$SET_F" = goodgood ] || [ "$SET_E" = good ] || {{ {hang}; }}']
+    answer = ask(run, "--timeout", "0.4", "--hang", "bad", "-j", "2", "--", *command)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+    assert not any(map(is_alive, (tmp_path / "pids").read_text().split()))
+    refused = run("bisect", "good", "bad", "--timeout", "0.3", "--", *command)
+    assert "bad, which should be bad, could not be told" in refused.err
+
+
+def test_children_that_are_left_behind_are_ended_and_do_not_hold_it_up(run: Run, ends: Path, tmp_path: Path) -> None:
+    began = time.monotonic()
+    answer = ask(run, "-j", "4", "--", "sh", "-c", f'sleep 60 & echo $! >> {tmp_path}/pids; [ "$SET_E" = good ]')
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+    assert time.monotonic() - began < 30
+    assert not any(map(is_alive, (tmp_path / "pids").read_text().split()))
+
+
+def test_long_output_is_drained_and_kept_bounded(run: Run, ends: Path) -> None:
+    ask(run, "--", "sh", "-c", 'echo first; head -c 30000000 /dev/zero; echo; echo last; [ "$SET_E" = good ]')
+    logs = sorted(Path().glob(".npuprof/trials/*/logs/*"))
+    assert logs
+    for log in logs:
+        text = log.read_bytes()
+        assert len(text) < 2_300_000
+        assert text.startswith(b"first\n")
+        assert text.endswith(b"\nlast\n")
+        assert b"bytes left out]" in text
+
+
+def test_what_cannot_be_told_is_said(run: Run, ends: Path) -> None:
+    command = [
+        "sh",
+        "-c",
+        '[ "$SET_E$SET_F" = goodbad ] && exit 125; [ "$SET_E$SET_F" = badgood ] && exit 125; [ "$SET_E$SET_F" != badbad ]',
+    ]
+    answer = ask(run, "--", *command, code=1)
+    (cause,) = answer["causes"]
+    assert keys(answer, cause["undecided"]) == keys(answer, cause["changes"]) == ["env.SET_E", "env.SET_F"]
+    result = run("bisect", "good", "bad", "--", *command)
+    assert "not told: whether env.SET_E matters" in result.out
+
+
+def test_a_rendered_file_is_fresh_for_each_run(run: Run, store: Run) -> None:
+    store({"good": "[options]\nhccl_timeout = 600\ndeterministic = 0\n", "bad": "[options]\nhccl_timeout = 900\ndeterministic = 1\n"})
+    answer = ask(run, "--to", "session", "--", "sh", "-c", '! grep -q "i = 900" "$0"', "{code}")
+    assert keys(answer, answer["causes"][0]["changes"]) == ["hccl_timeout"]
+    assert not list(Path().glob(".npuprof/trials/*/code/*"))
+    assert run("bisect", "good", "bad", "--to", "session", "--", "true").code == 2
+
+
+def test_a_metric_is_judged_by_the_ends(run: Run, ends: Path) -> None:
+    speed = 'v=100; [ "$SET_C" = bad ] && v=50; [ "$SET_D" = bad ] && v=$((v + 1)); echo "step 1 speed=90"; echo "speed=$v it/s"'
+    answer = ask(run, "--metric", "speed=([0-9.]+)", "--tolerance", "5%", "--", "sh", "-c", speed)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+    assert (answer["metric"]["good"], answer["metric"]["bad"]) == (100, 51)
+    text = run("bisect", "good", "bad", "--metric", "speed=([0-9.]+)", "--tolerance", "5%", "--", "sh", "-c", speed)
+    assert "without it: good, 100\n" in text.out
+    same = run("bisect", "good", "bad", "--metric", "speed=([0-9.]+)", "--tolerance", "60%", "--", "sh", "-c", speed)
+    assert "differ by no more than the tolerance" not in same.err
+    none = run("bisect", "good", "bad", "--metric", "loss=([0-9.]+)", "--", "sh", "-c", speed)
+    assert "told no value of the metric" in none.err
+
+
+def test_a_metric_that_is_no_number_is_bad(run: Run, ends: Path) -> None:
+    answer = ask(run, "--metric", "loss=(\\S+)", "--", "sh", "-c", '[ "$SET_C" = bad ] && echo loss=nan || echo loss=0.5')
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+
+
+def test_a_flaky_command_is_run_several_times_and_the_odds_are_stated(run: Run, ends: Path) -> None:
+    flaky = 'n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; [ "$SET_C" = good ] || [ $((n % 3)) != 0 ]'
+    words = ["--repeat", "5", "--", "sh", "-c", flaky]
+    answer = ask(run, *words)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+    assert all(len(trial["runs"]) == 5 for trial in answer["trials"] if trial["verdict"] == "good")
+    assert "a bad combination passes for good in 5 runs" in run("bisect", "good", "bad", *words).out
+
+
+def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(run: Run, ends: Path, tmp_path: Path) -> None:
+    answer = ask(run, "--max-runs", "5", "--", *judge("A+C"), code=2)
+    assert (answer["found"], len((tmp_path / "runs").read_text())) == (False, 5)
+    assert {"env.SET_A", "env.SET_C"} <= set(keys(answer, answer["in_question"]))
+    answer = ask(run, "--", *judge("A+C"))
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_A", "env.SET_C"]
+    assert len((tmp_path / "runs").read_text()) == answer["runs"]
+
+
+def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*NPUPROF, "bisect", "good", "bad", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_what_is_killed_at_any_time_goes_on_and_runs_nothing_twice(run: Run, ends: Path, tmp_path: Path, number: int) -> None:
+    command = ["sh", "-c", 'sleep 0.05; echo "$NPUPROF_DIGEST" >> done; [ "$SET_B$SET_M" != badbad ]']
+    begun = tmp_path / "done"
+    begun.touch()
+    for patience in (0.0, 0.07, 0.15, 0.23):
+        before = begun.stat().st_size
+        with start(tmp_path, "--", *command) as process:
+            while begun.stat().st_size == before and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(patience)
+            process.send_signal(number)
+            _, told = process.communicate(timeout=20)
+            assert process.returncode in (-number, 130, 0), told
+            if process.returncode == 130:
+                assert b"the same command goes on from there" in told
+    answer = ask(run, "--", *command)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B", "env.SET_M"]
+    ran = (tmp_path / "done").read_text().split()
+    assert len(ran) - len(set(ran)) <= 4  # the run that was under way, of each that was killed
+
+
+def test_a_torn_last_line_is_passed_over_and_another_version_refused_by_name(run: Run, ends: Path, tmp_path: Path) -> None:
+    answer = ask(run, "--", *judge("B"))
+    (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-20])
+    assert ask(run, "--", *judge("B"))["causes"] == answer["causes"]
+    journal.write_bytes(whole.replace(b"npuprof.trials/1", b"npuprof.trials/9", 1))
+    result = run("bisect", "good", "bad", "--", *judge("B"))
+    assert (result.code, "npuprof.trials/9" in result.err, "--fresh" in result.err) == (2, True, True)
+    assert ask(run, "--fresh", "--", *judge("B"))["causes"] == answer["causes"]
+    assert journal.with_name("journal.jsonl.old").exists()
+
+
+def test_two_at_once_in_one_folder_are_told(run: Run, ends: Path, tmp_path: Path) -> None:
+    command = ["sh", "-c", 'touch begun; sleep 5; [ "$SET_B" = good ]']
+    with start(tmp_path, "--", *command) as process:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.02)
+        result = run("bisect", "good", "bad", "--", *command)
+        assert (result.code, f"process {process.pid} on" in result.err) == (2, True)
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_presets_that_change_under_way_change_nothing(run: Run, ends: Path, tmp_path: Path) -> None:
+    answer = ask(run, "--", "sh", "-c", 'echo "broken = [" > profiles/bad.toml; [ "$SET_B" = good ]')
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
+
+
+def test_a_pool_of_devices_gives_each_run_one_of_its_own(run: Run, store: Run, tmp_path: Path) -> None:
+    ask_launcher = 'DEVICE = { launcher = "local-rank" }\n'
+    store({name: preset(name, more=ask_launcher) for name in ("good", "bad")})
+    script = 'echo "$ASCEND_DEVICE_ID $DEVICE $RANK_ID" >> devices; mkdir "busy$DEVICE" || exit 125; sleep 0.05; rmdir "busy$DEVICE"'
+    script += '; [ "$SET_B" = good ]'
+    answer = ask(run, "--devices", "2-4", "--", "sh", "-c", script)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
+    seen = set((tmp_path / "devices").read_text().split("\n")) - {""}
+    assert seen <= {"2 2 0", "3 3 0", "4 4 0"}
+    assert len(seen) > 1
+    assert run("bisect", "good", "bad", "--devices", "x", "--", "true").code == 2
+    assert run("bisect", "good", "bad", "--devices", "0-1", "-j", "3", "--", "true").code == 2
+
+
+def test_a_device_that_vanishes_counts_no_run(run: Run, ends: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npuprof.trials.running.DEVICE_FILE", f"{tmp_path}/davinci{{}}")
+    for number in (0, 1):
+        (tmp_path / f"davinci{number}").touch()
+    script = '[ "$ASCEND_DEVICE_ID" = 1 ] && rm davinci1 && exit 1; [ "$SET_B" = good ]'
+    answer = ask(run, "--devices", "0,1", "--", "sh", "-c", script)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
+    gone = run("bisect", "good", "bad", "--devices", "0", "--", "sh", "-c", "rm davinci0; exit 1")
+    assert (gone.code, "NP953" in gone.err) == (2, True)
+
+
+def test_revisions_and_files_are_ends_too(run: Run, repo: Any) -> None:
+    repo.write({"leaf": preset("good")})
+    repo.commit(message="one")
+    repo.write({"leaf": preset("bad")})
+    result = run("bisect", "leaf@HEAD", "leaf", "--format", "json", "--", *judge("H"))
+    answer = json.loads(result.out)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
+
+
+def test_what_presets_are_for_is_not_tried_and_said(run: Run, store: Run) -> None:
+    store({"good": preset("good"), "bad": '[profile]\nscenario = "training"\n' + preset("bad")})
+    result = run("bisect", "good", "bad", "--", *judge("H"))
+    assert "not tried: profile.scenario differs" in result.out

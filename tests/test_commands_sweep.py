@@ -1,0 +1,300 @@
+"""``npuprof sweep``: which combinations are run, what is told of them, schedulers with their real programs and schemas."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.trials.sweeping import Goal, find_front, split_values
+
+Run = Callable[..., Any]
+#: Two axes of which one combination breaks a rule: lists of operators need a mixed mode.
+AXES = ("--vary", "precision_mode_v2=fp16,mixed_float16", "--vary", 'modify_mixlist.black-list.to-add=["Cast"],["Cast","MatMul"]')
+SAY = 'echo "$NPUPROF_DIGEST" >> ran; echo "loss=1 loss=0.$NPUPROF_HCCL_TIMEOUT"; echo "{\\"it\\": $((NPUPROF_HCCL_TIMEOUT / 7))}"'
+
+
+@pytest.fixture
+def base(store: Run) -> None:
+    store({"base": "[options]\nhccl_timeout = 600\n", "fast": "options.hccl_timeout = 300\n", "odd": "env.ODD = 1\n"})
+
+
+def ask(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
+    result = run("sweep", "base", "--format", "json", *words)
+    assert result.code == code, result.err
+    found: dict[str, Any] = json.loads(result.out)
+    return found
+
+
+def test_only_allowed_combinations_are_run_each_digest_once_and_each_refusal_names_its_rule(run: Run, base: None, tmp_path: Path) -> None:
+    words = [*AXES, "--vary", "hccl_timeout=600,900", "-j", "3", "--", "sh", "-c", SAY]
+    found = ask(run, *words)["combinations"]
+    assert [one["allowed"] for one in found] == [False, False, False, False, True, True, True, True]
+    assert {finding["code"] for one in found for finding in one["findings"]} == {"NP303"}
+    ran = (tmp_path / "ran").read_text().split()
+    assert sorted(ran) == sorted(one["digest"] for one in found if one["allowed"])
+    assert ask(run, *words)["combinations"] == found
+    assert len((tmp_path / "ran").read_text().split()) == 4  # nothing is run twice
+    text = run("sweep", "base", *words).out
+    assert "4 combinations not allowed:" in text
+    assert "precision_mode_v2=fp16" in text
+    assert "NP303" in text
+
+
+def test_equal_settings_share_a_run(run: Run, base: None, tmp_path: Path) -> None:
+    found = ask(run, "--with", "fast,odd", "--vary", "hccl_timeout=600,900", "--set", "env.ODD=1", "--", "sh", "-c", SAY)["combinations"]
+    assert [one["values"]["with"] for one in found] == ["fast", "odd", "fast", "odd"] or len(found) == 4
+    assert len((tmp_path / "ran").read_text().split()) == 2 == sum(one["same_as"] is None for one in found)
+    assert all(one["run"]["exit"] == 0 for one in found)
+
+
+def test_where_chooses_among_combinations(run: Run, base: None) -> None:
+    found = ask(run, "--vary", "hccl_timeout=600,900,1200", "--where", "hccl_timeout > 600", "--", "true")
+    assert [one["values"]["hccl_timeout"] for one in found["combinations"]] == ["900", "1200"]
+    assert found["left_out"] == 1
+    nothing = run("sweep", "base", "--vary", "hccl_timeout=600", "--where", "hccl_timeout > 600", "--", "true")
+    assert (nothing.code, "no combination is left to run" in nothing.err) == (2, True)
+
+
+def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--metric", "loss=loss=([0-9.]+)", "--metric", "it", "--", "sh", "-c", SAY]
+    found = ask(run, *words)["combinations"]
+    assert [one["run"]["metrics"] for one in found] == [{"loss": 0.6, "it": 85}, {"loss": 0.9, "it": 128}]
+    rows = list(csv.DictReader(io.StringIO(run("sweep", "base", "--format", "csv", *words).out)))
+    assert [(row["hccl_timeout"], row["exit"], row["loss"], row["it"]) for row in rows] == [
+        ("600", "0", "0.6", "85.0"),
+        ("900", "0", "0.9", "128.0"),
+    ]
+
+
+@pytest.mark.parametrize(("goal", "timeout"), [("min:loss", 600), ("max:loss", 900), ("loss", 900), ("min:it", 600)])
+def test_the_best_is_a_preset(run: Run, base: None, store: Run, tmp_path: Path, goal: str, timeout: int) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--metric", "loss=loss=([0-9.]+)", "--metric", "it"]
+    result = run("sweep", "base", "--best", goal, *words, "--", "sh", "-c", SAY)
+    (tmp_path / "profiles" / "best.toml").write_text(result.out)
+    assert json.loads(run("show", "best", "--format", "json").out)["options"]["hccl_timeout"] == timeout
+    assert f"hccl_timeout={timeout}: " in result.err
+
+
+def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(run: Run, base: None) -> None:
+    script = "echo v=$NPUPROF_HCCL_TIMEOUT; case $NPUPROF_HCCL_TIMEOUT in 601) exit 3 ;; 602) kill -SEGV $$ ;; 603) sleep 60 ;; esac"
+    words = ["--vary", "hccl_timeout=600,601,602,603", "--metric", "v=v=(.*)", "--timeout", "0.5", "-j", "4", "--", "sh", "-c", script]
+    rows = [line.split() for line in run("sweep", "base", *words).out.splitlines()[1:]]
+    assert [row[1] for row in rows] == ["0", "3", "SIGSEGV", "hang"]
+    assert "hccl_timeout = 600" in run("sweep", "base", "--best", "max:v", *words).out
+
+
+def test_a_command_that_is_not_there_ends_it(run: Run, base: None) -> None:
+    for command in (["no-such-command-here"], ["sh", "-c", "no-such-command-here"]):
+        result = run("sweep", "base", "--vary", "hccl_timeout=600,900", "--", *command)
+        assert (result.code, "no" in result.err) == (2, True)
+
+
+def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path) -> None:
+    words = ["--vary", "hccl_timeout=600,601,602,603", "--", "sh", "-c", SAY]
+    found = ask(run, "--max-runs", "3", *words, code=2)["combinations"]
+    assert [one["run"] is not None for one in found] == [True, True, True, False]
+    assert all(one["run"] for one in ask(run, *words)["combinations"])
+    assert len((tmp_path / "ran").read_text().split()) == 4
+    assert run("sweep", "base", "--results", *words).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--", "true"], "nothing is varied"),
+        (["--vary", "hccl_timeout=600"], "no command to run"),
+        (["--vary", "hccl_timeout=", "--", "true"], "a value that is empty"),
+        (["--vary", "hccl_timeout=1,,2", "--", "true"], "a value that is empty"),
+        (["--vary", "profile.owner=x", "--", "true"], "is no setting"),
+        (["--vary", "hccl_timeout=1", "--vary", "hccl_timeout=2", "--", "true"], "varied twice"),
+        (["--vary", "hccl_timeout=1", "--metric", "x=(", "--", "true"], "is no pattern"),
+        (["--vary", "hccl_timeout=1", "--metric", "time=x", "--", "true"], "names no metric"),
+        (["--vary", "hccl_timeout=1", "--best", "x", "--", "true"], "is no metric of this sweep"),
+        (["--vary", "hccl_timeout=1", "--to", "slurm-aray", "--", "true"], "slurm-array"),
+        (["--vary", "hccl_timeout=1", "--to", "k8s-indexed-job", "--", "true"], "--image"),
+        (["--with", "fast,", "--", "true"], "without a name"),
+        ([*(word for n in range(9) for word in ("--vary", f"env.V{n}=1,2,3,4,5,6,7,8,9")), "--", "true"], "are more than 100,000"),
+        (["--vary", "hccl_timeout=x", "--", "true"], "no combination is left"),
+    ],
+)
+def test_what_cannot_be_understood_is_said(run: Run, base: None, words: list[str], said: str) -> None:
+    result = run("sweep", "base", *words)
+    assert (result.code, said in result.err) == (2, True), result.err
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,2", ["1", "2"]),
+        ('["a","b"],["c"]', ['["a","b"]', '["c"]']),
+        ('"a,b",c', ['"a,b"', "c"]),
+        ("{ a = 1, b = 2 },x", ["{ a = 1, b = 2 }", "x"]),
+        ("", [""]),
+    ],
+)
+def test_values_are_split_at_commas_that_no_quote_or_bracket_holds(text: str, values: list[str]) -> None:
+    assert split_values(text) == values
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20), st.booleans(), st.booleans())
+def test_the_front_is_what_nothing_is_better_than(points: list[tuple[float, float]], first: bool, second: bool) -> None:
+    goals = Goal("a", first), Goal("b", second)
+
+    def is_beaten(point: tuple[float, float]) -> bool:
+        mine = [goal.rank(value) for goal, value in zip(goals, point, strict=True)]
+        others = ([goal.rank(value) for goal, value in zip(goals, other, strict=True)] for other in points)
+        return any(all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine for other in others)
+
+    assert sorted(find_front(points, goals)) == [place for place, point in enumerate(points) if not is_beaten(point)]
+
+
+class Page(HTMLParser):
+    """What a page is made of: its tags, and the addresses in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        assert not {name for name, _ in attrs} & {"src", "href", "onload", "onclick"}
+
+
+def test_the_page_needs_no_network_and_shows_the_front(run: Run, base: None) -> None:
+    odd = '<script>alert(1)</script>&"'
+    words = ["--vary", "hccl_timeout=600,900", "--vary", f"env.ODD='{odd}'", "--metric", "loss=loss=([0-9.]+)", "--metric", "it"]
+    result = run("sweep", "base", "--format", "html", "--front", "min:loss,max:it", *words, "--", "sh", "-c", SAY)
+    page = Page(result.out)
+    assert "script" not in page.tags
+    assert page.tags.count("svg") == 4
+    assert "On the front of least loss and greatest it" in result.out
+    assert "http" not in result.out
+    assert all(number not in result.out.lower() for number in ('"nan', '"inf'))
+
+
+# -- schedulers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A Slurm of one node, this machine."""
+    if os.geteuid() or not all(map(shutil.which, ("slurmctld", "slurmd", "munged", "sbatch"))):
+        pytest.skip("needs Slurm, and root to start it")
+    home, ports, name = tmp_path / "slurm", [], socket.gethostname().split(".")[0]
+    for folder in ("state", "spool", "munge"):
+        (home / folder).mkdir(parents=True, mode=0o700)
+    home.chmod(0o755)
+    for _ in range(2):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            ports.append(probe.getsockname()[1])
+    (home / "munge/key").write_bytes(os.urandom(1024))
+    (home / "munge/key").chmod(0o600)
+    (home / "slurm.conf").write_text(
+        f"ClusterName=one\nSlurmctldHost={name}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n"
+        f"AuthInfo=socket={home}/munge.socket\nCredType=cred/munge\nSlurmctldPort={ports[0]}\nSlurmdPort={ports[1]}\n"
+        f"StateSaveLocation={home}/state\nSlurmdSpoolDir={home}/spool\nSlurmctldPidFile={home}/ctld.pid\nSlurmdPidFile={home}/d.pid\n"
+        f"SlurmctldLogFile={home}/ctld.log\nSlurmdLogFile={home}/d.log\nProctrackType=proctrack/pgid\nTaskPlugin=task/none\n"
+        "ReturnToService=2\nMpiDefault=none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n"
+        f"NodeName={name} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} State=UNKNOWN\nPartitionName=all Nodes={name} Default=YES State=UP\n"
+    )
+    monkeypatch.setenv("SLURM_CONF", f"{home}/slurm.conf")
+    munge = [f"--{key}={home}/munge{end}" for key, end in (("key-file", "/key"), ("socket", ".socket"), ("log-file", "/log"))]
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for words in (["munged", "-F", "--force", *munge, f"--pid-file={home}/munge/pid", f"--seed-file={home}/munge/seed"],
+                      ["slurmctld", "-D", "-f", f"{home}/slurm.conf"], ["slurmd", "-D", "-f", f"{home}/slurm.conf"]):  # fmt: skip
+            started.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            time.sleep(0.5)
+        until = time.monotonic() + 20
+        while b"idle" not in subprocess.run(["sinfo", "-h"], capture_output=True, check=False).stdout:
+            if time.monotonic() > until:
+                pytest.skip("Slurm does not start here")
+            time.sleep(0.2)
+        yield home
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait(20)
+
+
+@pytest.mark.slow
+def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(run: Run, base: None, slurm: Path, tmp_path: Path) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--vary", "env.ODD=a b,$(touch pwned)", "--set", 'env.R={launcher="rank"}', "--no-check"]
+    words += ["--metric", "loss=loss=([0-9.]+)"]
+    command = ["--", "sh", "-c", 'echo "loss=0.$NPUPROF_HCCL_TIMEOUT $R $ODD"; [ $NPUPROF_HCCL_TIMEOUT != 900 ]']
+    script = run("sweep", "base", "--to", "slurm-array", *words, *command)
+    assert script.code == 0, script.err
+    (tmp_path / "job.sh").write_text(script.out)
+    subprocess.run(["sbatch", "--wait", "-N", "1", "--ntasks-per-node=1", "job.sh"], check=False, capture_output=True, timeout=90)
+    found = ask(run, "--results", *words, *command)["combinations"]
+    assert [(one["run"]["exit"], one["run"]["metrics"]["loss"]) for one in found] == [(0, 0.6), (0, 0.6), (1, 0.9), (1, 0.9)]
+    logs = [Path(one["run"]["log"]).read_text() for one in found]
+    assert ["0 a b" in log for log in logs] == [True, False, True, False]
+    assert not (tmp_path / "pwned").exists()
+    done = run("sweep", "base", "--to", "slurm-array", *words, *command)
+    assert "all combinations have been run" in done.err
+
+
+SRUN = '#!/bin/bash\n[ "$1" = --kill-on-bad-exit=1 ] && shift\nSLURM_PROCID=0 exec "$@"\n'
+
+
+def test_a_task_of_an_array_is_one_combination_with_its_rendered_file(run: Run, base: None, tmp_path: Path) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--to", "session"]
+    command = ["--", "sh", "-c", 'grep -c "i = $NPUPROF_HCCL_TIMEOUT" "$0"', "{code}"]
+    script = run("sweep", "base", "--to", "slurm-array", "-j", "2", *words, *command).out
+    assert "#SBATCH --array=0-1%2\n" in script
+    (tmp_path / "job.sh").write_text(script)
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    for task in "012":
+        done = subprocess.run(["bash", "job.sh"], env={**environment, "SLURM_ARRAY_TASK_ID": task}, check=False, capture_output=True)
+        assert done.returncode == (2 if task == "2" else 0)
+    found = ask(run, "--results", *words, *command)["combinations"]
+    assert [one["run"]["exit"] for one in found] == [0, 0]
+
+
+def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its_script(run: Run, base: None, tmp_path: Path) -> None:
+    import kubernetes_validate
+    import yaml
+
+    lists = ["--set", "precision_mode_v2=mixed_float16", "--vary", 'modify_mixlist.black-list.to-add=["Cast"],["MatMul"]']
+    command = ["--", "sh", "-c", 'echo "$1" "$NPUPROF_MODIFY_MIXLIST"', "it's $(X)", "a: b\n"]
+    result = run("sweep", "base", "--to", "k8s-indexed-job", "--image", "registry/train:1", *lists, *command)
+    assert result.code == 0, result.err
+    documents = list(yaml.safe_load_all(result.out))
+    for document in documents:
+        kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
+    held, job = documents
+    assert (job["spec"]["completions"], job["spec"]["completionMode"], job["spec"]["backoffLimitPerIndex"]) == (2, "Indexed", 0)
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", job["metadata"]["name"])
+    volume = job["spec"]["template"]["spec"]["volumes"][0]["configMap"]
+    assert volume["name"] == held["metadata"]["name"]
+    assert {item["key"] for item in volume["items"]} == set(held["data"])
+    for item in volume["items"]:
+        path = tmp_path / "mount" / item["path"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(held["data"][item["key"]])
+    assert json.loads((tmp_path / "mount/1/ops_info.json").read_text()) == {"black-list": {"to-add": ["MatMul"]}}
+    words = ["sh", str(tmp_path / "mount/run.sh")]
+    done = subprocess.run(words, env={"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": "1"}, capture_output=True, text=True, check=True)
+    said, last = done.stdout.rsplit("\n", 2)[0], done.stdout.splitlines()[-1]
+    assert said.endswith("/etc/npuprof/1/ops_info.json")
+    assert json.loads(last)["exit"] == 0

@@ -1,0 +1,173 @@
+"""The search for causes: what it finds of planted ones, how many trials it asks for, and that the same answers give the same questions."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npuprof.trials.search import BAD, GOOD, UNKNOWN, Outcome, find_causes
+from npuprof.trials.speculation import foresee_trials, replay_search
+
+Truth = Callable[[int], str]
+
+
+def bits(*places: int) -> int:
+    return sum(1 << place for place in places)
+
+
+def search(count: int, truth: Truth) -> tuple[Outcome, list[int]]:
+    """Return what is found among so many units, and the trials that were asked for, the ends first."""
+    asked = [0, (1 << count) - 1]
+
+    def ask(units: int, likely: float) -> str:
+        assert units not in asked
+        asked.append(units)
+        return truth(units)
+
+    return find_causes([1 << place for place in range(count)], ask), asked
+
+
+def found(outcome: Outcome) -> list[int]:
+    return sorted(cause.units for cause in outcome.causes)
+
+
+def together(*causes: int) -> Truth:
+    return lambda units: BAD if any(units & cause == cause for cause in causes) else GOOD
+
+
+A, B, C, D = (1 << place for place in (1, 6, 11, 13))
+
+
+@pytest.mark.parametrize(
+    ("causes", "cures"),
+    [
+        ([A], [A]),
+        ([A | B], [A, B]),
+        ([A | B | C], [A, B, C]),
+        ([A, B], [A | B]),
+        ([A, B, C], [A | B | C]),
+        ([A | B, A | C], [A, B | C]),
+        ([A | B, C | D], [A | C, A | D, B | C, B | D]),
+        ([bits(*range(14))], [1 << place for place in range(14)]),
+    ],
+)
+def test_all_causes_are_found_and_what_cures_them(causes: list[int], cures: list[int]) -> None:
+    outcome, _ = search(14, together(*causes))
+    assert found(outcome) == sorted(causes)
+    assert sorted(outcome.cures) == sorted(cures)
+    assert outcome.complete
+    assert all(cause.needed == cause.units for cause in outcome.causes)
+
+
+@given(st.data())
+def test_no_placing_of_needed_units_takes_more_trials_than_are_promised(data: st.DataObject) -> None:
+    count = data.draw(st.integers(4, 96))
+    needed = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=count // 4))
+    outcome, asked = search(count, together(bits(*needed)))
+    assert found(outcome) == [bits(*needed)]
+    assert len(asked) <= 2 * len(needed) * math.log2(count / len(needed)) + 2 * len(needed) + 4
+
+
+def test_one_needed_unit_is_found_by_halving() -> None:
+    for place in range(64):
+        outcome, asked = search(64, together(1 << place))
+        assert found(outcome) == [1 << place]
+        assert len(asked) <= 2 + 6 + 1 + 1  # the ends, halving, the unit alone, and all without it
+
+
+@given(st.data())
+def test_a_cause_is_bad_and_without_any_member_good_whatever_the_truth_is(data: st.DataObject) -> None:
+    """Also where a combination is good although a part of it is bad."""
+    count = data.draw(st.integers(1, 7))
+    every = (1 << count) - 1
+    bad = data.draw(st.sets(st.integers(1, every)))
+
+    def truth(units: int) -> str:
+        return BAD if units in bad or units == every else GOOD
+
+    for cause in search(count, truth)[0].causes:
+        assert truth(cause.units) == BAD
+        for place in range(count):
+            if cause.units >> place & 1:
+                assert truth(cause.units & ~(1 << place)) == GOOD
+        assert (cause.needed, cause.undecided) == (cause.units, 0)
+
+
+@given(st.data())
+def test_what_cannot_be_told_is_never_said_to_matter(data: st.DataObject) -> None:
+    count = data.draw(st.integers(2, 12))
+    every = (1 << count) - 1
+    needed = bits(*data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=3)))
+    odd = data.draw(st.sets(st.integers(1, every - 1), max_size=40))
+
+    def truth(units: int) -> str:
+        return UNKNOWN if units in odd else together(needed)(units)
+
+    for cause in search(count, truth)[0].causes:
+        assert truth(cause.units) == BAD
+        assert cause.needed & needed == cause.needed
+        assert cause.needed & cause.undecided == 0
+        for place in range(count):
+            if cause.undecided >> place & 1:
+                assert truth(cause.units & ~(1 << place)) == UNKNOWN
+
+
+def test_units_that_can_only_go_together_are_taken_away_together() -> None:
+    """One without the other cannot be told: as with settings that no rule ties, and the command refuses singly."""
+    pair = bits(3, 9)
+
+    def truth(units: int) -> str:
+        return UNKNOWN if (units & pair) not in (0, pair) else together(bits(5))(units)
+
+    outcome, _ = search(14, truth)
+    assert found(outcome) == [bits(5)]
+
+
+def test_what_cannot_stand_without_a_unit_goes_with_it() -> None:
+    def truth(units: int) -> str:
+        assert not units & bits(2) or units & bits(7)  # 2 needs 7
+        return together(bits(2, 7))(units)
+
+    units = [1 << place for place in range(10)]
+    outcome = find_causes(
+        units, lambda mask, likely: UNKNOWN if mask & bits(2) and not mask & bits(7) else truth(mask), {bits(7): bits(2, 7)}
+    )
+    assert found(outcome) == [bits(2, 7)]
+    assert outcome.causes[0].needed == bits(2, 7)
+
+
+@given(st.data())
+def test_several_at_once_find_what_one_after_another_find_and_end_no_later(data: st.DataObject) -> None:
+    count, room = data.draw(st.integers(4, 24)), data.draw(st.integers(2, 6))
+    causes = data.draw(
+        st.lists(st.sets(st.integers(0, count - 1), min_size=1, max_size=3).map(lambda some: bits(*some)), min_size=1, max_size=2)
+    )
+    truth = together(*causes)
+    units = [1 << place for place in range(count)]
+    known: dict[int, str] = {}
+    rounds = 0
+    while masks := foresee_trials(lambda ask: find_causes(units, ask), known.get, room):
+        assert len(set(masks)) == len(masks) <= room
+        assert not set(masks) & set(known)
+        known |= {mask: truth(mask) for mask in masks}
+        rounds += 1
+    outcome = replay_search(lambda ask: find_causes(units, ask), known.get)
+    alone, asked = search(count, truth)
+    assert outcome == alone
+    assert rounds <= len(asked) - 2
+
+
+def test_planted_causes_of_all_sizes_hold_the_promise() -> None:
+    chance = random.Random(17)
+    for _ in range(200):
+        count = chance.choice([8, 16, 32, 64, 100])
+        needed = bits(*chance.sample(range(count), chance.randint(1, count // 4)))
+        outcome, asked = search(count, together(needed))
+        k = needed.bit_count()
+        assert found(outcome) == [needed]
+        assert len(asked) <= 2 * k * math.log2(count / k) + 2 * k + 4
