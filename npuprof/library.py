@@ -66,6 +66,9 @@ class Library:
     def __contains__(self, name: object) -> bool:
         return name in self.names()
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name != "store" and (not name.startswith("_") or name.startswith("__"))]
+
     def __repr__(self) -> str:
         return f"npuprof.open_store({self._path!r})"
 

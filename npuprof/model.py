@@ -85,8 +85,8 @@ class Record:
         return hash((type(self), *[_hash_value(getattr(self, name)) for name in self._fields]))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
-        return f"{type(self).__name__}({fields})"
+        given = {name: value for name, value in self._asdict().items() if value is not getattr(type(self), name, self)}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def _asdict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._fields}
@@ -158,6 +158,9 @@ class Origin(Record):
     def column(self) -> int:
         """The column, from 1; 0 where there is no text."""
         return self.document.locate_path(self.path)[1]
+
+    def __repr__(self) -> str:
+        return f"<Origin {self}, {self.layer} of {self.profile}>"
 
     def __str__(self) -> str:
         line = self.line

@@ -33,6 +33,7 @@ SHIPPED = "builtin:bert-training"
         (("show", "builtin:nothing"), 2, "npuprof list --store builtin: shows what is in builtin:"),
         (("show", "builtin:"), 2, "the name of a profile is missing"),
         (("show", f"{SHIPPED}@1.0.0"), 2, "write builtin:bert-training;"),
+        (("source", "add", "odd", "file:///nowhere.git", "--store", "builtin:"), 2, "builtin: is read-only, and has no sources"),
         (("set", SHIPPED, "hccl_timeout=1"), 2, "npuprof copy builtin:NAME NAME"),
         (("migrate", SHIPPED, "--cann", "9.0.0"), 2, "npuprof copy builtin:NAME NAME"),
         (("log", SHIPPED), 2, "npuprof copy builtin:bert-training bert-training"),

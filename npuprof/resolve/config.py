@@ -45,6 +45,13 @@ if TYPE_CHECKING:
             """Return a lineage resolved, with changes after it. Raises NpuprofError."""
 
 
+#: What a Config offers to whoever uses the library; the rest is for the modules that judge and render it.
+_FOR_USERS = frozenset((
+    "abstract", "atc", "cann", "context", "description", "digest", "env", "estimator", "get", "items", "keys", "name", "options", "origins",
+    "preset_digest", "products", "scenario", "values",
+))  # fmt: skip
+
+
 class MissingSettingError(KeyError):
     """A key that a config does not set: a KeyError, as of every mapping, that says which name is near once somebody reads it."""
 
@@ -122,7 +129,10 @@ class Config(Mapping[str, Any]):
         raise AttributeError(f"a config does not change: resolve with unset=[...] in place of deleting {name}")
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.startswith("_") or name.startswith("__")]
+        return [name for name in super().__dir__() if name in _FOR_USERS or name.startswith("__")]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
 
     def __getitem__(self, key: str) -> Any:
         try:

@@ -38,6 +38,7 @@ class Add(Verb):
         from npuprof.store.sources.urls import find_url_fault, hide_credentials
 
         place = ProjectPlace(self.store)
+        place.refuse_shipped()
         url = os.path.abspath(self.url) if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url)) else self.url
         if not project.is_source_name(self.name):
             hint = "use letters, digits, '-' and '_'"

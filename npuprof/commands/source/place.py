@@ -49,6 +49,14 @@ class ProjectPlace:
                 raise
             self._is_unread = True  # it is written anew, over what nobody can read
 
+    def refuse_shipped(self) -> None:
+        """Raise NpuprofError (NP920) where the store is the one that npuprof ships: its folder is the package's."""
+        if self.home.label == "builtin:":
+            why = "These presets come with npuprof and are the same for everybody."
+            raise NpuprofError(
+                [Finding("NP920", "builtin: is read-only, and has no sources", why, "leave --store out, or name a store of your own")]
+            )
+
     def find_path(self, name: str) -> str:
         """Return the path of one of the files."""
         return os.path.join(self.folder, name)
@@ -110,6 +118,7 @@ class ProjectPlace:
 
         What else stands in them stays, comments too. Raises NpuprofError, and writes nothing then.
         """
+        self.refuse_shipped()
         wanted: list[Wanted] = []
         if wanted_sources:
             wanted.append(self._edit(projects.FILE, lambda document: _edit_sources(document, wanted_sources)))
