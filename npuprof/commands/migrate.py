@@ -76,8 +76,9 @@ class Migrate(Verb):
         return Answer(forms, (*self._tell_steps(context, steps, todo), told), 2 if plan.unread else 1 if todo else 0)
 
     def _migrate_one(self, name: str, context: Context) -> Answer:
-        from npuprof.commands.migrating import migrate_file, refuse_to_part_heirs, tell_blocks_of
+        from npuprof.commands.migrating import migrate_file, plan_alongside, refuse_to_part_heirs
         from npuprof.edit.preset_file import open_for_edit
+        from npuprof.report import writing
 
         with open_for_edit(name, self.store) as file:
             outcome = migrate_file(file, self.store, context, self._since)
@@ -85,16 +86,16 @@ class Migrate(Verb):
             changed = outcome.moved.text != file.text
             if changed and not self.no_check:
                 refuse_to_part_heirs(outcome, file, self.store)
-            remarks = tell_blocks_of(outcome, file, self.store)
+            along = plan_alongside(outcome, file, self.store)
             if changed and not dry_run:
-                file.write_changed(outcome.moved.text)
+                writing.write_wanted_files([file.build_wanted(outcome.moved.text), *along.baselines])
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
+        written = " and ".join([file.source, *(os.path.normpath(one.path) for one in along.baselines)])
         todo = sum(finding.severity != "info" for finding in outcome.left)
         fields = {"schema": "npuprof.migrate/1", "preset": outcome.after.name, "cann": str(context.cann)}
         forms: Forms = {"text": lambda: outcome.format_text(self.coloured), "json": lambda: fields | outcome.build_fields()}
-        return Answer(
-            forms, (*self._tell_steps(context, len(outcome.moved.made), todo), f"{done} {file.source}", *remarks), 1 if todo else 0
-        )
+        told = self._tell_steps(context, len(outcome.moved.made), todo)
+        return Answer(forms, (*told, f"{done} {written}", *along.remarks), 1 if todo else 0)
 
     def _migrate_all(self, context: Context) -> Answer:
         from npuprof.commands.migrating import migrate_store

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,7 @@ from npuprof.document.profile import Profile
 from npuprof.edit import migration
 from npuprof.edit.families import plan_renames
 from npuprof.edit.heirs import refuse_broken_heirs
-from npuprof.edit.migration import Migration
+from npuprof.edit.migration import MadeStep, Migration
 from npuprof.edit.migration_rules import check_rules
 from npuprof.edit.migration_steps import load_migration_steps
 from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, refuse_builtin
@@ -132,11 +132,18 @@ def refuse_to_part_heirs(outcome: Outcome, file: PresetFile, store: str | None) 
     refuse_broken_heirs(store, file.parse_changed(outcome.moved.text), file.path)
 
 
-def tell_blocks_of(outcome: Outcome, file: PresetFile, store: str | None) -> tuple[str, ...]:
-    """Return a remark on the blocks in scripts that a migrated preset of a store makes out of date."""
+class Alongside(Record):
+    """What goes with one migrated preset: baselines as they shall be, and a remark on scripts."""
+
+    baselines: list[Wanted]
+    remarks: tuple[str, ...]
+
+
+def plan_alongside(outcome: Outcome, file: PresetFile, store: str | None) -> Alongside:
+    """Return what goes with a migrated preset of a store."""
     home = file.profile.home
     if not isinstance(home, Folder) or outcome.moved.text == file.text:
-        return ()
+        return Alongside([], ())
     new = file.parse_changed(outcome.moved.text)
 
     def open_migrated(asked: Context) -> spec.Workspace:
@@ -144,7 +151,27 @@ def tell_blocks_of(outcome: Outcome, file: PresetFile, store: str | None) -> tup
         workspace.store.lay_over(Profile(new.document, home=workspace.store))
         return workspace
 
-    return tell_outdated_blocks(home, store, open_migrated)
+    baselines = _carry_baselines(home, {new.name: outcome.moved.made}, open_migrated)
+    return Alongside(baselines, tell_outdated_blocks(home, store, open_migrated))
+
+
+def _carry_baselines(
+    home: Folder, made: Mapping[str, Sequence[MadeStep]], open_migrated: Callable[[Context], spec.Workspace]
+) -> list[Wanted]:
+    """Return the baselines of the repository as they shall be: what is known of an old key is known of the new one."""
+    keys = {home.profile_path(name): renamed for name, steps in made.items() if (renamed := migration.list_renamed_keys(steps))}
+    if not keys:
+        return []
+
+    def list_findings() -> list[Finding]:
+        workspace = open_migrated(Context())
+        found: list[Finding] = []
+        for name in home.names():
+            with suppress(NpuprofError):
+                found += checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name)))
+        return checks.fold_findings(found)
+
+    return plan_changed_baselines(find_baseline_files(home), lambda known: carry_marks(known, keys, list_findings), [])
 
 
 class StoreMigration(Record):
@@ -222,23 +249,16 @@ def migrate_store(store: str | None, context: Context, since: str = "") -> Store
 
     project = migrate_rules(home, made, before, resolve_beside, str(context.cann))
     after = resolve_beside(project.text) if project.made else _resolve_all(laid, store, context)
-
-    def list_findings() -> list[Finding]:
-        plain = _resolve_all(open_migrated(Context(), project.text or None).store, store, Context())
-        return checks.fold_findings(finding for config in plain.values() for finding in checks.check_config(config))
-
-    keys = {home.profile_path(name): {one.step.option: one.step.to for one in changes if one.step.to} for name, changes in made.items()}
-    known = find_baseline_files(home) if files else ()
-    baselines = plan_changed_baselines(known, lambda baseline: carry_marks(baseline, keys, list_findings), [])
+    baselines = _carry_baselines(home, made, lambda asked: open_migrated(asked, project.text or None))
     remarks = tell_outdated_blocks(home, store, open_migrated) if files else ()
+    heirs: dict[str, list[Profile]] = {}
+    for config in after.values():
+        for member in config.lineage[:-1]:
+            if made.get(member.key):
+                heirs.setdefault(member.key, []).append(config.lineage[-1])
     outcomes = []
     for name, done in moved.items():
-        heirs = (
-            [config.lineage[-1] for config in after.values() if any(member.key == name for member in config.lineage[:-1])]
-            if done.made
-            else []
-        )
-        done = done._replace(findings=(*done.findings, *migration.check_heirs(done.made, heirs, str(context.cann))))
+        done = done._replace(findings=(*done.findings, *migration.check_heirs(done.made, heirs.get(name, []), str(context.cann))))
         outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
     return StoreMigration(files, outcomes, [*_fold(outcomes), *project.left], project, baselines, remarks)
 
