@@ -90,7 +90,7 @@ def test_evidence_may_come_in_a_pipe(logs: Path, run: Any) -> None:
     )
     assert done.returncode == 0
     assert b"deterministic     in force" in done.stdout
-    assert run("verify", "-", "good.log", stdin=PRESET).code == 0
+    assert run("verify", "-", "good.log", stdin=PRESET.encode()).code == 0
 
 
 @pytest.mark.parametrize(

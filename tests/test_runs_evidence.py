@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from growth import count_calls
 from logged import INIT, SESSION, write_block, write_engine_line, write_line, write_run, write_tf2_block
 
 from npuprof.model import NpuprofError
@@ -30,6 +32,7 @@ def write(path: Path, text: str | bytes) -> Path:
     return path
 
 
+MODES = {"ge.exec.precision_mode": "force_fp16", "precision_mode": "force_fp16"}
 ON, OFF = write_run({"ge.deterministic": "1"}, pid=1), write_run({}, pid=2)
 
 
@@ -244,3 +247,20 @@ def test_whatever_is_lost_of_a_log_nothing_is_claimed_that_was_not(tmp_path: Pat
                     assert truth[name] == value, (name, value)
                 if verdict.state in ("changed", "too late", "absent"):
                     assert truth[name] != value, (name, value)
+
+
+@pytest.mark.parametrize("make", [
+    lambda count: write_run(MODES) * count,
+    lambda count: "".join(write_run(MODES, pid=pid) for pid in range(1, count + 1)),
+    lambda count: "".join(write_block("Graph options: ", {"ge.dynamicDims": str(number)}) for number in range(8 * count)),
+    lambda count: write_line("dump_layer: x") + "no head\n" * 500 * count,
+    lambda count: write_block("Init options: ", {f"k{number:06}": "x" for number in range(60 * count)}),
+    lambda count: "option" * 20_000 * count,
+])  # fmt: skip
+def test_a_log_that_is_longer_costs_no_more_for_each_line(make: Callable[[int], str], tmp_path: Path) -> None:
+    def read(count: int) -> Callable[[], object]:
+        path = write(tmp_path / f"{count}.log", make(count))
+        return lambda: judge_all([path], precision_mode="force_fp16")
+
+    small, large = count_calls(read(10)), count_calls(read(40))
+    assert large <= 10 * small
