@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 from building import build_store
+from cluster import explain_absence, start_cluster
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--"]
@@ -246,3 +248,40 @@ def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir("out")) == [f"leaf.{rank}.run.json" for rank in range(3)]
     assert [read_record(f"leaf.{rank}")["process"]["world_size"] for rank in range(3)] == [3, 3, 3]
+
+
+#: Counts what it gets of SIGTERM, and ends with that.
+COUNTER = """
+import signal, sys, time
+count = [0]
+def tell(number, frame):
+    count[0] += 1
+signal.signal(signal.SIGTERM, tell)
+print("ready", flush=True)
+end = time.monotonic() + 20
+while time.monotonic() < end and not count[0]:
+    time.sleep(0.1)
+time.sleep(1)
+sys.exit(count[0])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
+def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once() -> None:
+    with tempfile.TemporaryDirectory(prefix="np") as top, start_cluster(Path(top)) as environ:
+        words = ["srun", "-n", "2", "--overcommit", *RUN, sys.executable, "-c", COUNTER]
+        with subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+            ready = [read_line(job, 60) for _ in range(2)]
+            if ready != ["ready", "ready"]:
+                job.kill()
+                assert job.stderr is not None
+                pytest.skip(f"Slurm does not run here: {job.stderr.read()[-300:]}")
+            listed = subprocess.run(["squeue", "-h", "-o", "%i"], env=environ, capture_output=True, text=True, check=True)
+            subprocess.run(["scancel", "-s", "TERM", listed.stdout.split()[0]], env=environ, check=True, capture_output=True)
+            job.wait(60)
+    assert sorted(os.listdir("out")) == ["leaf.0.run.json", "leaf.1.run.json"]
+    for rank in range(2):
+        found = read_record(f"leaf.{rank}")
+        assert (found["process"]["rank"], found["process"]["world_size"]) == (rank, 2)
+        assert found["exit"] == {"code": 1, "signal": None}

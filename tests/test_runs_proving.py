@@ -123,3 +123,18 @@ def test_levels_that_the_user_has_set_stay_and_what_is_missing_is_added(said: st
 def test_a_log_that_is_only_printed_is_told() -> None:
     plan = plan_log({"ASCEND_SLOG_PRINT_TO_STDOUT": "1"}, "/x")
     assert any("saves none" in note for note in plan.notes)
+
+
+def test_signals_are_let_through_again_when_the_command_has_ended() -> None:
+    words = """
+import os, signal
+from npuprof.runs import parenting
+ending = parenting.run_command(["true"], dict(os.environ), lambda pid: None)
+os.kill(os.getpid(), signal.SIGTERM)
+ending.release()
+os.write(2, b"on")
+os.kill(os.getpid(), signal.SIGTERM)
+os.write(2, b"not reached")
+"""
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (-15, b"on")

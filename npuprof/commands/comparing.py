@@ -110,13 +110,23 @@ def _build_group_fields(group: Ranks) -> dict[str, Any]:
 def tell_environments(before: Config, after: Config) -> tuple[str, ...]:
     """Return what else differs between two records: variables that no preset set, and how the runs ended. Raises NpuprofError."""
     keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
-    if not all(key.startswith(_RECORD) for key in keys):
+    if not any(key.startswith(_RECORD) for key in keys):
         return ()
     from npuprof.report.output import read_file_content
     from npuprof.runs import ranks, records
 
-    paths = [key.removeprefix(_RECORD) for key in keys]
-    left, right = (records.parse_record(path, read_file_content(path)) for path in paths)
+    paths = [key.removeprefix(_RECORD) for key in keys if key.startswith(_RECORD)]
+    read = [records.parse_record(path, read_file_content(path)) for path in paths]
+    if len(read) == 1:
+        return _tell_context(read[0], before if keys[1].startswith(_RECORD) else after)
+    left, right = read
     told = [f"the environments differ: {line}" for line in ranks.format_environment(ranks.compare_environments(left, right))]
     endings = [ranks.describe_ending(fields) for fields in (left, right)]
     return (*told, *([f"they ended differently: {endings[0]}; {endings[1]}"] if endings[0] != endings[1] and all(endings) else []))
+
+
+def _tell_context(fields: dict[str, Any], other: Config) -> tuple[str, ...]:
+    """Return that a preset was resolved for something else than a run, where it was."""
+    context = fields.get("context") or {}
+    flags = [f"--{name} {context[name]}" for name in ("cann", "product") if context.get(name) and not getattr(other.context, name)]
+    return (f"the run was for {' '.join(flags)}, which resolves {other.name} for the same",) if flags else ()

@@ -48,6 +48,7 @@ class Watched:
         name = recording.name_signal(ending.signal)
         if recorder:
             recorder.finish(state="ended", exit={"code": None if name else ending.code, "signal": name}, **now)
+        ending.release()
         proof = self._prove(plan, begun) if plan is not None else 0
         if recorder and plan is not None:
             recorder.finish(proof={"code": proof, "log": plan.folder})

@@ -28,7 +28,7 @@ _NOT_FOUND = (
 class WhatRan(Verb):
     """Tell which preset, at which commits, a run was made of.
 
-    X is a digest (its beginning is enough), a record, a rendered file, an exported environment, or a folder of records.
+    X is a digest (its beginning is enough), a record or a folder of them, a rendered file, an exported environment, or evidence.
     """
 
     group = "versions"
@@ -63,10 +63,12 @@ class WhatRan(Verb):
         clue = found.clue
         digest = clue.digests[0] if clue.digests else ""
         said = f"{clue.found}: " if clue.found else ""
-        lines = [escape_controls(f"{said}{digest[:12]}{f' ({clue.name})' if clue.name else ''}")]
+        lines = [escape_controls(f"{said}{digest[:12]}{f' ({clue.name})' if clue.name else ''}").rstrip(" ")]
         for match in found.matches:
             lines += [f"  {line}" for line in self._format_match(match)]
-        if not found.matches:
+        if not found.matches and clue.evidence is not None:
+            lines.append("  every preset, as it is and as it was, says something else than this log, or nothing that a log proves")
+        elif not found.matches:
             lines += ["  no preset had this digest. It may be that", *(f"    - {reason}" for reason in _NOT_FOUND)]
         return "".join(f"{line}\n" for line in lines)
 
@@ -76,6 +78,9 @@ class WhatRan(Verb):
         over = f" {' '.join(match.asked)}" if match.asked else ""
         released = f"@{match.versions[-1]}" if match.versions else ""
         lines = [paint_text(escape_controls(f"{match.name}{released}{over}"), "1", self.coloured)]
+        if match.fit is not None:
+            unknown = f", {match.fit.unknown} that nobody can tell" if match.fit.unknown else ""
+            lines.append(f"  fits     {match.fit.in_force} of {match.fit.total} options in force, none otherwise{unknown}")
         if match.newest is not None and match.oldest is not None:
             same = match.newest.id == match.oldest.id
             count = "" if match.count == 1 else f", {format_count(match.count, 'commit')}"
@@ -118,7 +123,8 @@ def _build_match_fields(match: Match) -> dict[str, Any]:
 
     changes = [build_change_dict(change) for change in match.now.changes] if match.now is not None else None
     return {
-        "name": match.name, "matched": match.kind, "digest": match.config.digest, "preset_digest": match.config.preset_digest,
+        "name": match.name, "matched": match.kind, "in_force": match.fit.in_force if match.fit is not None else None,
+        "digest": match.config.digest, "preset_digest": match.config.preset_digest,
         "context": {name: value for name, value in match.config.context._asdict().items() if value},
         "asked": list(match.asked), "versions": list(match.versions), "commits": match.count,
         "newest": _build_commit_fields(match.newest), "first": _build_commit_fields(match.oldest), "work_tree": match.in_work_tree,

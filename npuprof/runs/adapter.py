@@ -216,18 +216,33 @@ def _list_packages(source: _Source, unread: list[tuple[str, str]]) -> Iterator[P
 
 
 def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
-    """Return which names stand in bytes as texts that end there: read piece by piece, whatever is between them."""
-    wanted = sorted(names, key=len, reverse=True)
-    longest = max(map(len, wanted)) + 2
-    # What stands before a name does not count: a linker lays a text over the end of a longer one where it can.
-    pattern = re.compile(rb"(" + b"|".join(re.escape(name.encode()) for name in wanted) + rb")\0")
-    found: set[str] = set()
+    """Return which names stand in bytes as texts that end there: read piece by piece, whatever is between them.
+
+    A linker lays a text over the end of a longer one where it can: over ``_NAME``, which the attributes of a graph are called, over
+    ``ge.NAME``, and over another of the names.
+    """
+    wanted = {name: name.encode() + b"\0" for name in names}
+    left = dict(wanted)
+    longest = max(map(len, wanted.values()), default=0) + 1
     rest = b"\0"
     for piece in pieces:
         text = rest + piece
-        found.update(match[1].decode() for match in pattern.finditer(text))
+        for name in [name for name, word in left.items() if _holds_word(text, word)]:
+            del left[name]
         rest = text[-longest:]
-    return frozenset(found)
+    found = wanted.keys() - left.keys()
+    return frozenset(found | {name for name in left if any(other.endswith(f"_{name}") for other in found)})
+
+
+def _holds_word(text: bytes, word: bytes) -> bool:
+    """Return whether a word stands in bytes with nothing of a name before it but an underscore; most are in no piece at all."""
+    place = text.find(word, 1)
+    while place > 0:
+        before = text[:place].rstrip(b"_")[-1:] if text[place - 1] == 0x5F else text[place - 1 : place]
+        if not (before.isalnum() or before == b"_"):
+            return True
+        place = text.find(word, place + 1)
+    return False
 
 
 def _list_constant() -> list[str]:

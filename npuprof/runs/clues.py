@@ -10,7 +10,12 @@ from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import describe_os_error, read_file_content, read_plain_file, read_standard_input
+from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.records import SCHEMA, SUFFIX, parse_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.runs.evidence import Evidence
 
 #: The least of a digest that is looked for.
 _LEAST = 6
@@ -46,7 +51,7 @@ _VARIABLES = {
 class Clue(Record):
     """What is known of the preset behind a thing: its digests, whole or as they begin, its name and what it was resolved for.
 
-    ``found`` says where that stood; ``record`` are the fields of the record, where it is one.
+    ``found`` says where that stood; ``record`` are the fields of the record, where it is one, ``evidence`` what a log says.
     """
 
     found: str
@@ -55,6 +60,7 @@ class Clue(Record):
     name: str = ""
     context: str = ""
     record: dict[str, Any] = {}
+    evidence: Evidence | None = None
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -69,6 +75,8 @@ def read_clues(given: str) -> list[Clue]:
         return _read_text("standard input", _read_standard_input())
     if os.path.isdir(path):
         return _read_folder(path)
+    if os.path.isfile(path) and _is_evidence(path):
+        return [_read_evidence(path)]
     if os.path.exists(path):
         if path.endswith("/environ"):
             return _read_variables(path, _read_environ(path))
@@ -115,6 +123,8 @@ def _read_variables(found: str, raw: bytes) -> list[Clue]:
 
 def _read_folder(path: str) -> list[Clue]:
     names = sorted(name for name in os.listdir(path) if name.endswith(SUFFIX) and not name.startswith("."))
+    if not names and _is_evidence(path):
+        return [_read_evidence(path)]
     clues = [clue for name in names for clue in _read_text(os.path.join(path, name), read_file_content(os.path.join(path, name)))]
     if not clues:
         raise NpuprofError([Finding("NP962", f"{path} holds no record of a run", "", "name a file", where=Place(path))])
@@ -122,6 +132,17 @@ def _read_folder(path: str) -> list[Clue]:
     for clue in clues:
         known.setdefault((*clue.digests, clue.name), clue)
     return list(known.values())
+
+
+def _is_evidence(path: str) -> bool:
+    kind = find_kind(path)
+    return kind is not None and kind.noun == EVIDENCE
+
+
+def _read_evidence(path: str) -> Clue:
+    from npuprof.runs.evidence.telling import read_told_evidence
+
+    return Clue(path, evidence=read_told_evidence([path]))
 
 
 def _read_text(path: str, raw: bytes) -> list[Clue]:

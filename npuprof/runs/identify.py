@@ -20,12 +20,18 @@ from npuprof.store.revisions import find_repository, load_repository_revision
 from npuprof.store.spec import Workspace, build_context, parse_assignments
 from npuprof.store.versions import Version
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.runs.evidence import Evidence
+    from npuprof.runs.fitting import Fit
+
 
 class Match(Record):
-    """A preset that had a digest. ``newest`` and ``oldest`` are commits with it, None where only the work tree has it.
+    """A preset that had a digest, or that evidence fits (``fit``).
 
-    ``kind`` says which digest: ``resolved`` or ``preset``; ``config`` is the preset with it; ``now`` is what differs from that to the
-    preset as it is, None where there is none of that name or it cannot be resolved; ``asked`` is what was laid over it.
+    ``newest`` and ``oldest`` are commits with it, None where only the work tree has it. ``kind`` says which digest: ``resolved`` or
+    ``preset``, or that it ``fits``; ``config`` is the preset with it; ``now`` is what differs from that to the preset as it is, None where
+    there is none of that name or it cannot be resolved; ``asked`` is what was laid over it.
     """
 
     name: str
@@ -38,6 +44,7 @@ class Match(Record):
     in_work_tree: bool = False
     now: Pair | None = None
     asked: tuple[str, ...] = ()
+    fit: Fit | None = None
 
 
 class Identified(Record):
@@ -74,6 +81,9 @@ class Identifier:
     def identify(self, clue: Clue) -> Identified:
         """Return which presets a clue leads to, those that it names first. Raises NpuprofError where git cannot be read."""
         matches: dict[tuple[str, str], Match] = {}
+        if clue.evidence is not None:
+            fits = [self._compare(match) for match in self._search_fits(clue.evidence)]
+            return Identified(clue, tuple(fits), tuple(self._list_doubts(bool(fits))))
         if clue.record and (repeated := self._repeat(clue)) is not None:
             matches[repeated.name, repeated.config.digest] = repeated
         for wanted in clue.digests:
@@ -151,12 +161,35 @@ class Identifier:
     def _confirm(self, repository: Repository, name: str, commit: str, wanted: str) -> Config | None:
         """Return a preset at a commit with a digest, None where it has not: what is kept in the cache proves nothing."""
         try:
-            store = load_repository_revision(repository, commit)
-            resolver = Resolver(lambda reference, referrer, place: find_extended_profile(store, reference, referrer, place))
-            resolved = resolver.resolve_profile(store.profile(name), f"{name}@{commit[:7]}")
+            resolved = self._load_past(repository, name, commit)
         except NpuprofError:
             return None
         return next((config for config in list_configs(resolved) if _match(config, wanted)), None)
+
+    def _load_past(self, repository: Repository, name: str, commit: str) -> Config:
+        """Return a preset as it was at a commit. Raises NpuprofError."""
+        store = load_repository_revision(repository, commit)
+        resolver = Resolver(lambda reference, referrer, place: find_extended_profile(store, reference, referrer, place))
+        return resolver.resolve_profile(store.profile(name), f"{name}@{commit[:7]}")
+
+    # -- evidence ------------------------------------------------------------------------------------------------------
+
+    def _search_fits(self, evidence: Evidence) -> list[Match]:
+        """Return the presets of which evidence proves the most, with the commits that had what fits."""
+        from npuprof.runs.fitting import find_fits
+
+        def load(name: str, commit: str) -> Config:
+            assert self._repository is not None, "the commit is one of it"
+            return self._load_past(self._repository, name, commit)
+
+        current = ((name, configs[0]) for name in self._list_names() if (configs := self._load_current(name)))
+        found: list[Match] = []
+        for fit in find_fits(evidence, current, self.index if self._order else None, load):
+            there = [one for one in self._search_history(fit.config.digest) if one.name == fit.name]
+            now = any(config.digest == fit.config.digest for config in self._load_current(fit.name))
+            match = there[0] if there else Match(fit.name, "fits", fit.config)
+            found.append(match._replace(kind="fits", fit=fit, in_work_tree=now))
+        return sorted(found, key=lambda match: (not match.in_work_tree, match.name))
 
     # -- records -------------------------------------------------------------------------------------------------------
 

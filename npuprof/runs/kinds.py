@@ -16,6 +16,8 @@ from npuprof.report.output import describe_os_error, read_file_content, read_pla
 from npuprof.runs import records
 from npuprof.runs.evidence.recognizing import is_evidence
 
+#: What logs and graph dumps are called.
+EVIDENCE = "evidence of a run"
 #: How many bytes of a file the rows get to see.
 _HEAD = 4096
 
@@ -46,7 +48,7 @@ def _read_evidence(path: str) -> Profile:
 
 KINDS = (
     Kind("the record of a run", _is_record, _read_record),
-    Kind("evidence of a run", is_evidence, _read_evidence),
+    Kind(EVIDENCE, is_evidence, _read_evidence),
 )  # fmt: skip
 
 

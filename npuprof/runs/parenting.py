@@ -33,11 +33,23 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Ending(Record):
-    """How a command ended: its exit code, or the signal that it died of; ``error`` is why it could not be started."""
+    """How a command ended: its exit code, or the signal that it died of; ``error`` is why it could not be started.
+
+    Signals to us are held back until ``release`` is called, so that what is kept of the end is kept whole; ``mask`` are those that were
+    held back before.
+    """
 
     code: int = 0
     signal: int = 0
     error: OSError | None = None
+    mask: frozenset[int] = frozenset()
+
+    def release(self) -> None:
+        """Let signals through again; those that came meanwhile were for the command."""
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, ()) - set(self.mask)
+        while held and signal.sigtimedwait(held, 0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
 
 
 def run_command(command: Sequence[str], environment: Mapping[str, str], started: Callable[[int], None]) -> Ending:
@@ -61,14 +73,14 @@ def run_command(command: Sequence[str], environment: Mapping[str, str], started:
         witness.close()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         number = int(reason)
-        return Ending(error=OSError(number, os.strerror(number)))
+        return Ending(error=OSError(number, os.strerror(number)), mask=frozenset(before))
     _leave_streams()
     started(child)
     status = _wait(child, watched, witness)
     witness.close()
     if os.WIFSIGNALED(status):
-        return Ending(signal=os.WTERMSIG(status))
-    return Ending(os.WEXITSTATUS(status))
+        return Ending(signal=os.WTERMSIG(status), mask=frozenset(before))
+    return Ending(os.WEXITSTATUS(status), mask=frozenset(before))
 
 
 def die_of(number: int) -> None:

@@ -1,0 +1,79 @@
+"""Which presets evidence fits: those against which it speaks nowhere, and of which it proves the most."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from npuprof.model import NpuprofError, Record
+from npuprof.resolve.config import Config
+from npuprof.runs.evidence import Evidence
+from npuprof.runs.found import CANNOT_TELL, IN_FORCE, NOT_IN_FORCE
+from npuprof.runs.index import Index
+from npuprof.runs.verdicts import judge_process
+
+
+class Fit(Record):
+    """A preset that evidence fits: how many of its settings were in force in all processes, and how many nobody can tell."""
+
+    name: str
+    config: Config
+    in_force: int
+    unknown: int
+    total: int
+
+
+class Fitting:
+    """Judges presets by evidence; what is said of one value of a setting is worked out once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._known: dict[str, set[str]] = {}
+
+    def judge(self, name: str, config: Config) -> Fit | None:
+        """Return how a preset fits; None where evidence speaks against it, or proves nothing of it."""
+        states = [self._judge_setting(option, value) for option, value in config.options.items()]
+        if any(not found.isdisjoint(NOT_IN_FORCE) for found in states):
+            return None
+        in_force = sum(found == {IN_FORCE} for found in states)
+        unknown = sum(CANNOT_TELL in found for found in states)
+        return Fit(name, config, in_force, unknown, len(states)) if in_force else None
+
+    def _judge_setting(self, option: str, value: Any) -> set[str]:
+        """Return what is said of a setting, of all processes together."""
+        key = json.dumps([option, value], default=str, sort_keys=True)
+        if key not in self._known:
+            processes = self._evidence.processes
+            self._known[key] = {verdict.state for process in processes for verdict in judge_process({option: value}, process)}
+        return self._known[key]
+
+
+def find_fits(
+    evidence: Evidence, current: Iterator[tuple[str, Config]], index: Index | None, load: Callable[[str, str], Config]
+) -> list[Fit]:
+    """Return the presets of which evidence proves the most: those of now, and where there is an index those of all commits.
+
+    ``load`` returns a preset at a commit, or raises NpuprofError.
+    """
+    fitting = Fitting(evidence)
+    seen: set[tuple[str, str]] = set()
+    found: list[Fit] = []
+
+    def try_preset(name: str, config: Config) -> None:
+        if (name, config.digest) not in seen:
+            seen.add((name, config.digest))
+            if (fit := fitting.judge(name, config)) is not None:
+                found.append(fit)
+
+    for name, config in current:
+        try_preset(name, config)
+    for state in index.states if index is not None else ():
+        for name, digests in state.changed.items():
+            if digests is not None and digests.resolved and (name, digests.resolved[0]) not in seen:
+                try:
+                    try_preset(name, load(name, state.commits[0]))
+                except NpuprofError:
+                    continue
+    most = max((fit.in_force for fit in found), default=0)
+    return [fit for fit in found if fit.in_force == most]

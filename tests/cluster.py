@@ -1,0 +1,80 @@
+"""A cluster of one node for a test: munge, slurmctld and slurmd of the system's packages, in a folder of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "scancel", "squeue", "sinfo")
+_CONF = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+AuthType=auth/munge
+AuthInfo=socket={top}/munge.sock
+CredType=cred/munge
+SlurmUser=root
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+StateSaveLocation={top}/state
+SlurmdSpoolDir={top}/spool
+SlurmctldPidFile={top}/ctld.pid
+SlurmdPidFile={top}/d.pid
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SelectType=select/cons_tres
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES State=UP OverSubscribe=FORCE:8
+"""
+
+
+def explain_absence() -> str:
+    """Return why there can be no cluster here, an empty text where there can."""
+    if os.geteuid():
+        return "Slurm's daemons are started as root only"
+    missing = [name for name in PROGRAMS if shutil.which(name) is None]
+    return f"not here: {', '.join(missing)}" if missing else ""
+
+
+@contextmanager
+def start_cluster(top: Path) -> Iterator[dict[str, str]]:
+    """Start the daemons in a short folder; yield the environment for their clients."""
+    ports = []
+    for _ in range(2):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            ports.append(probe.getsockname()[1])
+    for name in ("state", "spool"):
+        (top / name).mkdir(parents=True)
+    (top / "munge.key").write_bytes(os.urandom(1024))
+    (top / "munge.key").chmod(0o400)
+    (top / "slurm.conf").write_text(_CONF.format(host=socket.gethostname().split(".")[0], top=top, ports=ports))
+    environ = {**os.environ, "SLURM_CONF": str(top / "slurm.conf")}
+    own = [f"--{name}={top}/munge.{name.split('-')[0]}" for name in ("key-file", "pid-file", "log-file", "seed-file")]
+    commands = [["munged", "--force", "--foreground", f"--socket={top}/munge.sock", *own], ["slurmctld", "-D", "-c"], ["slurmd", "-D"]]
+    daemons: list[subprocess.Popen[bytes]] = []
+    try:
+        for command in commands:
+            quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            daemons.append(subprocess.Popen(command, env=environ, start_new_session=True, **quiet))  # type: ignore[call-overload]
+            time.sleep(0.5)
+        for _ in range(100):
+            done = subprocess.run(["sinfo", "-h", "-o", "%t"], env=environ, capture_output=True, text=True, check=False)
+            if done.stdout.strip() == "idle":
+                break
+            time.sleep(0.2)
+        yield environ
+    finally:
+        for daemon in reversed(daemons):
+            daemon.terminate()
+            try:
+                daemon.wait(10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
