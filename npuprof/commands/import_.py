@@ -1,7 +1,8 @@
-"""``import``: scripts to presets, and a report of what could not be carried over."""
+"""``import``: scripts, and what runs left behind, to presets, and a report of what could not be carried over."""
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 from typing import Any
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
     from npuprof.scripts.reading import FoundSetting, ImportedFile
 
 
+#: Names that are a script's in any case, whose beginning nobody has to look at.
+_OF_SCRIPTS = (".py", ".sh", ".ipynb", ".toml", ".yaml", ".yml", ".env")
+
+
 class Import(Verb):
-    """Turn existing scripts into presets, without running them."""
+    """Turn existing scripts into presets, without running them.
+
+    Logs and graph dumps of a run give the preset of what is proven to have been in force.
+    """
 
     usage_hint = "npuprof import train.py -o profiles/mine.toml; --format text says what was found, and what was not."
     group = "scripts"
@@ -48,6 +56,11 @@ class Import(Verb):
 
         Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out or is in error, 0 otherwise.
         """
+        if self._is_of_run():
+            from npuprof.commands.importing_runs import answer_import
+
+            write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
+            return answer_import(self.files, self.output, write, self.strict)
         if self.summary or self.cann or self.since or self.format == "html":
             return self._summarize()
         from npuprof.scripts.preset import judge_draft
@@ -72,6 +85,18 @@ class Import(Verb):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
         return Answer(text, tuple(remarks), code)
+
+    def _is_of_run(self) -> bool:
+        """Return whether the files are what a run left behind. Raises NpuprofError where that does not fit what else was asked."""
+        if not any(os.path.isdir(file) or not file.endswith(_OF_SCRIPTS) for file in self.files):
+            return False
+        from npuprof.commands.importing_runs import is_all_evidence
+
+        others = {
+            "--summary": self.summary, "--cann": self.cann, "--from": self.since, "--base": self.base, "--name": self.name,
+            "--take-defaults": self.take_defaults, "--format html": self.format == "html",
+        }  # fmt: skip
+        return is_all_evidence(self.files, others)
 
     def _summarize(self) -> Answer:
         """Return what the scripts set, all together. Raises NpuprofError where that is not what was asked for."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from npuprof.document import keys
@@ -12,6 +11,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, format_count
+from npuprof.runs.evidence.telling import read_told_evidence
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
 from npuprof.runs.verdicts import JudgedRun, judge_process
 
@@ -48,32 +48,6 @@ def answer_proof(config: Config, paths: Sequence[str]) -> Answer:
         "github": lambda: _format_github(config, runs),
     }
     return Answer(forms, tuple(_tell_summary(config, evidence, runs)), code)
-
-
-def read_told_evidence(paths: Sequence[str]) -> Evidence:
-    """Return what files and folders hold, saying on a terminal how far it is. Raises NpuprofError, also where they hold nothing."""
-    from npuprof.runs.evidence.reading import read_evidence
-
-    with _progress() as tell:
-        evidence = read_evidence(paths, tell)
-    if not evidence.processes:
-        names = ", ".join(paths[:3]) + (" …" if len(paths) > 3 else "")
-        what = f"nothing in {names} was written by an adapter or by the engine of Ascend"
-        why = "At the default level they write down next to nothing of their options."
-        hint = "let the run have ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1, and name the folder of its logs, ~/ascend/log if nothing else is set"
-        raise NpuprofError([Finding("NP970", what, why, hint)])
-    return evidence
-
-
-def _progress() -> Any:
-    if sys.stderr.isatty():
-        from npuprof.report.terminal import progress_line
-
-        return progress_line()
-    from contextlib import nullcontext
-
-    quiet: Callable[[str], None] = lambda text: None  # noqa: E731
-    return nullcontext(quiet)
 
 
 def name_process(process: Process) -> str:

@@ -23,7 +23,7 @@ _SAID = {"holds": "holds", "fails": "does not hold", "unknown": "cannot tell"}
 
 
 class Verify(Verb):
-    """Verify what a run used against its preset, by its logs; or released versions against their tags.
+    """Verify runs by their logs, and versions by their tags.
 
     EVIDENCE are plog files and folders, standard error of TensorFlow 2, graph dumps (.pbtxt), or - for standard input. Of each process
     and setting it is told whether it was in force, changed, too late, absent, or cannot be told. With --tags, where the repository asks

@@ -14,6 +14,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, read_file_content, read_plain_file
 from npuprof.runs import records
+from npuprof.runs.evidence.recognizing import is_evidence
 
 #: How many bytes of a file the rows get to see.
 _HEAD = 4096
@@ -36,8 +37,16 @@ def _read_record(path: str) -> Profile:
     return records.build_profile(path, records.parse_record(path, raw))
 
 
+def _read_evidence(path: str) -> Profile:
+    from npuprof.runs import imported
+    from npuprof.runs.evidence.telling import read_told_evidence
+
+    return imported.build_profile(path, imported.import_evidence(read_told_evidence([path])))
+
+
 KINDS = (
     Kind("the record of a run", _is_record, _read_record),
+    Kind("evidence of a run", is_evidence, _read_evidence),
 )  # fmt: skip
 
 
@@ -66,4 +75,6 @@ def refuse_as_profile(path: str) -> Profile | None:
         return None
     what, why = f"{path} is {kind.noun}, and no preset", "It says what was, and is read by verbs that only show, compare and check."
     hint = f"make a preset of it first: npuprof render {path} --to toml --inline -o profiles/NAME.toml"
+    if kind.recognize is is_evidence:
+        hint = f"make a preset of it first: npuprof import {path} -o profiles/NAME.toml"
     raise NpuprofError([Finding("NP961", what, why, hint, where=Place(path))])
