@@ -29,8 +29,8 @@ BORN = {"a": 2021, "b": 2021, "c": 2022, "d": 2022, "e": 2023, "f": 2023, "g": 2
 class Case(NamedTuple):
     """A run: its preset, what to give to a reader, its processes and the truth of a value in one of them.
 
-    Of those that are ``seen`` at least a line is left. ``shared`` says that nothing in the lines tells its processes apart; with
-    ``hosts`` every process has the first one's number in its lines, and a folder of its own.
+    Of those that are ``seen`` at least a line is left. ``shared`` says that nothing in the lines tells its processes apart; with ``hosts``
+    every process has the first one's number in its lines, and a folder of its own.
     """
 
     seed: int
