@@ -160,3 +160,15 @@ def test_a_tag_that_was_made_anew_at_its_commit_takes_no_version_away(
     assert (result.code, told in result.err, "up to date" in result.err) == (0, True, True), result.err
     fetch_again("fresh", grown, run, tmp_path, monkeypatch)
     assert "hccl_timeout = 7\n" in run("show", "team:base@1.1.0").out
+
+
+@pytest.mark.parametrize("how", ["old", "updated", "fresh"])
+def test_versions_are_completed_as_they_were_when_the_source_was_locked(
+    how: str, grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from npuprof.commands.completion import find_candidates
+
+    release_late(team)
+    fetch_again(how, grown, run, tmp_path, monkeypatch)
+    found = [word for word, _ in find_candidates(["show"], "team:base@") if word.startswith("team:base@")]
+    assert found == ["team:base@1.2.0", "team:base@1.1.0", "team:base@1.0.0"]

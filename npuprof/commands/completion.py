@@ -267,7 +267,11 @@ def _list_source_words(store: str | None, current: str) -> Iterator[str]:
     if not at:
         yield from (f"{source}:{one}" for one in there.names())
         return
-    refs = _list_folder_refs(find_mirror_folder(there.locked.url))
+    from npuprof.store.sources.released import read_kept_tags
+
+    kept = read_kept_tags(there.locked)  # what a version means is what it was when the source was locked
+    refs = sorted(one.tag for one in kept) if kept is not None else _list_folder_refs(find_mirror_folder(there.locked.url))
+    refs = [ref for ref in refs if not ref.endswith(".yanked")]
     yield from (f"{source}:{name}@{ref.rpartition('/v')[2]}" for ref in reversed(refs) if ref.startswith(f"{name}/v"))
 
 

@@ -17,6 +17,7 @@ from npuprof.store.sources.opening import Sources
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import find_source_store_among, find_sources
 from npuprof.store.sources.references import is_own_name, is_own_reference, list_versioned_references
+from npuprof.store.sources.released import load_released_tags
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.unsealed import find_unborne_claim, list_unseen_tags
@@ -259,6 +260,9 @@ def sync_source(name: str, locked: LockedSource) -> Synced:
     store = open_locked(name, locked)
     if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
         raise NpuprofError([build_digest_finding(name, locked)])
+    if locked.releases:
+        with suppress(NpuprofError):  # who asks for a version is told
+            load_released_tags(locked, lambda: store.revision.repository)
     return Synced(store, missing)
 
 

@@ -60,11 +60,16 @@ def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:
     _open_cache(locked).keep_text(_name_kept(locked), _format(tags))
 
 
+def read_kept_tags(locked: LockedSource) -> list[ReleasedTag] | None:
+    """Return the tags that a source had when it was locked, as they were kept; None where they were not. No git is needed."""
+    kept = _open_cache(locked).read_text(_name_kept(locked)) if locked.releases else None
+    return found if kept is not None and seal_released_tags(found := _parse(kept)) == locked.releases else None
+
+
 def load_released_tags(locked: LockedSource, open_repository: Callable[[], Repository]) -> list[ReleasedTag]:
     """Return the tags that a source had when it was locked, from the cache or the mirror. Raises NpuprofError where neither has them."""
-    kept = _open_cache(locked).read_text(_name_kept(locked))
-    if kept is not None and seal_released_tags(found := _parse(kept)) == locked.releases:
-        return found
+    if (kept := read_kept_tags(locked)) is not None:
+        return kept
     count = int(locked.releases.partition(" ")[0])
     found = list_released_tags(open_repository(), locked.commit)[:count]
     if seal_released_tags(found) != locked.releases:
