@@ -70,6 +70,7 @@ NAMED = {
     "checks": {"dynamic_dims", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps", "enable_data_pre_proc"},
     "commands": {"modify_mixlist"},
     "edit": {"optypelist_for_implmode", "iterations_per_loop"},
+    "runs": {"job"},
     "renderers": {
         "experimental_accelerate_train_mode", "iterations_per_loop", "op_select_implmode", "optypelist_for_implmode", "soc_version",
         "RANK_TABLE_FILE",

@@ -172,3 +172,26 @@ def test_a_wrong_shape_beside_a_flag_that_counts_it_is_told_once() -> None:
     for shape in ("[1, 2]", "{ a = 1 }", "{ a = [[]] }", "3"):
         text = f'[profile]\nscenario = "offline-inference"\n[options]\ninput_shape = {shape}\n[atc]\ndynamic_batch_size = "1,2"\n'
         assert {finding.code for finding in findings(text)} & {"NP202", "NP204"}, shape
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "scenario", "target", "doubted"),
+    [
+        ("precision_mode_v2", "mixed_hif8", "training", None, True),
+        ("precision_mode_v2", "mixed_hif8", "", None, True),
+        ("precision_mode_v2", "mixed_hif8", "offline-inference", None, False),
+        ("precision_mode_v2", "cube_hif8", "offline-inference", None, False),
+        ("precision_mode_v2", "mixed_hif8", "", "atc", False),
+        ("op_select_implmode", "high_precision_for_all", "training", None, True),
+        ("op_select_implmode", "high_precision_for_all", "offline-inference", None, True),
+        ("op_select_implmode", "high_performance_for_all", "", "atc", True),
+        ("op_select_implmode", "high_precision", "offline-inference", None, False),
+    ],
+)
+def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(
+    key: str, value: str, scenario: str, target: str | None, doubted: bool
+) -> None:
+    text = toml({"profile": {"scenario": scenario} if scenario else {}, "options": {key: value}})
+    resolver = Resolver(lambda *_: Profile(parse_document("x", "x", "")), Context(target=target))
+    told = checks.check_config(resolver.resolve_profile(Profile(parse_document("x", "x", text))))
+    assert any(finding.code == "NP205" for finding in told) is doubted

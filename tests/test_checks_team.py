@@ -431,3 +431,67 @@ def test_a_store_without_npuprof_toml_reads_nothing_more(store: Callable[..., Pa
     program += "print(*sorted(name for name in sys.modules if 'polic' in name or 'sources' in name or 'team' in name), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(REPOSITORY)})
     assert (done.stderr.strip(), "hccl_timeout" in done.stdout) == ("", True)
+
+
+# -- who reads a key -------------------------------------------------------------------------------------------
+
+READING = """\
+[[rule]]
+code = "TEAM-1"
+when = "scenario == 'training'"
+require = "hccl_timeout == 600"
+message = "ten minutes"
+[[rule]]
+code = "TEAM-2"
+require = "options.hccl_timeout is set or env.HCCL_ALGO is set"
+[[rule]]
+code = "TEAM-3"
+require = "env.HCCL_ALGO is set"
+presets = ["other/*"]
+[[rule]]
+code = "TEAM-4"
+require = "product != 'atlas-a3'"
+"""
+
+
+@pytest.mark.parametrize(
+    ("preset", "key", "codes"),
+    [
+        ("a", "hccl_timeout", ["TEAM-1", "TEAM-2"]),
+        ("a", "HCCL_ALGO", ["TEAM-2"]),
+        ("a", "env.HCCL_ALGO", ["TEAM-2"]),
+        ("other/b", "HCCL_ALGO", ["TEAM-2", "TEAM-3"]),
+        ("a", "profile.scenario", ["TEAM-1"]),
+        ("a", "profile.owner", []),
+        ("a", "deterministic", []),
+    ],
+)
+def test_explain_lists_the_rules_of_the_team_that_bind_a_preset_and_read_a_key(
+    preset: str, key: str, codes: list[str], project: Callable[..., Path], run: Run
+) -> None:
+    project(READING, a="", other__b="")
+    shown = run("explain", preset, key)
+    read = [line.split()[2].rstrip(":") for line in shown.out.splitlines() if line.startswith("  read by") and "TEAM" in line]
+    assert (shown.code, read) == (0, codes), shown.out + shown.err
+    fields = json.loads(run("explain", preset, key, "--format", "json").out)
+    assert [code for code in fields["rules"] if code.startswith("TEAM")] == codes
+
+
+@pytest.mark.parametrize(
+    ("key", "codes", "exit_code"),
+    [
+        ("hccl_timeout", ["NP378", "NP379", "NP380", "TEAM-1", "TEAM-2"], 0),
+        ("HCCL_ALGO", ["TEAM-2", "TEAM-3"], 0),
+        ("scenario", ["TEAM-1"], 0),
+        ("profile.scenario", ["TEAM-1"], 0),
+        ("product", ["TEAM-4"], 0),
+        ("nothing", [], 2),
+        ("", [], 2),
+    ],
+)
+def test_rule_lists_who_reads_a_key(key: str, codes: list[str], exit_code: int, project: Callable[..., Path], run: Run) -> None:
+    project(READING, a="")
+    shown = run("rule", key)
+    assert (shown.code, [line.split()[0] for line in shown.out.splitlines() if not line.startswith("code")]) == (exit_code, codes), (
+        shown.err
+    )

@@ -235,3 +235,38 @@ def test_import_tells_of_a_helper_who_calls_it(tmp_path: Path, monkeypatch: pyte
     capsys.readouterr()
     assert run("import", "src/npu_utils.py", "--format", "text") == 0
     assert "left out precision_mode: depends on the parameter precision of get_config()" in capsys.readouterr().out
+
+
+def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path) -> None:
+    mixed = f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['modify_mixlist'].s = b'ops.json'\n{OFF}{RUN}"
+    atc = "#!/bin/bash\natc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --modify_mixlist=ops.json --precision_mode=x\n"
+    listed = '{"black-list": {"to-add": ["MatMul"]}}\n'
+    write(here, {"own/train.py": mixed, "own/convert.sh": atc.replace("=x", "=allow_mix_precision"), "own/ops.json": listed})
+    assert run("adopt", "own", "--strict") == 0
+    assert "as_bytes('ops.json')" in (here / "own/train.py").read_text().replace('"', "'")
+    assert "--modify_mixlist=ops.json" in (here / "own/convert.sh").read_text()
+    assert (here / "own/ops.json").read_text() == listed
+    store = npuprof.open_store("profiles")
+    assert {store.resolve(name).options["modify_mixlist"] for name in store} == {"ops.json"}
+    after = read_tree(here)
+    assert run("adopt", "own") == 0
+    assert read_tree(here) == after
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "said"),
+    [
+        ('modify_mixlist = "ops.json"', 0, "wrote own.py"),
+        ('modify_mixlist = { black-list = { to-add = ["MatMul"] } }', 2, "write the path in the preset, as the script has it"),
+        ('modify_mixlist = "other.json"', 2, 'modify_mixlist is "other.json" in the preset, "ops.json" in line'),
+        ('modify_mixlist = { black-list = { to-add = ["Add"] } }', 2, "modify_mixlist is"),
+    ],
+)
+def test_a_preset_that_writes_a_file_stands_for_no_line_that_names_one(
+    here: Path, value: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['modify_mixlist'].s = b'ops.json'\n{OFF}{RUN}"
+    preset = f'[options]\nprecision_mode = "allow_mix_precision"\n{value}\n'
+    write(here, {"own.py": text, "ops.json": '{"black-list": {"to-add": ["MatMul"]}}\n', "profiles/p.toml": preset})
+    assert run("inject", "own.py", "p", "--replace") == code
+    assert said in " ".join(capsys.readouterr().err.split())

@@ -129,6 +129,14 @@ def test_a_baseline_is_the_same_from_any_folder(old: Path, run: Run, monkeypatch
     assert run("check", "--baseline", f"../{FILE}", "--strict").code == 0
 
 
+def test_a_file_that_a_message_names_is_the_same_from_any_folder(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_store(Path("profiles"), {"base/old": PARENT, "child": CHILD})
+    assert "(profiles/base/old.toml)" in str(write_baseline(run))
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert run("check", "--baseline", f"../{FILE}", "--strict").code == 0
+
+
 def test_a_store_that_cannot_be_read_makes_no_baseline(old: Path, run: Run) -> None:
     build_store(Path("profiles"), {"b": 'profile.extends = ["gone"]\n'})
     result = run("check", "--baseline", FILE, "--write-baseline")
@@ -161,3 +169,94 @@ def test_a_file_that_is_no_baseline_is_told(text: str, old: Path, run: Run) -> N
 
 def test_a_baseline_that_nobody_named_is_not_written(old: Path, run: Run) -> None:
     assert run("check", "--write-baseline").code == 2
+
+
+# -- files under other names -----------------------------------------------------------------------------------
+
+#: Whose findings name the preset and its parent: the child overrules what the base locks.
+PARENT = '[profile]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 600\nhccl_timeot = 3\n'
+CHILD = '[profile]\nextends = ["base/old"]\n[options]\nhccl_timeout = 700\n'
+
+
+def write_baseline(run: Run) -> list[dict[str, Any]]:
+    assert run("check", "--baseline", FILE, "--write-baseline").code == 0
+    return list(json.loads(Path(FILE).read_text())["findings"])
+
+
+@pytest.mark.parametrize(
+    ("moves", "also", "exit_code", "remark"),
+    [
+        pytest.param({"a": "b"}, {}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
+        pytest.param({"a": "nlp/a"}, {}, 0, "profiles/nlp/a.toml as profiles/a.toml", id="another folder"),
+        pytest.param(
+            {"a": "b"}, {"b": "# edited\n" + OLD.replace("JOB_ID", "USER_ID")}, 0, "knows profiles", id="edited as well, for the better"
+        ),
+        pytest.param({"a": "b"}, {"b": OLD.replace("hccl_timeot", "hccl_timout")}, 1, "knows profiles", id="edited as well, for the worse"),
+        pytest.param({"a": "b"}, {"c": OLD}, 1, "knows profiles", id="moved and copied"),
+        pytest.param({}, {"b": OLD}, 1, "2 in the baseline", id="only copied"),
+        pytest.param({"a": "b"}, {"b": '[options]\nhccl_timeuot = "x"\n'}, 1, "2 gone from it", id="gone, and something else came"),
+    ],
+)
+def test_what_a_baseline_has_stays_known_where_git_moved_the_file(
+    moves: dict[str, str], also: dict[str, str], exit_code: int, remark: str, old: Path, run: Run
+) -> None:
+    write_baseline(run)
+    for was, now in moves.items():
+        Path(f"profiles/{now}.toml").parent.mkdir(exist_ok=True)
+        Path(f"profiles/{was}.toml").rename(f"profiles/{now}.toml")
+    build_store(Path("profiles"), also)
+    result = run("check", "--baseline", FILE)
+    assert (result.code, remark in result.err) == (exit_code, True), result.err + result.out
+    if exit_code == 0:
+        run("check", "--baseline", FILE, "--write-baseline")
+        again = run("check", "--baseline", FILE, "--strict")
+        assert (again.code, "knows profiles" in again.err, "gone" in again.err) == (0, False, False), "the baseline has the new name"
+
+
+def test_a_folder_of_presets_that_was_moved_is_known_as_a_whole(run: Run) -> None:
+    build_store(Path("profiles"), {f"one/p{n}": OLD for n in range(30)})
+    write_baseline(run)
+    Path("profiles/one").rename("profiles/two")
+    result = run("check", "--baseline", FILE, "--strict")
+    assert (result.code, result.out) == (0, ""), result.err
+    assert "which knows profiles/two/p0.toml as profiles/one/p0.toml, " in result.err
+    assert " and 25 more" in result.err
+
+
+def test_a_script_that_was_moved_is_known(run: Run) -> None:
+    Path("job.sh").write_text("export HCCL_EXEC_TIMEOUT=nonsense\n")
+    run("scan", ".", "--baseline", FILE, "--write-baseline")
+    Path("job.sh").rename("train.sh")
+    assert run("scan", ".", "--baseline", FILE).code == 0
+
+
+@pytest.mark.parametrize("place", [FILE, "ci/baseline", "ci/accepted.json"])
+def test_rename_takes_baselines_along_with_what_their_messages_say(place: str, run: Run, repo: Any) -> None:
+    repo.commit({"base/old": PARENT, "child": CHILD, "other": OLD})
+    os.makedirs("ci", exist_ok=True)
+    Path("data.json").write_text("{}")
+    assert run("check", "--baseline", place, "--write-baseline").code == 0
+    before = Path(place).read_text()
+    assert "base/old" in before.replace("profiles/base/old.toml", ""), "a message names the parent"
+    tried = run("rename", "base/old", "team/new", "--dry-run")
+    assert (tried.code, Path(place).read_text(), "+++ b/" + place in tried.out) == (0, before, True), tried.out
+    done = run("rename", "base/old", "team/new")
+    assert (done.code, "base/old" in Path(place).read_text()) == (0, False), done.err
+    same = run("check", "--baseline", place, "--strict")
+    assert (same.code, same.out, "gone" in same.err) == (0, "", False), same.err
+    assert run("undo").code == 0
+    assert Path(place).read_text() == before
+
+
+def test_a_name_that_is_also_a_word_is_replaced_only_where_the_check_says_the_new_one(run: Run, repo: Any) -> None:
+    repo.commit({"is": OLD, "other": '[profile]\nextends = ["is"]\n[options]\nhccl_timeuot = 1\n'})
+    write_baseline(run)
+    assert run("rename", "is", "was").code == 0
+    assert run("check", "--baseline", FILE, "--strict").code == 0, Path(FILE).read_text()
+
+
+def test_a_damaged_baseline_does_not_stop_a_rename_and_is_told(run: Run, repo: Any) -> None:
+    repo.commit({"a": OLD})
+    Path(FILE).write_text('{"schema": "npuprof.baseline/1", "findings": [1]}')
+    done = run("rename", "a", "b")
+    assert ("NP015" in done.err, Path("profiles/b.toml").exists()) == (True, True), done.err

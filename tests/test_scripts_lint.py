@@ -231,6 +231,11 @@ def test_a_flag_is_judged_by_what_atc_takes(flag: str, said: str) -> None:
     ("flags", "codes"),
     [
         ("--soc_version=Ascend910B1 --status_check=1", ["NP409"]),
+        ("--soc_version=Ascend950PR_9599 --precision_mode_v2=mixed_hif8", []),
+        ("--soc_version=Ascend950PR_9599 --precision_mode_v2=cube_hif8", []),
+        ("--soc_version=Ascend910B1 --precision_mode_v2=cube_hif8", ["NP409"]),
+        ("--soc_version=Ascend310P3 --op_select_implmode=high_precision_for_all", ["NP205", "NP501"]),
+        ("--soc_version=Ascend310P3 --op_select_implmode=high_precision", ["NP501"]),
         ("--soc_version=Ascend310P3 --status_check=1", []),
         ("--soc_version=Ascend910B1 --op_name_map=m --framework=0", ["NP409", "NP409"]),
         ("--soc_version=Ascend310P3 --precision_mode_v2=mixed_bfloat16", ["NP409"]),

@@ -151,6 +151,19 @@ REPLACED: dict[str, tuple[str, str]] = {
         f'{HEAD}NPURunConfig(precision_mode="force_fp16", profiling_config=ProfilingConfig(enable_profiling=False, profiling_options=None))\n',
         "NPURunConfig(",
     ),
+    "values in parentheses": (
+        f'{HEAD}NPURunConfig(precision_mode=("force_fp16"), hcom_parallel=( # why (\n    (True)\n  ) , model_dir=FLAGS.a, save_checkpoints_steps=(100))\n',
+        "# why (",
+    ),
+    "comments inside an argument": (
+        f'{HEAD}NPURunConfig(\n    model_dir=FLAGS.a, dump_config=DumpConfig(\n        enable_dump=True,  # inner\n        dump_path="/d"),\n    precision_mode="force_fp16")\n',
+        "# inner",
+    ),
+    "the last entry": (
+        f'{HEAD}config = tf.ConfigProto()\nentries = config.graph_options.rewrite_options.custom_optimizers\nentries.add().name = "NpuOptimizer"\n'
+        f'entries[-1].parameter_map["use_off_line"].b = True\nentries.add().name = "Other"\nentries[-1].parameter_map["use_off_line"].b = FLAGS.a\n{RUN}',
+        'entries.add().name = "Other"',
+    ),
     "an argument of the run beside": (
         f'{HEAD}tf.estimator.Estimator(config=NPURunConfig(precision_mode="force_fp16", iterations_per_loop=int(FLAGS.a) + 1))\n',
         "int(FLAGS.a) + 1",
@@ -302,6 +315,14 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a name that is something else": (
         f'{HEAD}def make(config, tf=None):\n    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\n    custom_op.parameter_map["precision_mode"].s = b"force_fp16"\n',
         "tf is not known where the block would stand",
+    ),
+    "a call that is given the entry between": (
+        f'{HEAD}{ENTRY}{MIXED}look(custom_op).seen = 1\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
+        "it uses what the lines work on",
+    ),
+    "lines of two functions that fill one entry": (
+        f'{HEAD}def fill(op):\n    op.parameter_map["dump_path"].s = b"/d"\n{ENTRY}fill(custom_op)\n{MIXED}{OFF}{RUN}',
+        "Lines 4, 9 fill one configuration, in functions of their own",
     ),
     "a call in a lambda": (f'{HEAD}make = lambda: NPURunConfig(precision_mode="force_fp16")\n', "does not always run"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,13 +107,84 @@ def test_a_lock_of_a_source_that_was_changed_by_hand_is_told_with_where_it_is_ke
     assert "once mended there: npuprof source update mid" in result.err
 
 
-def test_a_lock_without_seals_is_read_as_before(pinned: Repo, run: Run) -> None:
-    before = type_over(pinned, r'(?s)seal = "[0-9a-f]{16}"\n|\[sources\.team\.seals\].*', "")
+SEALS = r'(?s)seal = "[0-9a-f]{16}"\n|\n\[sources\.team\.seals\].*'
+
+
+@pytest.mark.parametrize("copied", [False, True])
+@pytest.mark.parametrize("cache", ["old", "fresh"])
+def test_a_lock_without_seals_is_read_where_the_source_bears_it_out_and_sealed_by_an_update(
+    cache: str, copied: bool, pinned: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if copied:
+        assert run("source", "vendor", "team").code == 0
+    before = type_over(pinned, SEALS, "")
+    if cache == "fresh":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+        result = run("show", "pinned")
+        assert (result.code, "fetch what the lock names: npuprof source sync" in result.err) == (2, True), result.err
+    assert run("source", "sync").code == 0
     assert "hccl_timeout = 7\n" in run("show", "pinned").out
-    assert (run("source", "sync").code, run("check").code) == (0, 0)
-    pinned.write({"more": 'profile.extends = ["team:base@1.2.0"]\n'})
-    assert run("source", "update", "--yes").code == 0
-    assert before.partition("[sources.team.versions]")[0] in (pinned.folder / "npuprof.lock").read_text(), "what is written is sealed"
+    assert run("check").code == 0
+    result = run("source", "update", "--yes")
+    assert (result.code, "mended: it had no seals" in result.out) == (0, True), result.out + result.err
+    assert tomllib.loads((pinned.folder / "npuprof.lock").read_text()) == tomllib.loads(before)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "told"),
+    [
+        (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"', "base@1.1 is 1.1.0, at {v1.0.0:.12}"),
+        (r'"1\.1\.0 [0-9a-f]*"', '"1.0.0 {v1.0.0}"', "base@1.1 is 1.0.0"),
+        (r'"1\.1\.0 [0-9a-f]*"', '"1.2.0 {v1.2.0}"', "base@1.1 is 1.2.0"),
+        (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"', "base@1.1 is 1.1.1"),
+        (r'"1\.1\.0 ([0-9a-f]*)"', r'"- \1"', "base@1.1 is no version"),
+        (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"', "v1.1.0 is {v1.2.0:.12}"),
+        (r'tag = "v1\.2\.0"', 'tag = "v1.9.0"', "v1.9.0 is {v1.2.0:.12}"),
+    ],
+)
+@pytest.mark.parametrize("words", ["show pinned", "check", "check own", "source sync", "commit -m x", "release --all --yes"])
+@pytest.mark.parametrize("cache", ["old", "fresh"])
+def test_what_was_typed_into_a_lock_without_seals_is_told_by_what_the_source_has(
+    cache: str, words: str, pattern: str, replacement: str, told: str, pinned: Repo, team: Team, run: Run,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    commits = {tag: team.repo.git("rev-parse", f"{tag}^{{commit}}").strip() for tag in ("v1.0.0", "v1.2.0")}
+    for tag, commit in commits.items():
+        replacement = replacement.replace(f"{{{tag}}}", commit)
+        told = told.replace(f"{{{tag}}}", commit).replace(f"{{{tag}:.12}}", commit[:12])
+    before = type_over(pinned, pattern, replacement)
+    (pinned.folder / "npuprof.lock").write_text(re.sub(SEALS, "", (pinned.folder / "npuprof.lock").read_text()))
+    if cache == "fresh":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+        run("source", "sync")
+    if words.startswith("release"):
+        pinned.commit()
+    pinned.write({"own": "options.deterministic = 1\n"} if words.startswith("commit") else {})
+    result = run(*words.split())
+    said = " ".join((result.out + result.err).split())
+    if words == "check own":
+        assert result.code == 0, "it reads no source"
+        return
+    assert (result.code, "NP044" in said, told in said, "has no seals" in said) == (2, True, True, True), said
+    (pinned.folder / "npuprof.lock").write_text(before)
+    assert run("show", "pinned").code == 0
+
+
+def test_what_is_done_with_one_source_seals_no_other(pinned: Repo, team: Team, run: Run, tmp_path: Path) -> None:
+    other = Team(tmp_path / "other")
+    other.publish({"mid": "options.deterministic = 1\n"}, "1.0.0")
+    type_over(pinned, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"')
+    for words in (("add", "mid", other.url), ("update", "mid", "--yes"), ("vendor", "mid"), ("remove", "mid")):
+        assert run("source", *words).code == 0, words
+        result = run("show", "pinned")
+        assert (result.code, "base@1.1 is 1.1.1" in " ".join(result.err.split())) == (2, True), (words, result.err)
+
+
+def test_a_lock_that_was_typed_over_is_told_by_a_check_though_no_preset_reads_it(pinned: Repo, run: Run) -> None:
+    pinned.write({"pinned": None, "job": None})
+    type_over(pinned, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"')
+    result = run("check")
+    assert (result.code, "base@1.1 is 1.1.1" in " ".join(result.out.split())) == (2, True), result.out + result.err
 
 
 # -- what a source has withdrawn ------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from npuprof.model import Record, use_severities
 
 #: Variables ``NPUPROF_...`` that name no option: what an export says of itself, and what npuprof obeys.
 SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
-OBEYED_VARIABLES = ("DEBUG", "PAGER", "STORE", "TIMEOUT")
+OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
 
 #: What stands before a name of each section where users read it, in the order of the catalogue.
 PREFIXES = {"options": "", "env": "env.", "estimator": "estimator.", "atc": "--"}
@@ -183,13 +183,15 @@ class Flag(Record):
     Of values joined by a ``separator`` there are as many as ``default_count`` allows, on a family ``product_count``, or ``one_per``
     part of another flag. In shapes it is the sizes of so many dimensions as are ``filled``, one of them the first; by the flag that
     holds them. ``product_pattern`` is narrower on a family. ``structure`` is the form of the file that it names.
-    ``risk`` is what a change of it may alter, where it has no twin.
+    ``risk`` is what a change of it may alter, where it has no twin. ``doubtful_values`` are choices that a conversion takes, and that
+    its manual warns of; what is doubtful of its twin in a session is not said of it.
     """
 
     name: str
     kind: str
     required: bool = False
     choices: tuple[Any, ...] = ()
+    doubtful_values: dict[str, str] = {}
     minimum: int | None = None
     maximum: int | None = None
     default: Any = None

@@ -65,6 +65,7 @@ def build_parts() -> dict[str, Any]:
             parts[section][name] = {_RENAMED_FIELDS.get(k, k): _freeze_lists(v) for k, v in record.items() if k not in prose}
             parts["texts"][section][name] = {k: v for k, v in record.items() if k in prose}
     parts["classes"] = {name: _freeze_lists(record) for name, record in _read_toml_file("classes.toml").items()}
+    parts["wire"] = _freeze_lists(_read_toml_file("wire.toml"))
     parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
     parts["targets"] = _collect_targets()
     parts["names"] = _read_toml_file("names.toml")

@@ -59,6 +59,12 @@ def tell_single_process(device: str) -> dict[str, str]:
     return {variable: said[fact] for fact, variables in _LAUNCHERS[0][1].items() for variable in variables}
 
 
+def list_rank_variables() -> tuple[str, ...]:
+    """Return the variables that tell the rank, those of the innermost launchers first."""
+    inner = [name for _, told in _LAUNCHERS for name in told.get("rank", ())]
+    return tuple(dict.fromkeys((*inner, *FACTS["rank"])))
+
+
 def _has_fact_value(environ: Mapping[str, str], variable: str, name: str) -> bool:
     """Return whether a variable holds a fact of this kind: text that is no number is no rank."""
     text = environ.get(variable, "")

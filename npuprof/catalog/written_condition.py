@@ -206,6 +206,7 @@ def list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
     return [path for _, tree in asked for path in condition.collect_condition_paths(tree)]
 
 
-def list_team_reads(rule: TeamRule) -> tuple[str, ...]:
-    """Return the settings that a rule of a team looks at."""
-    return tuple(dict.fromkeys(find_key(path)[0] for path in list_paths(rule) if path not in (("scenario",), ("product",))))
+def list_team_reads(rule: TeamRule, with_facts: bool = False) -> tuple[str, ...]:
+    """Return the settings that a rule of a team looks at; ``with_facts`` the scenario and the product, too."""
+    facts = () if with_facts else (("scenario",), ("product",))
+    return tuple(dict.fromkeys(find_key(path)[0] for path in list_paths(rule) if path not in facts))

@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
-from npuprof.checks.surfaces import has_form_of_flag, is_taken_by_flag, list_leaves
+from npuprof.checks.surfaces import find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -39,7 +39,7 @@ _FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield what is wrong with a value of a setting, but for what the releases in question still accept."""
     for fault in find_setting_faults(key, value):
-        accepted = {"NP203": _is_accepted_there, "NP205": _is_form_of_flag}.get(fault.code)
+        accepted = {"NP203": _is_accepted_there, "NP205": _is_sure_for_flag}.get(fault.code)
         if accepted is None or not accepted(scope, key, value):
             yield fault
 
@@ -53,10 +53,15 @@ def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
     return until is not None and bool(scope.releases) and releases.release_index(scope.releases[-1]) < releases.release_index(until)
 
 
-def _is_form_of_flag(scope: Scope, key: str, value: Any) -> bool:
-    """Return whether a form that the manual of a session does not have is one that ATC documents."""
+def _is_sure_for_flag(scope: Scope, key: str, value: Any) -> bool:
+    """Return whether ATC is sure of what is doubtful in a session: it documents the form, or does not warn of the choice."""
     option = catalog.find_option(key)
-    return option is not None and bool(option.lax_pattern) and has_form_of_flag(scope, option, value)
+    if option is None:
+        return False
+    flag = find_twin_flag(scope, option)
+    if flag is not None and str(value) in option.doubtful_values and value in flag.choices:
+        return str(value) not in flag.doubtful_values
+    return bool(option.lax_pattern) and has_form_of_flag(scope, option, value)
 
 
 def find_setting_faults(key: str, value: Any) -> list[Fault]:

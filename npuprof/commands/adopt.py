@@ -68,7 +68,7 @@ class Adopt(Verb):
         modules = open_modules(folders)
         scripts = self._read_scripts(problems, modules)
         unread = any(one.severity == "error" for one in problems)
-        drafts, beside = self._list_drafts(scripts, folders)
+        drafts, beside = self._list_drafts(scripts)
         known = index_presets(workspace)
         rest, standing = find_standing(drafts, known)
         family = _build_family(rest, below, known) if rest else None
@@ -116,15 +116,18 @@ class Adopt(Verb):
                     problems += [one for one in imported.problems if one.severity != "info"]
         return found
 
-    def _list_drafts(self, scripts: dict[str, Script], folders: list[str]) -> tuple[list[Draft], dict[str, str]]:
-        """Return what the scripts set and no block stands for yet, and for scripts what stands beside blocks. Raises NpuprofError."""
+    def _list_drafts(self, scripts: dict[str, Script]) -> tuple[list[Draft], dict[str, str]]:
+        """Return what the scripts set and no block stands for yet, and for scripts what stands beside blocks. Raises NpuprofError.
+
+        Files that the scripts name stay where they are.
+        """
         from npuprof.scripts import blocks
         from npuprof.scripts.adopting import select_unmarked
         from npuprof.scripts.following import set_callers_apart
         from npuprof.scripts.preset import build_drafts
 
         take_out, _ = set_callers_apart(script.imported for script in scripts.values())
-        drafts = [draft for script in scripts.values() for draft in build_drafts(take_out(script.imported), None, folders)]
+        drafts = [draft for script in scripts.values() for draft in build_drafts(take_out(script.imported), None, None)]
         marked = {path: blocks.find_blocks(path, script.data) for path, script in scripts.items()}
         return select_unmarked(drafts, lambda path: marked.get(path, []))
 

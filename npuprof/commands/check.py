@@ -63,7 +63,9 @@ class Check(JudgingVerb):
         names = self.specs or judged.home.names()
         found = list(_find_strays(judged.home)) if not self.specs else []
         unresolved = len(found)
-        found += [*_find_doubles(judged.home), *_find_edited_copies(judged.home)] if not self.specs else []
+        edited = list(_find_edited_copies(judged.home)) if not self.specs else []
+        unresolved += len(edited)  # whoever reads what was edited, and if nobody does
+        found += [*_find_doubles(judged.home), *edited] if not self.specs else []
         if not names and not found:
             raise NpuprofError([_build_empty_finding(judged.home)])
         if not self.specs:
@@ -197,7 +199,7 @@ def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
 
 
 def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
-    """Yield a finding for each file of a source's copy in this repository that is not what the lock says."""
+    """Yield a finding for each file of a source's copy that is not what the lock says, and for what was typed into the lock."""
     from npuprof.store.sources.reading import find_edited_copies
 
     if isinstance(home, Folder) and not home.project_file:

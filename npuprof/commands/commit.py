@@ -96,7 +96,7 @@ class Commit(Verb):
         head = load_last_commit(repository)
         layout, beside = head.layout, ChangedPaths([], [])
         if not self.names or any(_needs_project_files(workspace, head, name) for name in self.names):
-            from npuprof.store.sources.reading import read_project
+            from npuprof.store.sources.beside import read_project
             from npuprof.store.worktree import list_changed_beside
 
             copies = [source.vendor for source in read_project(workspace.store).sources.values() if source.vendor]
@@ -227,7 +227,8 @@ def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found
     ]
     if errors or edits:
         what = "nothing was committed: the commit would have errors that the last one has not"
-        what = what if errors else "nothing was committed: the commit would hold a copy of a source that was edited"
+        edited = "a lock" if any(edit.code == "NP044" for edit in edits) else "a copy of a source"
+        what = what if errors else f"nothing was committed: the commit would hold {edited} that was edited"
         why = "What is committed reaches everybody."
         raise NpuprofError([*checks.fold_findings(edits + errors), Finding("NP025", what, why, "mend what is listed above")])
 

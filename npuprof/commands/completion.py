@@ -21,7 +21,7 @@ from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.sources.reading import Sources
+    from npuprof.store.sources.opening import Sources
 
 #: A word to offer, and what it means.
 Candidate = tuple[str, str]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from npuprof.commands.comparing import answer_ranks, find_processes, tell_environments
 from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.reading import open_workspace
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Diff(Verb):
-    """Show what differs, resolved, between presets or revisions."""
+    """Show what differs, resolved, between presets or revisions.
+
+    A folder of records (npuprof run --record) is compared rank by rank.
+    """
 
     group = "versions"
     prose = True
@@ -41,6 +46,7 @@ class Diff(Verb):
     color: str = COLOR
 
     _owned: Revision | None = None
+    _beside: tuple[str, ...] = ()
 
     def run(self) -> Answer:
         """Return what differs. Exit 1 with ``exit_code`` where anything does, else 0. Raises NpuprofError.
@@ -51,7 +57,7 @@ class Diff(Verb):
         """
         from npuprof.compare.spans import is_address
 
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product))
         if self.rev is not None or not self.specs:
             if self.link is not None and not is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
@@ -59,6 +65,8 @@ class Diff(Verb):
             return self._answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
         if len(self.specs) > 2:
             return self._answer_matrix(workspace)
+        if len(self.specs) == 1 and (processes := find_processes(self.specs[0], workspace)) is not None:
+            return answer_ranks(self, processes)
         return self._answer_survey(self._compare_two(workspace), single=True)
 
     def _answer_survey(self, found: Survey, single: bool = False) -> Answer:
@@ -85,7 +93,7 @@ class Diff(Verb):
             f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it differs"
             for path, name in found.untold.items()
         ]
-        return Answer(forms, tuple(untold), code)
+        return Answer(forms, (*untold, *self._beside), code)
 
     def _build_page(self, found: Survey) -> Page:
         """Return what a page says beside the changes: links to lines, and the owners of what is reached."""
@@ -131,6 +139,7 @@ class Diff(Verb):
             changes = tuple(compare_documents(before.document, after.document))
             return survey.Survey(left, right, (survey.Pair(after.name, "changed" if changes else "unchanged", changes),))
         old, new = workspace.resolve_spec(left), workspace.resolve_spec(right)
+        self._beside = tell_environments(old, new)
         return survey.Survey(old.name, new.name, (survey.build_preset_pair(old, new),))
 
     def _compare_revisions(self, workspace: spec.Workspace, rev: str) -> Survey:

@@ -19,6 +19,10 @@ from npuprof.report.text import escape_controls
 from npuprof.resolve import is_personal
 from npuprof.resolve.config import Config
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.policy import TeamRule
+
 
 class Explain(Verb):
     """Explain one value: who set it, whom it overruled, what it means."""
@@ -70,6 +74,7 @@ class Explanation(Record):
     default: Any
     texts: dict[str, Any]
     rules: list[Rule]
+    team_rules: list[TeamRule]
     outcomes: dict[str, dict[str, str]]
     last_change: dict[str, Any] | None
 
@@ -88,12 +93,14 @@ def _explain_profile_key(config: Config, name: str) -> Answer:
         value, origin = config.lineage[-1].table[name], config.lineage[-1].origin("profile", name)
     meaning = PROFILE_KEYS[name].help
     state = "is not set" if value is None else f"= {keys.format_toml_value(value)}"
+    rules = _list_team_rules(config, name)
     lines = [f"{config.name}: profile.{name} {state}", *([f"  set by       {_describe_author(origin)}"] if origin else [])]
     fields = {
         "schema": "npuprof.explain/1", "preset": config.name, "key": f"profile.{name}", "set": value is not None, "value": value,
-        "winners": [origins.build_origin_dict(origin)] if origin else [], "summary": meaning,
+        "winners": [origins.build_origin_dict(origin)] if origin else [], "rules": [rule.code for rule in rules], "summary": meaning,
     }  # fmt: skip
-    text = "".join(f"{escape_controls(line)}\n" for line in [*lines, f"  meaning      {meaning}"])
+    lines += [f"  meaning      {meaning}", *(f"  read by      {_describe_team_rule(rule)}" for rule in rules)]
+    text = "".join(f"{escape_controls(line)}\n" for line in lines)
     return Answer({"text": lambda: text, "json": lambda: fields})
 
 
@@ -130,9 +137,22 @@ def _explain_place(config: Config, key: str, tail: Path, last: dict[str, Any] | 
         _find_default(config, section, name),
         catalog.find_record_texts(section, name),
         [rule for rule in catalog.load_rules() if key in rule.reads],
+        _list_team_rules(config, key),
         _find_mixlist_outcomes(key, value),
         last,
     )
+
+
+def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
+    """Return the rules of the team that bind a preset and read a key. Raises NpuprofError where npuprof.toml has faults."""
+    from npuprof.catalog import written_condition
+
+    policy = config.policy if config.lineage else None
+    return [rule for rule in (policy.rules if policy else ()) if key in written_condition.list_team_reads(rule, with_facts=True)]
+
+
+def _describe_team_rule(rule: TeamRule) -> str:
+    return f"{rule.code}: {rule.title} ({rule.origin})" if rule.origin else f"{rule.code}: {rule.title}"
 
 
 def _build_fields(config: Config, found: Explanation) -> dict[str, Any]:
@@ -148,7 +168,7 @@ def _build_fields(config: Config, found: Explanation) -> dict[str, Any]:
         "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in found.overruled],
         "unset_by": [origins.build_origin_dict(event.origin) for event in found.cleared],
         "default": found.default,
-        "rules": [rule.code for rule in found.rules],
+        "rules": [*(rule.code for rule in found.rules), *(rule.code for rule in found.team_rules)],
         "last_change": found.last_change,
         "summary": found.texts.get("summary"),
         **({"outcomes": found.outcomes} if found.outcomes else {}),
@@ -167,6 +187,7 @@ def _format_explanation(config: Config, found: Explanation) -> str:
     rows += _describe_meaning(found)
     rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in found.outcomes.items()]
     rows += [("read by", f"{rule.code}: {rule.what}") for rule in found.rules]
+    rows += [("read by", _describe_team_rule(rule)) for rule in found.team_rules]
     if found.last_change:
         rows.append(("last change", _describe_commit(found.last_change)))
     lines = [f"{config.name}: {found.place} {state}", *(f"  {label:<12} {text}" for label, text in rows)]

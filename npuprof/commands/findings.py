@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from npuprof.commands.verb import Verb
@@ -12,12 +12,14 @@ from npuprof.report.answer import Answer
 
 #: What ``--format`` may say for findings.
 FORMATS = ("text", *written.FORMATS)
+#: How many files a remark lists.
+_SHOWN = 5
 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.commands.baselines import Mark
     from npuprof.commands.judged import JudgedStore
-    from npuprof.commands.selection import Mark
 
 
 class Settled(NamedTuple):
@@ -68,16 +70,14 @@ class JudgingVerb(Verb):
         """
         if not (self.select or self.ignore or self.baseline):
             return Settled(list(findings))
-        from npuprof.commands import selection
+        from npuprof.commands import baseline_comparing, baselines
+        from npuprof.commands.selection import read_codes
 
-        wanted, unwanted = (
-            selection.read_codes(self.select, "--select", self.store),
-            selection.read_codes(self.ignore, "--ignore", self.store),
-        )
+        wanted, unwanted = read_codes(self.select, "--select", self.store), read_codes(self.ignore, "--ignore", self.store)
         left = [one for one in findings if (not self.select or wanted.name(one.code)) and not unwanted.name(one.code)]
         if not self.baseline:
             return Settled(left)
-        known = selection.read_baseline(self.baseline)
+        known = baselines.read_baseline(self.baseline)
         told = [one for one in left if one.severity != "info"]
 
         def is_asked(mark: Mark) -> bool:
@@ -87,21 +87,21 @@ class JudgingVerb(Verb):
             what = f"{self.baseline} was not written: not everything could be read"
             raise NpuprofError([*(one for one in told if one.severity == "error"), Finding("NP015", what, "", "mend what is listed above")])
         if self.write_baseline and known.raw is None:
-            marks = selection.count_marks(told, self.baseline)
-            selection.write_baseline(known, marks)
+            marks = baselines.count_marks(told, self.baseline)
+            baselines.write_baseline(known, marks)
             return Settled([one for one in left if one.severity == "info"], f", wrote {self.baseline} with {marks.total()}")
         if known.raw is None:
             what = f"there is no baseline {self.baseline}"
             raise NpuprofError([Finding("NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline")])
-        compared = selection.compare_with_baseline(told, known, is_asked)
+        compared = baseline_comparing.compare_with_baseline(told, known, is_asked)
         if self.write_baseline:
-            selection.write_baseline(known, compared.known)
+            baselines.write_baseline(known, compared.known)
         new = {id(one) for one in compared.new}
         counted = compared.known.total()
         gone = f", {compared.gone.total()} {'taken out of' if self.write_baseline else 'gone from'} it" if compared.gone else ""
-        notes = [] if self.write_baseline else selection.build_gone_findings(compared.gone, self.baseline)
+        notes = [] if self.write_baseline else baseline_comparing.build_gone_findings(compared.gone, self.baseline)
         shown = [one for one in left if one.severity == "info" or id(one) in new]
-        return Settled([*shown, *notes], f", {counted} in the baseline{gone}")
+        return Settled([*shown, *notes], f", {counted} in the baseline{gone}{_describe_moved(compared.moved)}")
 
     @property
     def least_severity(self) -> str:
@@ -124,6 +124,13 @@ class JudgingVerb(Verb):
         if self.format == "json":
             return Answer(written.format_json_findings(told, accepted), code=code)
         return Answer(written.FORMATS[self.format](told), code=code)
+
+
+def _describe_moved(moved: Mapping[str, str]) -> str:
+    """Return which files a baseline knows under the names that they had, as the end of a sentence: nothing where there are none."""
+    listed = [f"{now} as {was}" for was, now in moved.items()]
+    more = f" and {len(listed) - _SHOWN} more" if listed[_SHOWN:] else ""
+    return f", which knows {', '.join(listed[:_SHOWN])}{more}" if listed else ""
 
 
 def describe_accepted(number: int) -> str:

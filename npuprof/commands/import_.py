@@ -1,7 +1,8 @@
-"""``import``: scripts to presets, and a report of what could not be carried over."""
+"""``import``: scripts, and what runs left behind, to presets, and a report of what could not be carried over."""
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 from typing import Any
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
     from npuprof.scripts.reading import FoundSetting, ImportedFile
 
 
+#: Names that are a script's in any case, whose beginning nobody has to look at.
+_OF_SCRIPTS = (".py", ".sh", ".ipynb", ".toml", ".yaml", ".yml", ".env")
+
+
 class Import(Verb):
-    """Turn existing scripts into presets, without running them."""
+    """Turn existing scripts into presets, without running them.
+
+    Logs and graph dumps of a run give the preset of what is proven to have been in force.
+    """
 
     usage_hint = "npuprof import train.py -o profiles/mine.toml; --format text says what was found, and what was not."
     group = "scripts"
@@ -48,6 +56,11 @@ class Import(Verb):
 
         Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out or is in error, 0 otherwise.
         """
+        if self._is_of_run():
+            from npuprof.commands.importing_runs import answer_import
+
+            write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
+            return answer_import(self.files, self.output, write, self.strict)
         if self.summary or self.cann or self.since or self.format == "html":
             return self._summarize()
         from npuprof.scripts.preset import judge_draft
@@ -72,6 +85,18 @@ class Import(Verb):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
         return Answer(text, tuple(remarks), code)
+
+    def _is_of_run(self) -> bool:
+        """Return whether the files are what a run left behind. Raises NpuprofError where that does not fit what else was asked."""
+        if not any(os.path.isdir(file) or not file.endswith(_OF_SCRIPTS) for file in self.files):
+            return False
+        from npuprof.commands.importing_runs import is_all_evidence
+
+        others = {
+            "--summary": self.summary, "--cann": self.cann, "--from": self.since, "--base": self.base, "--name": self.name,
+            "--take-defaults": self.take_defaults, "--format html": self.format == "html",
+        }  # fmt: skip
+        return is_all_evidence(self.files, others)
 
     def _summarize(self) -> Answer:
         """Return what the scripts set, all together. Raises NpuprofError where that is not what was asked for."""
@@ -124,7 +149,14 @@ def _read_scripts(
                 found.append(one)
     take_out, users = set_callers_apart(found)
     made = [draft for one in found for draft in build_drafts(take_out(one), None, folders, take_defaults)]
-    return [one._replace(facts={}) for one in found], made, users, unread
+    return [one._replace(facts={"passed over": _find_passed_over(one)}) for one in found], made, users, unread
+
+
+def _find_passed_over(one: ImportedFile) -> str:
+    """Return what of a file without settings is not followed."""
+    from npuprof.scripts.reading.passed_over import find_passed_over
+
+    return "" if any(not setting.commented for setting in one.found) else find_passed_over(one)
 
 
 def _name_presets(read_files: list[ImportedFile], made: list[Draft], name: str | None) -> None:
@@ -152,14 +184,16 @@ def _explain_nothing(read_files: list[ImportedFile], made: list[Draft], users: d
     return {file: reason for file, reason in reasons.items() if reason}
 
 
-def _build_nothing_finding(files: list[str], made: bool) -> Finding:
-    """Return that files hold nothing that a preset could say."""
+def _build_nothing_finding(files: list[str], made: bool, nothing: dict[str, str]) -> Finding:
+    """Return that files hold nothing that a preset could say, and of one file why."""
     shown = f"{', '.join(files[:3])}{' …' if len(files) > 3 else ''}"
     what = f"there is nothing to make a preset of in {shown}"
     if presets := [file for file in files if file.endswith(".toml")]:
         hint = f"npuprof check {presets[0]} checks it, npuprof copy {presets[0]} NAME makes another of it"
         return Finding("NP816", what, f"{presets[0]} is a preset already; import reads scripts.", hint)
     why = "Every setting found depends on the run, or none was found." if made else "No setting of a session, a launcher or atc was found."
+    if len(nothing) == 1 and not made and (told := next(iter(nothing.values()))) not in ("", "no setting in it"):
+        why = f"{told[0].upper()}{told[1:]}."
     return Finding("NP816", what, why, f"npuprof import --format text {shlex.join(files[:3])} tells what was read, and what was left out")
 
 
@@ -171,7 +205,7 @@ def _write_presets(
 
     good = [draft for draft in made if draft.settings]
     if not good:
-        raise NpuprofError([_build_nothing_finding(files, bool(made))])
+        raise NpuprofError([_build_nothing_finding(files, bool(made), nothing)])
     remarks = [_tell_nothing(nothing)] if nothing else []
     if base == "auto":
         text, told = _write_family(good, path, force)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from npuprof.commands.reading import open_workspace
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.resolve.config import Config
-from npuprof.store import ReadOnceStore, spec
+from npuprof.store import ReadOnceStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class JudgedStore:
     """Presets by name, resolved; ``plainly`` cites those of a revision by their paths alone, as machines want them."""
 
     def __init__(self, given: str | None, rev: str | None, context: Context, plainly: bool = False) -> None:
-        self._workspace = spec.Workspace(given, context)
+        self._workspace = open_workspace(given, context)
         self._past: Revision | None = None
         if rev is not None:
             self._open_revision(rev, plainly)
@@ -32,7 +33,8 @@ class JudgedStore:
 
     def _open_revision(self, rev: str, plainly: bool) -> None:
         from npuprof.store import revisions
-        from npuprof.store.sources.reading import find_sources, refuse_unmet_requirement_at
+        from npuprof.store.sources.reading import find_sources
+        from npuprof.store.sources.requirements import refuse_unmet_requirement_of
 
         home = self._workspace.store
         found = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))
@@ -40,7 +42,7 @@ class JudgedStore:
             raise NpuprofError([Finding("NP023", f"there are no profiles in {found.label}", "", "name the store with --store")])
         if plainly:
             found.shown = None
-        refuse_unmet_requirement_at(find_sources(found))  # npuprof.toml tells which presets there are, if it can be understood
+        refuse_unmet_requirement_of(find_sources(found).project)  # npuprof.toml tells which presets there are, if it can be understood
         self._past = found
 
     def load_profiles(self, names: Sequence[str]) -> None:

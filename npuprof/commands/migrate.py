@@ -76,7 +76,7 @@ class Migrate(Verb):
         return Answer(forms, (*self._tell_steps(context, steps, todo), told), 2 if plan.unread else 1 if todo else 0)
 
     def _migrate_one(self, name: str, context: Context) -> Answer:
-        from npuprof.commands.migrating import migrate_file, refuse_to_part_heirs
+        from npuprof.commands.migrating import migrate_file, refuse_to_part_heirs, tell_blocks_of
         from npuprof.edit.preset_file import open_for_edit
 
         with open_for_edit(name, self.store) as file:
@@ -85,13 +85,16 @@ class Migrate(Verb):
             changed = outcome.moved.text != file.text
             if changed and not self.no_check:
                 refuse_to_part_heirs(outcome, file, self.store)
+            remarks = tell_blocks_of(outcome, file, self.store)
             if changed and not dry_run:
                 file.write_changed(outcome.moved.text)
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
         todo = sum(finding.severity != "info" for finding in outcome.left)
         fields = {"schema": "npuprof.migrate/1", "preset": outcome.after.name, "cann": str(context.cann)}
         forms: Forms = {"text": lambda: outcome.format_text(self.coloured), "json": lambda: fields | outcome.build_fields()}
-        return Answer(forms, (*self._tell_steps(context, len(outcome.moved.made), todo), f"{done} {file.source}"), 1 if todo else 0)
+        return Answer(
+            forms, (*self._tell_steps(context, len(outcome.moved.made), todo), f"{done} {file.source}", *remarks), 1 if todo else 0
+        )
 
     def _migrate_all(self, context: Context) -> Answer:
         from npuprof.commands.migrating import migrate_store
@@ -100,14 +103,15 @@ class Migrate(Verb):
 
         with lock_folders([spec.Workspace(self.store).store.root]):
             plan = migrate_store(self.store, context, self._since)
-            if plan.files and not self.dry_run:
-                writing.write_wanted_files([file.build_wanted(text) for file, text in plan.files])
+            wanted = plan.list_wanted()
+            if wanted and not self.dry_run:
+                writing.write_wanted_files(wanted)
         done = "would write" if self.dry_run else "wrote"
         todo = sum(finding.severity != "info" for finding in plan.left)
-        told = f"{done} {format_count(len(plan.files), 'file')}" if plan.files else "nothing to change in any preset"
+        told = f"{done} {format_count(len(wanted), 'file')}" if wanted else "nothing to change in any preset"
         forms: Forms = {"text": lambda: plan.format_text(self.coloured), "json": lambda: plan.build_fields(str(context.cann))}
         steps = sum(len(outcome.moved.made) for outcome in plan.outcomes)
-        return Answer(forms, (*self._tell_steps(context, steps, todo), told), 1 if todo else 0)
+        return Answer(forms, (*self._tell_steps(context, steps, todo), told, *plan.remarks), 1 if todo else 0)
 
     def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
         told = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from npuprof import document
+from npuprof import checks, document
+from npuprof.commands.alongside import find_baseline_files, format_wanted, tell_outdated_blocks
+from npuprof.commands.baselines import carry_marks, plan_changed_baselines
+from npuprof.commands.migrating_project import MovedProject, migrate_rules, set_project_text
 from npuprof.document.profile import Profile
 from npuprof.edit import migration
 from npuprof.edit.families import plan_renames
@@ -19,6 +22,7 @@ from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls
+from npuprof.report.writing import Wanted
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 
@@ -105,8 +109,6 @@ def _find_heirs(profile: Profile, store: str | None, context: Context) -> list[P
 
 def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
     """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
-    from npuprof import checks
-
     told = {finding.key for finding in moved.findings}
     known = {(finding.code, finding.key) for finding in checks.check_config(before)}
     brought = [
@@ -130,21 +132,45 @@ def refuse_to_part_heirs(outcome: Outcome, file: PresetFile, store: str | None) 
     refuse_broken_heirs(store, file.parse_changed(outcome.moved.text), file.path)
 
 
+def tell_blocks_of(outcome: Outcome, file: PresetFile, store: str | None) -> tuple[str, ...]:
+    """Return a remark on the blocks in scripts that a migrated preset of a store makes out of date."""
+    home = file.profile.home
+    if not isinstance(home, Folder) or outcome.moved.text == file.text:
+        return ()
+    new = file.parse_changed(outcome.moved.text)
+
+    def open_migrated(asked: Context) -> spec.Workspace:
+        workspace = spec.Workspace(store, asked)
+        workspace.store.lay_over(Profile(new.document, home=workspace.store))
+        return workspace
+
+    return tell_outdated_blocks(home, store, open_migrated)
+
+
 class StoreMigration(Record):
     """All presets of a store moved to a release: the files that change with their new texts, and what came of each preset.
 
-    ``rules`` is what there is to do in rules of the team, which is in ``left`` as well.
+    ``project`` is what becomes of the rules of the team; what is left to do in them is in ``left`` as well. ``baselines`` go along,
+    and ``remarks`` tell of scripts.
     """
 
     files: list[tuple[PresetFile, str]]
     outcomes: list[Outcome]
     left: list[Finding]
-    rules: list[Finding]
+    project: MovedProject
+    baselines: list[Wanted]
+    remarks: tuple[str, ...]
+
+    def list_wanted(self) -> list[Wanted]:
+        """Return all files as they shall be."""
+        return [*(file.build_wanted(text) for file, text in self.files), *self.project.wanted, *self.baselines]
 
     def format_text(self, coloured: bool) -> str:
         """Return the steps, what changes as a unified diff, and what is left to decide."""
         steps = [f"{escape_controls(outcome.after.name)}: {line}\n" for outcome in self.outcomes for line in outcome.format_steps()]
+        steps += [f"{escape_controls(str(due))}\n" for due in self.project.made]
         shown = [format_difference(file.source, file.text, text) for file, text in self.files]
+        shown += [self.project.difference, *map(format_wanted, self.baselines)]
         return "".join([*steps, *shown]) + format_findings(self.left, coloured)
 
     def build_fields(self, release: str) -> dict[str, Any]:
@@ -153,9 +179,10 @@ class StoreMigration(Record):
         return {
             "schema": "npuprof.migrate-store/1",
             "cann": release,
-            "files": [file.source for file, _ in self.files],
+            "files": [*(file.source for file, _ in self.files), *(one.path for one in (*self.project.wanted, *self.baselines))],
             "presets": [one for one in told if one["changes"] or one["steps"] or one["carried"] or one["findings"]],
-            "rules": [build_finding_dict(finding) for finding in self.rules],
+            "rules": [build_finding_dict(finding) for finding in self.project.left],
+            "rewritten_rules": [{"code": due.rule.code, **due.texts} for due in self.project.made],
         }
 
 
@@ -179,8 +206,31 @@ def migrate_store(store: str | None, context: Context, since: str = "") -> Store
             file = read_preset_file(home, name)
             files.append((file, moved[name].text))
             laid.lay_over(Profile(document.parse_document(name, file.source, moved[name].text), home=laid))
-    after = _resolve_all(laid, store, context)
-    rules = check_rules(home.load_policy(), {name: one.made for name, one in moved.items()}, str(context.cann))
+    made = {name: one.made for name, one in moved.items()}
+    texts = {file.profile.name: (file.source, text) for file, text in files}
+
+    def open_migrated(asked: Context, project: str | None = None) -> spec.Workspace:
+        workspace = spec.Workspace(store, asked)
+        for name, (source, text) in texts.items():
+            workspace.store.lay_over(Profile(document.parse_document(name, source, text), home=workspace.store))
+        if project is not None:
+            set_project_text(workspace.store, project)
+        return workspace
+
+    def resolve_beside(project: str) -> dict[str, Config]:
+        return _resolve_all(open_migrated(context, project).store, store, context)
+
+    project = migrate_rules(home, made, before, resolve_beside, str(context.cann))
+    after = resolve_beside(project.text) if project.made else _resolve_all(laid, store, context)
+
+    def list_findings() -> list[Finding]:
+        plain = _resolve_all(open_migrated(Context(), project.text or None).store, store, Context())
+        return checks.fold_findings(finding for config in plain.values() for finding in checks.check_config(config))
+
+    keys = {home.profile_path(name): {one.step.option: one.step.to for one in changes if one.step.to} for name, changes in made.items()}
+    known = find_baseline_files(home) if files else ()
+    baselines = plan_changed_baselines(known, lambda baseline: carry_marks(baseline, keys, list_findings), [])
+    remarks = tell_outdated_blocks(home, store, open_migrated) if files else ()
     outcomes = []
     for name, done in moved.items():
         heirs = (
@@ -190,7 +240,7 @@ def migrate_store(store: str | None, context: Context, since: str = "") -> Store
         )
         done = done._replace(findings=(*done.findings, *migration.check_heirs(done.made, heirs, str(context.cann))))
         outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
-    return StoreMigration(files, outcomes, [*_fold(outcomes), *rules], rules)
+    return StoreMigration(files, outcomes, [*_fold(outcomes), *project.left], project, baselines, remarks)
 
 
 def _resolve_all(home: Folder, store: str | None, context: Context) -> dict[str, Config]:
@@ -210,6 +260,4 @@ def _resolve_all(home: Folder, store: str | None, context: Context) -> dict[str,
 
 
 def _fold(outcomes: Sequence[Outcome]) -> list[Finding]:
-    from npuprof import checks
-
     return checks.fold_findings(finding for outcome in outcomes for finding in outcome.left)

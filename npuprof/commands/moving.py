@@ -27,7 +27,7 @@ from npuprof.report.writing import Wanted
 from npuprof.store import Folder, spec
 from npuprof.store.layout import Layout
 from npuprof.store.personal import find_personal_file
-from npuprof.store.sources.reading import read_project
+from npuprof.store.sources.beside import read_project
 
 
 class Moved:

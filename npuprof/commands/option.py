@@ -136,6 +136,8 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
         fact("precedence", str(text.get("precedence", "")))
         fact("requires", ", ".join(fields.get("requires", ()) or text.get("requires", ())))
         fact("conflicts", ", ".join(fields.get("conflicts", ()) or text.get("conflicts", ())))
+    for value, doubt in fields.get("doubtful_values", {}).items():
+        fact("doubtful", f"{value}: {doubt}")
     fact(
         "deprecated",
         f"yes{' since ' + fields['deprecated_since'] if fields.get('deprecated_since') else ''}" if fields.get("deprecated") else "",
@@ -171,8 +173,6 @@ def _add_option_facts(fact: Callable[[str, str], None], option: catalog.Option, 
     for value in option.choices_until:
         if value not in option.choices_since:
             fact("releases", f"{value}: gone in {option.choices_until[value]}")
-    for value, doubt in option.doubtful_values.items():
-        fact("doubtful", f"{value}: {doubt}")
     fact("counts for", _LEVELS.get(option.level, ""))
     fact("elsewhere", ", ".join(f"{_SURFACES[surface]} {name}" for surface, name in option.spelling.items() if surface in _SURFACES))
     fact("environment", ", ".join(catalog.load_env_twins().get(option.name, ())))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from npuprof.commands.alongside import find_baseline_files, format_wanted
 from npuprof.commands.moving import Moved
 from npuprof.commands.parameters import DRY_RUN, STORE
 from npuprof.commands.verb import Verb, argument, flag
@@ -16,13 +17,14 @@ from npuprof.store import Folder, find_repository_top, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.report.writing import Wanted
     from npuprof.scripts.block_files import PlannedBlocks
 
 
 class Rename(Verb):
     """Give a preset another name, in everything that refers to it.
 
-    What extends it, npuprof.toml and marked blocks in scripts of the repository say the new name, and resolve as before;
+    What extends it, npuprof.toml, and in the repository marked blocks in scripts and baselines say the new name, and resolve as before;
     what pins a revision keeps the old one.
     """
 
@@ -57,7 +59,8 @@ class Rename(Verb):
             scripts = _plan_scripts(self.store, moved, after, problems)
             if scripts is not None and scripts.refused:
                 raise NpuprofError(scripts.refused)
-            wanted = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ())]
+            baselines = _plan_baselines(moved, after, problems)
+            wanted = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ()), *baselines]
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(moved.new.path), moved.new.folder)
                 writing.write_wanted_files(wanted)
@@ -67,11 +70,13 @@ class Rename(Verb):
         remarks = [told, *moved.list_remarks(), *_tell_owners(home, moved)]
         if not scripts and not find_repository_top(os.path.realpath(home.root)):
             remarks.append(
-                "there is no repository around the store, so no script was looked into: npuprof inject FOLDER --all --check tells"
+                "there is no repository around the store, so no script and no baseline was looked into: "
+                "npuprof inject FOLDER --all --check tells"
             )
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
             remarks.append("npuprof commit commits the presets; git sees the file as renamed")
-        return Answer(f"{scripts.shown if scripts else ''}{moved.format_difference()}", tuple(remarks), problems=problems)
+        shown = f"{scripts.shown if scripts else ''}{''.join(map(format_wanted, baselines))}{moved.format_difference()}"
+        return Answer(shown, tuple(remarks), problems=problems)
 
 
 def _refuse_other_results(store: str | None, moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
@@ -110,6 +115,25 @@ def _plan_scripts(
         return "+".join(moved.name if part == moved.old_name else part for part in text.split("+"))
 
     return plan_renamed_blocks(os.path.relpath(top), rename_spec, before, after, problems)
+
+
+def _plan_baselines(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> list[Wanted]:
+    """Return the baselines of the repository as they shall be: what is accepted of the preset stays accepted under its new name."""
+    from npuprof.commands.baselines import plan_changed_baselines, rename_marks
+
+    def list_findings() -> list[Finding]:
+        from npuprof import checks
+
+        workspace = open_renamed(Context())
+        found: list[Finding] = []
+        for name in [*(name for name in moved.home.names() if name != moved.old_name), moved.name]:
+            with suppress(NpuprofError):
+                found += checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name)))
+        return checks.fold_findings(found)
+
+    old, new = (moved.old_name, moved.old.path), (moved.name, moved.new.path)
+    files = find_baseline_files(moved.home)
+    return plan_changed_baselines(files, lambda known: rename_marks(known, old, new, list_findings), problems)
 
 
 def _tell_owners(home: Folder, moved: Moved) -> Iterator[str]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol
 
+from npuprof.commands.reading import open_workspace
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.resolve.config import Config
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
 _UNKNOWN = ("NP201", "NP206", "NP207", "NP208", "NP209")
 
 
-def resolve_asked(asked: ResolvingVerb, target: str | None = None, personal: bool = False) -> Config:
+def resolve_asked(asked: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True) -> Config:
     """Return the preset that a verb was asked for, in the context it was asked for; ``personal`` layers over it are told.
+
+    Where it ``reads_runs``, that may be what a run left behind.
 
     Raises NpuprofError.
     """
-    workspace = spec.Workspace(asked.store, spec.build_context(asked.cann, asked.product, target))
+    workspace = open_workspace(asked.store, spec.build_context(asked.cann, asked.product, target), reads_runs)
     changes = spec.parse_assignments(asked.set_, asked.unset)
     layers: list[Profile] = []
     if personal:
@@ -87,12 +90,14 @@ def resolve_shown(asked: ResolvingVerb, personal: bool = False) -> Config:
     return config
 
 
-def resolve_checked(asked: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = (), personal: bool = False) -> Config:
+def resolve_checked(
+    asked: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = (), personal: bool = False, reads_runs: bool = True
+) -> Config:
     """Return the preset that a verb was asked for; its warnings are told, but for the codes ``untold``.
 
     Raises NpuprofError for errors and abstract ones.
     """
-    config = resolve_asked(asked, target, personal)
+    config = resolve_asked(asked, target, personal, reads_runs)
     if not no_check:
         _refuse_errors(config, untold)
     if has_overrides(config.lineage):

@@ -111,7 +111,8 @@ class Review(Verb):
         aside = [finding for finding in told if not check.decide_code([finding])]
         if not aside:
             return list(told), []
-        from npuprof.commands import selection
+        from npuprof.commands import baselines
+        from npuprof.commands.baseline_comparing import compare_with_baseline
         from npuprof.store import revisions, spec
 
         try:
@@ -123,8 +124,8 @@ class Review(Verb):
             known = before.judge(before.open_store()).settled.findings
         except NpuprofError:
             return list(told), []
-        baseline = selection.Baseline(place := os.path.join(repository.top, "-"), None, selection.count_marks(known, place))
-        new = {id(finding) for finding in selection.compare_with_baseline(aside, baseline, lambda _: False).new}
+        baseline = baselines.Baseline(place := os.path.join(repository.top, "-"), None, baselines.count_marks(known, place))
+        new = {id(finding) for finding in compare_with_baseline(aside, baseline, lambda _: False).new}
         left = {id(finding) for finding in aside} - new
         if not left:
             return list(told), []

@@ -1,4 +1,4 @@
-"""``rule``: the pages of the codes of findings."""
+"""``rule``: the pages of the codes of findings, and which of them read a key."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 
 class Rule(Verb):
-    """Explain the code of a finding, with an example of each kind."""
+    """Explain the code of a finding, with an example of each kind.
+
+    A key in its place lists the rules that read it, those of the team too.
+    """
 
     group = "look"
     prose = True
     paged = True
 
-    code: str | None = argument("CODE", "The code of a finding; all codes if none is given.", required=False)
+    code: str | None = argument("CODE", "The code of a finding, or a key that rules read; all codes if none is given.", required=False)
     format: str = formats("text", "json")
     store: str | None = STORE
     output: str | None = OUTPUT
@@ -30,8 +33,10 @@ class Rule(Verb):
     def run(self) -> Answer:
         """Return the page of a code, or the list of all codes. Raises NpuprofError for a code that is not there."""
         known = {**pages.load_pages(), **{page.code: page for page in load_team_pages(self.store)}}
-        if self.code is None:
-            rows = [{"code": page.code, "severity": page.severity, "title": page.title} for page in known.values()]
+        reading = _list_rules_on(self.code, self.store) if self.code is not None else []
+        if self.code is None or (reading and self.code not in known):
+            wanted = [known[code] for code in reading] if self.code is not None else known.values()
+            rows = [{"code": page.code, "severity": page.severity, "title": page.title} for page in wanted]
             table = Table([tuple(row.values()) for row in rows], header=("code", "severity", "what it is about"))
             return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.rules/1", "rules": rows}})
         page = known.get(self.code) or next((known[code] for code in known if code.upper() == self.code.upper()), None)
@@ -46,13 +51,31 @@ def load_team_pages(given: str | None = None) -> list[pages.Page]:
 
     Raises NpuprofError.
     """
+    return [_build_team_page(rule) for rule in _load_team_rules(given)]
+
+
+def _load_team_rules(given: str | None) -> tuple[TeamRule, ...]:
     try:
         policy = spec.Workspace(given).listed_store.load_policy()
     except NpuprofError:
         if given:
             raise
+        return ()
+    return policy.rules if policy else ()
+
+
+def _list_rules_on(key: str, store: str | None) -> list[str]:
+    """Return the codes of the rules, of the catalogue and of the team, that read what a user calls a key."""
+    from npuprof import catalog
+    from npuprof.catalog import written_condition
+    from npuprof.document import keys
+
+    parsed = keys.parse_key(key.removeprefix("profile."))
+    if parsed is None:
         return []
-    return [_build_team_page(rule) for rule in (policy.rules if policy else ())]
+    name = catalog.find_key_elsewhere(parsed[0], ()) or parsed[0]
+    found = [rule.code for rule in catalog.load_rules() if name in rule.reads]
+    return found + [rule.code for rule in _load_team_rules(store) if name in written_condition.list_team_reads(rule, with_facts=True)]
 
 
 def _build_team_page(rule: TeamRule) -> pages.Page:

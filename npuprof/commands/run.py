@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -9,10 +10,14 @@ import sys
 from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, NO_PERSONAL, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST, UNSETS
 from npuprof.commands.resolving import resolve_checked, tell_left_out
-from npuprof.commands.verb import Verb, arguments
+from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.resolve.config import Config
 
 #: What npuprof itself obeys; all other variables that start like these belong to presets.
 _OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
@@ -39,12 +44,14 @@ class Run(Verb):
     no_check: bool = NO_CHECK
     strict: bool = STRICT_SECTIONS
     trust: bool = TRUST
+    record: str | None = option("--record", metavar="DIR", text="Keep a record there of what the command was given, and how it ended.")
+    prove: bool = flag("--prove", text="Switch the log of the run on, and verify afterwards what it used.")
 
     def run(self) -> Answer:
         """Replace this process by the command; signals and the exit code are its own.
 
-        Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started.
-        Raises NpuprofError.
+        Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started. With ``record``
+        or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. Raises NpuprofError.
         """
         from npuprof.renderers.environment import collect_env_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
@@ -54,7 +61,7 @@ class Run(Verb):
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
         try:
-            config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal)  # refused below, or trusted
+            config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal, False)  # refused below, or trusted
         except NpuprofError as error:
             raise _explain_missing_preset(self.spec, self.command, error) from None
         tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
@@ -64,7 +71,22 @@ class Run(Verb):
         for note in notes:
             output.tell_remark(note)
         environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
-        return _become_command(self.command, {**environment, **found})
+        if self.record is None and not self.prove:
+            return _become_command(self.command, {**environment, **found})
+        return self._watch_command(config, found, environment)
+
+    def _watch_command(self, config: Config, found: dict[str, str], rest: dict[str, str]) -> Answer:
+        """Run the command as a child, keep a record of it, prove what it used. Raises NpuprofError where it was not started."""
+        from npuprof.commands.watching import Watched
+        from npuprof.runs import recording
+
+        if self.record is not None:
+            recording.refuse_folder(self.record)
+        asked = {
+            "spec": self.spec, "with": self.mixin, "set": recording.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
+            "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
+        }  # fmt: skip
+        return Watched(config, asked, self.command, found, rest).run(self.record, self.prove, _explain_start)
 
 
 def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:
@@ -86,10 +108,15 @@ def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
     try:
         os.execvpe(command[0], command, environment)  # noqa: S606
     except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and not os.path.exists(command[0])
-        what = f"cannot run {command[0]}: {'there is no such command' if missing else str(error.strerror).lower()}"
-        hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
-        return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))
+        return _explain_start(command[0], error)
+
+
+def _explain_start(program: str, error: OSError) -> Answer:
+    """Return why a program could not be started, with the exit code that a shell has for that."""
+    missing = error.errno == errno.ENOENT and not os.path.exists(program)
+    what = f"cannot run {program}: {'there is no such command' if missing else str(error.strerror).lower()}"
+    hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
+    return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))
 
 
 VERB = Run

@@ -30,7 +30,7 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.selection import Mark
+    from npuprof.commands.baselines import Mark
     from npuprof.scripts.summary.gathering import Survey
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report import output
@@ -13,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
     from npuprof.scripts.reading import ImportedFile
+    from npuprof.scripts.reading.places import PartPlaces
     from npuprof.scripts.summary.gathering import Survey
 
 
@@ -30,52 +32,122 @@ class Scanned:
 def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None) -> Scanned:
     """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
     from npuprof.scripts.blocks import build_block_checker
-    from npuprof.scripts.ignoring import sift_script_findings
-    from npuprof.scripts.lint import check_script
-    from npuprof.scripts.reading import may_hold_settings, read_script
+    from npuprof.scripts.following import open_modules
+    from npuprof.scripts.lint.shared import Sharing
     from npuprof.scripts.reading.files import find_file_faults
-    from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
     check_blocks = build_block_checker(store)
-    team = _load_team_rules(store)
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
     result = Scanned()
-    judged: set[tuple[Place | None, str]] = set()
+    judge = _Judge(context, _load_team_rules(store), folders)
+    sharing = Sharing(open_modules(folders))
     surveyed = _Surveyed(folders) if survey is not None else None
+    pages = _Pages()
     for file, data in _read_scripts(paths, result.findings):
         result.files += not isinstance(data, Finding)
         result.seen.add(os.path.abspath(file))
         unread = holds = False
         if isinstance(data, Finding):
-            result.findings.append(data)
+            pages.add_finding(data)
             unread = True
-        elif may_hold_settings(file, data):
-            imported = read_script(file, data, file in named)
+        elif (imported := sharing.read_script(file, data, file in named)) is not None:
             holds = bool(imported.found)
-            sidecars = find_sidecars(imported, folders)
-            imported = attach_contents(imported, sidecars)
-            found = [*check_script(imported, context, team), *check_blocks(file, data)]
-            beside = [one for one in check_sidecars(sidecars, context) if (one.where, one.message) not in judged]
-            judged |= {(one.where, one.message) for one in beside}
-            text = imported.places.text.encode(errors="replace") if imported.places is not None else data
-            sifted = sift_script_findings(file, text, [*found, *beside])
-            result.findings += imported.places.place_findings(sifted.told) if imported.places is not None else sifted.told
-            result.accepted += len(sifted.accepted)
+            found = [*judge.judge_script(imported), *check_blocks(file, data)]
+            pages.add_page(file, data, imported.places, found)
             unread = any(one.code == "NP801" and one.severity == "warning" for one in found)
         elif file in named:
             faults = find_file_faults(file, data)
-            result.findings += faults
+            pages.add_page(file, b"", None, faults)
             unread = any(one.severity == "warning" for one in faults)
         if surveyed is not None and not isinstance(data, Finding):
             surveyed.read_followed(file, data, file in named)
         result.unread += unread and file in named
         if survey is not None:
             survey.unread += unread and not holds  # what was read with a remark was read
+    told, result.accepted = pages.sift_findings(sharing.read_bytes)
+    result.findings += told
     if survey is not None and surveyed is not None:
         survey.files = result.files
         surveyed.count_scripts(survey)
     return result
+
+
+class _Judge:
+    """What is wrong with scripts and with the files that they name, which are judged once."""
+
+    def __init__(self, context: Context, team: list[TeamRule], folders: list[str]) -> None:
+        self._context = context
+        self._team = team
+        self._folders = folders
+        self._judged: set[tuple[Place | None, str]] = set()
+
+    def judge_script(self, imported: ImportedFile) -> list[Finding]:
+        """Return what is wrong with a script and the files that it names."""
+        from npuprof.scripts.lint import check_script
+        from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
+
+        sidecars = find_sidecars(imported, self._folders)
+        found = check_script(attach_contents(imported, sidecars), self._context, self._team)
+        beside = [one for one in check_sidecars(sidecars, self._context) if (one.where, one.message) not in self._judged]
+        self._judged |= {(one.where, one.message) for one in beside}
+        return [*found, *beside]
+
+
+class _Page(NamedTuple):
+    """The findings of one file: its path as it was named, its text where that may accept some, where the places of its parts are."""
+
+    file: str
+    data: bytes
+    places: PartPlaces | None
+    findings: list[Finding]
+
+
+class _Pages:
+    """The findings of a run, file by file in the order of reading; a script may bring findings of other files that it calls."""
+
+    def __init__(self) -> None:
+        self._pages: dict[str, _Page] = {}
+        self._others: list[Finding] = []
+
+    def add_finding(self, finding: Finding) -> None:
+        """Add what is wrong with a file that was not read."""
+        assert finding.where is not None
+        self.add_page(finding.where.file, b"", None, [finding])
+
+    def add_page(self, file: str, data: bytes, places: PartPlaces | None, findings: Iterable[Finding]) -> None:
+        """Add a file with what it told."""
+        page = _Page(file, data if b"npuprof:" in data or places is not None else b"", places, [])
+        self._pages.setdefault(os.path.normpath(file), page)
+        for finding in findings:
+            of_file = finding.where is None or finding.where.file == file or not finding.where.file.endswith((".py", ".pyw"))
+            (page.findings if of_file else self._others).append(finding)
+
+    def sift_findings(self, read: Callable[[str], bytes]) -> tuple[list[Finding], int]:
+        """Return the findings that are told, each once, and how many the remarks of their files accept."""
+        from npuprof.scripts.ignoring import sift_script_findings
+
+        brought: set[str] = set()
+        for finding in self._others:
+            assert finding.where is not None
+            path = os.path.normpath(finding.where.file)
+            if path not in self._pages:
+                self._pages[path] = _Page(finding.where.file, read(finding.where.file), None, [])
+                brought.add(path)
+            page = self._pages[path]
+            page.findings.append(finding._replace(where=finding.where._replace(file=page.file)))
+        told: list[Finding] = []
+        accepted = 0
+        for path, page in self._pages.items():
+            if path in brought:
+                page.findings.sort(key=lambda one: (one.line, one.column, one.code))
+            findings = list({(one.code, one.where, one.key, one.message): one for one in page.findings}.values())
+            text = page.places.text.encode(errors="replace") if page.places is not None else page.data
+            sifted = sift_script_findings(page.file, text, findings)
+            kept = [one for one in sifted.told if one in findings] if path in brought else sifted.told  # its own remarks were not asked for
+            told += page.places.place_findings(kept) if page.places is not None else kept
+            accepted += len(sifted.accepted)
+        return told, accepted
 
 
 class _Surveyed:

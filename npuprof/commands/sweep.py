@@ -131,11 +131,12 @@ class Sweep(Verb):
     def _combine(self, setup: Setup) -> tuple[tuple[Axis, ...], list[Combination], int]:
         from npuprof.catalog import condition, written_condition
         from npuprof.checks import check_before_export
+        from npuprof.commands.reading import open_workspace
         from npuprof.store import spec
         from npuprof.trials.sweeping import combine_axes
 
         axes = tuple(_build_axes(self.vary, self.mixin))
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         fixed = spec.parse_assignments(self.set_, self.unset)
         wanted = None
         if self.where is not None:

@@ -1,10 +1,11 @@
-"""``verify``: whether released versions are what their tags say."""
+"""``verify``: whether released versions are what their tags say, and whether a run used what its preset says."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.parameters import COLOR, OUTPUT, STORE, formats
+from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.reading import open_workspace
 from npuprof.commands.verb import Verb, arguments, flag
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
@@ -22,28 +23,37 @@ _SAID = {"holds": "holds", "fails": "does not hold", "unknown": "cannot tell"}
 
 
 class Verify(Verb):
-    """Verify released versions against their tags.
+    """Verify runs by their logs, and versions by their tags.
 
-    Where the repository asks for signatures (tag.gpgSign, gpg.*), git verify-tag is run, and with it the signing program.
+    EVIDENCE are plog files and folders, standard error of TensorFlow 2, graph dumps (.pbtxt), or - for standard input. Of each process
+    and setting it is told whether it was in force, changed, too late, absent, or cannot be told. With --tags, where the repository asks
+    for signatures (tag.gpgSign, gpg.*), git verify-tag is run, and with it the signing program.
     """
 
     group = "versions"
     prose = True
 
-    names: list[str] = arguments("NAME...", "Only the versions of these presets.")
+    usage_hint = "npuprof verify bert-training ~/ascend/log, or npuprof verify --tags"
+
+    names: list[str] = arguments("SPEC EVIDENCE...", "A preset and logs of a run; with --tags presets, all if none is named.")
     tags: bool = flag("--tags", text="Verify the tags NAME/vX.Y.Z and vX.Y.Z (@); all if none is named.")
-    format: str = formats("text", "json")
+    format: str = formats("text", "json", "github")
+    cann: str | None = CANN
+    product: str | None = PRODUCT
     store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return each version and whether it holds. Exit 1 where one does not, 2 where that cannot be told, 0 where all hold."""
+        """Return each version and whether it holds, or each setting of a run and whether it was in force.
+
+        Exit 1 where one does not or was not, 2 where that cannot be told, 0 where nothing speaks against it.
+        """
+        if not self.tags:
+            return self._prove_run()
+        self._refuse_odd_flags()
         from npuprof.history.verification import Verifier
 
-        if not self.tags:
-            hint = f"released versions are verified with --tags: npuprof verify --tags {' '.join(self.names)}".rstrip()
-            raise NpuprofError([Finding("NP902", "verify has nothing to verify", "", hint)])
         workspace = spec.Workspace(self.store)
         _refuse_unknown_names(workspace, self.names)
         verifier = Verifier(workspace)
@@ -63,6 +73,26 @@ class Verify(Verb):
             },
         }
         return Answer(forms, tuple(remarks), 1 if "fails" in states else 2 if "unknown" in states else 0)
+
+    def _prove_run(self) -> Answer:
+        preset, *evidence = self.names or [""]
+        if not evidence:
+            what = f"verify has no evidence to hold against {preset}" if preset else "verify has nothing to verify"
+            tags = f"npuprof verify --tags {preset}".rstrip()
+            hint = f"name the logs of a run: npuprof verify {preset or 'SPEC'} ~/ascend/log; {tags} verifies released versions"
+            raise NpuprofError([Finding("NP902", what, "", hint)])
+        if [preset, *evidence].count("-") > 1:
+            raise NpuprofError([Finding("NP902", "standard input can be read once only", "", "name a file for one of the two")])
+        from npuprof.commands.proving import answer_proof
+
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product))
+        return answer_proof(workspace.resolve_spec(preset), evidence)
+
+    def _refuse_odd_flags(self) -> None:
+        odd = {"--cann": self.cann, "--product": self.product, "--format github": self.format == "github"}
+        if given := [name for name, value in odd.items() if value]:
+            what = f"{', '.join(given)} is for evidence, and --tags has none"
+            raise NpuprofError([Finding("NP902", what, "", "leave one of them out")])
 
     def _build_table(self, found: list[VerifiedVersion]) -> Table:
         findings = [finding for one in found for finding in one.findings]

@@ -27,7 +27,7 @@ from npuprof.store.worktree import find_converted_files, find_work_tree_layout, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
-    from npuprof.store.sources.reading import Sources
+    from npuprof.store.sources.opening import Sources
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
 _NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")

@@ -16,7 +16,7 @@ from npuprof.model import Finding, NpuprofError, Origin, Path
 
 
 def replace_strings(text: str, places: Mapping[Path, str]) -> str:
-    """Return TOML with the strings at some places, elements of lists, replaced; their quotes and all else stay. Raises NpuprofError."""
+    """Return TOML with the strings at some places replaced; their quotes and all else stay. Raises NpuprofError."""
     positions = Positions(text)
     expected = deepcopy(tomllib.loads(text))
     result = text
@@ -24,10 +24,17 @@ def replace_strings(text: str, places: Mapping[Path, str]) -> str:
         quote = text[start] * 3 if text.startswith(text[start] * 3, start) and end - start >= 6 else text[start]
         result = f"{result[:start]}{quote}{places[path]}{quote}{result[end:]}"
         assign_at_path(expected, path, places[path])
-    if not values.is_same_typed_value(tomllib.loads(result), expected):
+    if not _holds(result, expected):
         why = "An edit is read again before it is written; this one would have changed something else."
         raise NpuprofError([Finding("NP921", "a name cannot be replaced where it stands", why, "make this change by hand")])
     return result
+
+
+def _holds(text: str, expected: dict[str, Any]) -> bool:
+    try:
+        return values.is_same_typed_value(tomllib.loads(text), expected)
+    except tomllib.TOMLDecodeError:  # what is new would need an escape
+        return False
 
 
 def rename_references(document: Document, old: str, new: str) -> str:

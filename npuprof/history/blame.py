@@ -12,7 +12,7 @@ from npuprof.store import revisions
 from npuprof.store.commits import Commit, walk_commits
 from npuprof.store.layout import Layout
 from npuprof.store.repository import Repository
-from npuprof.store.sources.reading import SourceStore
+from npuprof.store.sources.stores import SourceStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from npuprof import catalog
+from npuprof.catalog.launchers import list_rank_variables
+from npuprof.model import __version__
 from npuprof.renderers import Rendered, Target
 from npuprof.renderers.common import add_render_header
 from npuprof.renderers.python import format_literal
@@ -20,18 +22,22 @@ FIELDS = {{
 KNOWN = {{"NPUPROF_" + key.upper(): key for key in FIELDS}}
 OWN = {own}
 SWITCHES = {{"1": True, "true": True, "0": False, "false": False}}
+# The variables of launchers that tell the rank of a process, the innermost first.
+RANKS = {ranks}
 
 
 def session_config(config=None, environ=None):
     """Set what NPUPROF_* variables say in a tf.ConfigProto, a new one if none is given.
 
     Variables that name no option are reported as a warning; a value that does not fit
-    raises ValueError.
+    raises ValueError. Where NPUPROF_RECORD names a folder, a record of what was set is
+    kept there.
     """
     if config is None:
         config = tf.compat.v1.ConfigProto()
     if environ is None:
         environ = os.environ
+    found = {{}}
 {find}    for name in sorted(environ):
         if not name.startswith("NPUPROF_") or name in OWN:
             continue
@@ -42,17 +48,63 @@ def session_config(config=None, environ=None):
         field = FIELDS[key]
         if field == "s":
             custom_op.parameter_map[key].s = tf.compat.as_bytes(text)
+            found[key] = text
             continue
         if field == "b":
             if text.lower() not in SWITCHES:
                 raise ValueError(name + "=" + repr(text) + ": write 1 or 0")
             custom_op.parameter_map[key].b = SWITCHES[text.lower()]
+            found[key] = SWITCHES[text.lower()]
             continue
         try:
             custom_op.parameter_map[key].i = int(text)
         except ValueError:
             raise ValueError(name + "=" + repr(text) + ": write a whole number")
-{off}    return config
+        found[key] = int(text)
+{off}    if environ.get("NPUPROF_RECORD"):
+        keep_record(environ["NPUPROF_RECORD"], environ, found)
+    return config
+
+
+def keep_record(folder, environ, found):
+    """Write down what was set, for npuprof diff; where that cannot be, warn."""
+    preset = {{"name": environ.get("NPUPROF_PROFILE", "unknown")}}
+    for key in ("digest", "preset_digest"):
+        if len(environ.get("NPUPROF_" + key.upper(), "")) == 64:
+            preset[key] = environ["NPUPROF_" + key.upper()]
+    told = [environ[name] for name in RANKS if environ.get(name, "").isdigit()]
+    rank = int(told[0]) if told else None
+    now = datetime.datetime.now(datetime.timezone.utc)
+    said = [{{"key": key, "value": found[key]}} for key in FIELDS if key in found]
+    own = {{name: environ[name] for name in environ if name.startswith("NPUPROF_")}}
+    record = {{
+        "schema": "npuprof.run/1",
+        "npuprof": {version},
+        "by": "env-loader",
+        "state": "loaded",
+        "preset": preset,
+        "context": {{"text": environ.get("NPUPROF_CONTEXT", "any")}},
+        "settings": said,
+        "environment": own,
+        "process": {{"pid": os.getpid(), "host": os.uname()[1], "rank": rank}},
+        "start": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }}
+    plain = re.sub("[^A-Za-z0-9._-]+", "-", preset["name"]).strip(".-")[:120]
+    stem = os.path.join(folder, (plain or "preset") + "." + str(rank or 0) + ".loader")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        number = 1
+        while True:
+            path = stem + ("-" + str(number) if number > 1 else "") + ".run.json"
+            try:
+                with open(path, "x", encoding="utf-8") as file:
+                    json.dump(record, file, indent=2)
+                    file.write("\\n")
+                break
+            except FileExistsError:
+                number += 1
+    except OSError as error:
+        warnings.warn("no record is kept: " + str(error), stacklevel=3)
 '''
 
 
@@ -63,7 +115,13 @@ def _build_loader_body() -> str:
     names = sorted((*catalog.SAID_VARIABLES, *catalog.OBEYED_VARIABLES))
     own = "{\n" + "".join(f"    {format_literal(f'NPUPROF_{name}')},\n" for name in names) + "}"
     return _BODY.format(
-        imports=format_session_imports(("os", "warnings")), fields=rows, own=own, find=FIND_OPTIMIZER, off=SWITCH_REWRITES_OFF
+        imports=format_session_imports(("datetime", "json", "os", "re", "warnings")),
+        fields=rows,
+        own=own,
+        find=FIND_OPTIMIZER,
+        off=SWITCH_REWRITES_OFF,
+        ranks="(\n" + "".join(f"    {format_literal(name)},\n" for name in list_rank_variables()) + ")",
+        version=format_literal(__version__),
     )
 
 

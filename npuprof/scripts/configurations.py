@@ -14,7 +14,7 @@ from functools import cached_property
 from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.nested import GivenSession
-from npuprof.scripts.reading.session import AddedEntry
+from npuprof.scripts.reading.session import AddedEntry, LaidOn
 
 _MADE = re.compile(r"@\d+$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
@@ -78,6 +78,14 @@ class Layout:
             if not one.commented:
                 found.setdefault(one.scope, []).append(one)
         self.groups = [Group(scope, ones[0].surface, tuple(ones), sites.get(scope)) for scope, ones in found.items()]
+        self.groups += [
+            Group(scope, "session", (), site)  # what others set in it belongs together
+            for scope, site in sites.items()
+            if site.surface == "session" and scope not in found and _MADE.search(scope)
+        ]
+        self._laid: dict[str, list[LaidOn]] = {}
+        for one in self._facts.get("laid on", ()):
+            self._laid.setdefault(one.scope, []).append(one)
         self._entries: dict[str, AddedEntry] = {entry.site: entry for entry in self._facts.get("added entries", ()) if entry.site}
         self._wholes = [group for group in self.groups if group.surface == "run_config" and not group.is_part]
         self._made: dict[str, list[Group]] = {}  #: the session objects by what stands for them, for their config, and for their function
@@ -91,6 +99,8 @@ class Layout:
 
     def find_home(self, group: Group) -> Group | None:
         """Return the group that makes the object which these settings are laid on, None where the text does not show it."""
+        if laid := self._laid.get(group.scope):
+            return self._find_laid(laid)
         if group.is_fragment:
             same = [other for other in self._made.get(group.root, ()) if _is_same_object(group, other)]
             config = group.root.partition(".graph_options.")
@@ -102,6 +112,18 @@ class Layout:
         if group.is_part:
             return self._wholes[0] if len(self._wholes) == 1 else None
         return None
+
+    def _find_laid(self, calls: list[LaidOn]) -> Group | None:
+        """Return the one object that all calls hand to a function which sets more in it; None where they hand several, or may not run."""
+        found: dict[str, Group] = {}
+        for one in calls:
+            known = [group for group in self._made.get(one.expression, ()) if one.seen in (group.function, "") or not group.function]
+            if not one.certain or not known:
+                return None
+            home = _find_nearest(known, one.line)
+            if home is not None:
+                found[home.scope] = home
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def find_given_sessions(self) -> dict[str, Group]:
         """Return, for the scope of each NPURunConfig, the session configuration that it is given."""

@@ -27,8 +27,12 @@ def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bo
 
     Unless ``with_blocks``, also of the kinds in which no block of a preset can stand.
     """
+    yield from find_files(paths, problems, partial(is_script_candidate, with_blocks=with_blocks))
+
+
+def find_files(paths: list[str], problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the files of a kind below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``."""
     seen: set[str] = set()
-    is_candidate = partial(is_script_candidate, with_blocks=with_blocks)
     for path in paths:
         if os.path.isdir(path):
             found = _list_git_files(path, problems, is_candidate)

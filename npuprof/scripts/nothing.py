@@ -21,6 +21,8 @@ def explain_nothing(imported: ImportedFile, drafts: Sequence[Draft], is_named: b
     notes = [note for draft in drafts for note in draft.notes]
     if notes:
         return _sum_up(notes)
+    if passed := imported.facts.get("passed over", ""):
+        return str(passed)
     if live := [one for one in imported.found if not one.commented]:
         return f"{format_count(len(live), 'setting')}, all of them None, which leaves them unset"
     if imported.found:

@@ -83,8 +83,10 @@ def find_obstacle(one: FoundSetting) -> tuple[str, str]:
     return "", ""
 
 
-def read_preset_value(one: FoundSetting, folders: Sequence[str]) -> Any:
-    """Return the value a preset holds; a sidecar file that lies beside the script is written out."""
+def read_preset_value(one: FoundSetting, folders: Sequence[str] | None) -> Any:
+    """Return the value a preset holds; a sidecar file beside the script, or in one of the folders, is written out (None: no file is)."""
+    if folders is None:
+        return one.value
     structure = find_sidecar_structure(one) if find_structure(one.key) else None  # other files stay where they are
     path = find_sidecar(one.file, one.value, folders) if structure else None
     text = read_sidecar(path) if path else None

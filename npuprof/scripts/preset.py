@@ -18,12 +18,15 @@ from npuprof.scripts.reading.found import TAKEN_BACK, UNSET, FoundSetting, Impor
 _MOST_DRAFTS = 200
 
 
-def build_drafts(imported: ImportedFile, name: str | None = None, folders: Sequence[str] = (), take_defaults: bool = False) -> list[Draft]:
+def build_drafts(
+    imported: ImportedFile, name: str | None = None, folders: Sequence[str] | None = (), take_defaults: bool = False
+) -> list[Draft]:
     """Return the presets that one file makes: one for each configuration that differs from the others.
 
     What the file exports counts for each of them. Files that the script names are read where they lie beside it, or below the
-    folders. What is left out of a configuration that has nothing else is told with the first one that has. ``take_defaults`` takes
-    what flags of the command line are if nobody says otherwise for their values.
+    folders; without folders (None) they stay where they are, and their path is the value. What is left out of a configuration that
+    has nothing else is told with the first one that has. ``take_defaults`` takes what flags of the command line are if nobody says
+    otherwise for their values.
     """
     stem = name or preset_name(imported.file)
     layout = Layout(imported)
@@ -63,7 +66,7 @@ def build_drafts(imported: ImportedFile, name: str | None = None, folders: Seque
     return full
 
 
-def build_site_drafts(imported: ImportedFile, folders: Sequence[str] = ()) -> dict[str, Draft]:
+def build_site_drafts(imported: ImportedFile, folders: Sequence[str] | None = ()) -> dict[str, Draft]:
     """Return what each configuration of a file comes to by itself, by its scope."""
     stem = preset_name(imported.file)
     return {group.scope: _build_draft(stem, imported.file, group, folders) for group in Layout(imported).groups}
@@ -101,7 +104,7 @@ def judge_draft(draft: Draft) -> list[Finding]:
     ]
 
 
-def _build_draft(name: str, file: str, group: Group, folders: Sequence[str], take_defaults: bool = False) -> Draft:
+def _build_draft(name: str, file: str, group: Group, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
     draft = Draft(name, file, group.surface)
     base = len(group.site.branches) if group.site else 0
     condition = " and ".join(text for _, _, text in group.site.branches) if group.site else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import read_plain_file
@@ -21,20 +21,34 @@ def plan_renamed_blocks(
     one that is not, only the mark changes. Raises NpuprofError.
     """
     files: dict[str, FileBlocks] = {}
-    for path in find_script_files([top], problems):
-        try:
-            data = read_plain_file(path)
-            found = blocks.find_blocks(path, data)
-        except OSError:
-            continue
-        except NpuprofError as error:
-            problems += [one._replace(severity="warning") for one in error.findings]
-            continue
+    for path, data, found in _read_blocks(top, problems):
         names = {block.first: name for block in found if (name := rename_spec(block.spec)) != block.spec}
         changes = [change for block in found if (change := _refresh(block, names.get(block.first, block.spec), before, after))]
         if names or changes:
             files[path] = FileBlocks(data, blocks.rename_marks(data, names), changes)
     return plan_blocks(files, force=False)
+
+
+def find_outdated_blocks(top: str, before: Injector, after: Injector) -> Iterator[tuple[str, Block]]:
+    """Yield the blocks in scripts below a folder that are up to date, and will not be; what cannot be read is left out."""
+    for path, _, found in _read_blocks(top, []):
+        for block in found:
+            try:
+                if before.refresh_block(block).state.current and not after.refresh_block(block).state.current:
+                    yield path, block
+            except NpuprofError:
+                continue
+
+
+def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes, list[Block]]]:
+    for path in find_script_files([top], problems):
+        try:
+            data = read_plain_file(path)
+            yield path, data, blocks.find_blocks(path, data)
+        except OSError:
+            continue
+        except NpuprofError as error:
+            problems += [one._replace(severity="warning") for one in error.findings]
 
 
 def _refresh(block: Block, name: str, before: Injector, after: Injector) -> RefreshedBlock | None:

@@ -156,7 +156,7 @@ class Folder(ReadOnceStore):
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read what git keeps out of the folder
         self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
         self.is_source = False  #: whether it is a copy of a source, of which the folder alone is shared
-        self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.reading``
+        self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.beside``
         self.sources: object = None  #: those that it names, likewise
         self._listed: dict[str, bool] | None = None
         self._real = ""

@@ -14,7 +14,7 @@ _MOST_TOLD = 3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.sources.reading import Sources
+    from npuprof.store.sources.opening import Sources
 
 
 def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> NpuprofError:

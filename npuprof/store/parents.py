@@ -56,7 +56,7 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
     if is_source_reference(reference):
         return find_source_profile(home, reference, asked, referrer)
     if "@" in reference:
-        from npuprof.store.sources.reading import SourceStore
+        from npuprof.store.sources.stores import SourceStore
 
         if isinstance(home, SourceStore):
             return home.find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)

@@ -31,6 +31,11 @@ _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
 #: The longest name that file systems allow, in characters: what is longer is no file, and not looked for as a revision.
 _LONGEST_NAME = 255
 
+#: What begins like a path is never the name of a preset.
+_PATHS = ("./", "../", "/", "~/")
+#: Codes of what says that nothing is called so: no preset, no store, no such name, no such revision.
+_NOT_THERE = frozenset(("NP004", "NP008", "NP010", "NP011", "NP023", "NP043"))
+
 
 class Workspace:
     """One store seen by one command: finds profiles by spec, resolves them, reads every file once."""
@@ -42,6 +47,8 @@ class Workspace:
         self._laid: dict[str, Profile] = {}  # by the paths of files outside the store
         self.resolver = Resolver(self.find_extended_profile, context)
         self._piped: Profile | None = None
+        #: How to read what is no preset, by its path; None where it is of no known kind. Where this is None, only presets are taken.
+        self.read_other: Callable[[str], Profile | None] | None = None
 
     @property
     def home(self) -> ProfileSource:
@@ -101,6 +108,8 @@ class Workspace:
 
         Raises NpuprofError.
         """
+        if spec.startswith(_PATHS) and (other := self._read_other_kind(spec)) is not None:
+            return other
         if "+" in spec and not _is_one_file(spec):
             parts = self.split_spec(spec)
             if len(parts) > 1:
@@ -113,6 +122,26 @@ class Workspace:
             if self._piped is None:  # who asks again finds nothing left to read
                 self._piped = self._read_piped_profile()
             return self._piped
+        try:
+            return self._find_named_profile(spec)
+        except NpuprofError as error:
+            other = self._read_other_kind(spec) if error.findings[0].code in _NOT_THERE else None
+            if other is None:
+                raise
+            return other
+
+    def _read_other_kind(self, spec: str) -> Profile | None:
+        """Return what is at a path and is no preset as a profile; None where there is nothing, or nobody reads it. Raises NpuprofError."""
+        path = os.path.expanduser(spec) if spec.startswith("~/") else spec
+        if self.read_other is None or _is_file_spec(path) or not os.path.exists(path):
+            return None
+        found = self.read_other(path)
+        if found is not None:
+            self._names[found.key] = spec
+        return found
+
+    def _find_named_profile(self, spec: str) -> Profile:
+        """Return the preset that a spec names, which is of one part and no standard input. Raises NpuprofError."""
         if _is_file_spec(spec):
             return self._load_file_profile(spec)
         if is_source_reference(spec):
@@ -208,9 +237,10 @@ class Workspace:
         found = parents.load_profile_at_revision(self.home, f"{name}@{revision}")
         home = found.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
-            from npuprof.store.sources.reading import find_sources, refuse_unmet_requirement_at
+            from npuprof.store.sources.reading import find_sources
+            from npuprof.store.sources.requirements import refuse_unmet_requirement_of
 
-            refuse_unmet_requirement_at(find_sources(home))  # a work tree was asked when it was opened
+            refuse_unmet_requirement_of(find_sources(home).project)  # a work tree was asked when it was opened
         self._names[found.profile.key] = found.label
         return found.profile
 
@@ -318,7 +348,7 @@ def _refuse_other_npuprof(home: Folder) -> None:
     """Raise NpuprofError where the repository of a store says that it needs another npuprof, or cannot say what it needs."""
     if not home.project_file:
         return
-    from npuprof.store.sources.reading import refuse_unmet_requirement
+    from npuprof.store.sources.requirements import refuse_unmet_requirement
 
     refuse_unmet_requirement(home)
 

@@ -114,7 +114,11 @@ class ProjectPlace:
             wanted.append(self._edit(projects.FILE, lambda document: _edit_sources(document, wanted_sources)))
         before = None if self._is_unread else self.texts[locks.FILE]
         if locked or self.texts[locks.FILE] is not None:
-            wanted.append(self._edit(locks.FILE, lambda document: _edit_lock(document, locked)) if before else self._make_lock(locked))
+            wanted.append(
+                self._edit(locks.FILE, lambda document: _edit_lock(document, locked, self.lock.sources))
+                if before
+                else self._make_lock(locked)
+            )
         changed = [one for one in wanted if one.content != one.known]
         writing.write_wanted_files(changed)
         return [os.path.relpath(one.path) for one in changed]
@@ -182,8 +186,11 @@ def _edit_sources(document: tomlkit.TOMLDocument, wanted: Mapping[str, dict[str,
         del document["sources"]
 
 
-def _edit_lock(document: tomlkit.TOMLDocument, locked: Mapping[str, LockedSource]) -> None:
-    """Make the tables of a lock say what is wanted; those that say it already, and comments, stay as they are."""
+def _edit_lock(document: tomlkit.TOMLDocument, locked: Mapping[str, LockedSource], known: Mapping[str, LockedSource]) -> None:
+    """Make the tables of a lock say what is wanted; those that say it already, and comments, stay as they are.
+
+    What was ``known`` of a source and is to stay is not sealed anew: it may be what somebody typed.
+    """
     import tomlkit
 
     fresh = tomlkit.parse(locks.format_lock(dict(locked)))
@@ -194,6 +201,8 @@ def _edit_lock(document: tomlkit.TOMLDocument, locked: Mapping[str, LockedSource
     for name, said in new.items():
         if name not in tables:
             tables[name] = said
+            continue
+        if locked[name] == known.get(name):
             continue
         there = tables[name]
         for key in [key for key in there if key not in said]:

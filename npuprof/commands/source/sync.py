@@ -13,7 +13,7 @@ from npuprof.report.answer import Answer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import Folder
-    from npuprof.store.sources.reading import Sources
+    from npuprof.store.sources.opening import Sources
 
 
 _SHOWN = 3  # commits that a message names
@@ -90,13 +90,14 @@ class Sync(Verb):
         """
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store import revisions
-        from npuprof.store.sources.reading import find_sources, refuse_unmet_requirement_at
+        from npuprof.store.sources.reading import find_sources
+        from npuprof.store.sources.requirements import refuse_unmet_requirement_of
 
         if home is None:
             yield find_sources(ProjectPlace(self.store).home), ""
         elif not self.history:
             sources = find_sources(revisions.load_named_revision(home, self.rev or "HEAD"))
-            refuse_unmet_requirement_at(sources)
+            refuse_unmet_requirement_of(sources.project)
             yield sources, ""
         else:
             now: Sources | None = None
@@ -119,13 +120,14 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
     from npuprof.store.sources.reading import find_copy_faults
 
     locked = sources.require_lock(name)
+    synced = sync_source(name, locked) if locked.is_unsealed else None  # what it says is compared with the mirror
     if sources.project.sources[name].vendor:
         faults = find_copy_faults(sources, name)
         if not faults:
             sources.open_source(name).refuse_unfit()
             return ()
         problems += faults
-    found = sync_source(name, locked)
+    found = synced or sync_source(name, locked)
     return [*([f"{name} {locked.shown}"] if found.missing else []), *fetch_sources_of(found.store)]
 
 
@@ -142,7 +144,7 @@ def _build_history_finding(name: str, url: str, commit: str, lockers: list[str])
 def _list_lock_commits(home: Folder) -> list[str]:
     """Return the commits of all branches and tags that have changed the lock, or what it was made for. Raises NpuprofError."""
     from npuprof.store import revisions
-    from npuprof.store.sources.reading import list_project_paths
+    from npuprof.store.sources.beside import list_project_paths
 
     repository = revisions.find_repository(home)
     paths = list_project_paths(repository.prefix)

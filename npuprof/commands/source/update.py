@@ -13,8 +13,9 @@ from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store.sources.lock import Lock
 from npuprof.store.sources.locking import list_unreadable
 from npuprof.store.sources.mirror import open_mirror
+from npuprof.store.sources.opening import Sources
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import Sources, find_copy_faults, find_source_store_among
+from npuprof.store.sources.reading import find_copy_faults, find_source_store_among
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,6 +191,8 @@ def _format_mending(before: LockedSource, after: LockedSource) -> str:
     """Return what of a lock is put right that was not what npuprof writes of that commit."""
     parts = [part for part in ("tag", "digest") if getattr(before, part) != getattr(after, part) and before.path == after.path]
     told = [f"its {part} was {getattr(before, part) or 'none'}, and is {getattr(after, part) or 'none'}" for part in parts]
+    told += ["it had no seals"] if before.is_unsealed else []
+    told += ["it did not say which versions of presets there are"] if not before.releases else []
     told += [f"the lock was changed: it said that {before.doubt}"] if before.doubt else []
     return f"; mended: {'; '.join(told)}" if told else ""
 
@@ -219,7 +222,7 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
     sides: list[Folder] = []
     before = {name: _restore_source(place, known) for name, known in place.lock.sources.items()}
     unproved = {
-        name: known._replace(digest="", doubt="") for name, known in place.lock.sources.items()
+        name: known._replace(digest="", doubt="", is_unsealed=False) for name, known in place.lock.sources.items()
     }  # a wrong one is what is mended here
     for project, lock, opener in (
         (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),

@@ -28,7 +28,7 @@ class Vendor(Verb):
         """Write the copy and name it in npuprof.toml. Raises NpuprofError, and writes nothing then."""
         from npuprof.commands.source.copying import collect_files
         from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.sources.reading import Sources
+        from npuprof.store.sources.opening import Sources
         from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
         place = ProjectPlace(self.store)
@@ -38,7 +38,7 @@ class Vendor(Verb):
         top = _find_fit_folder(place, source, folder)
         texts = collect_files(locked)
         write_copy(top, texts)
-        known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
+        known = locked._replace(copy=digest_manifest(texts[MANIFEST]), is_unsealed=False)
         place.write({source.name: {"vendor": folder}}, {**place.lock.sources, source.name: known})
         remark = f"copied {source.name} {locked.shown} into {folder}: {len(texts)} files, read from there from now on"
         if source.vendor and source.vendor != folder and os.path.isdir(os.path.join(place.folder, source.vendor)):

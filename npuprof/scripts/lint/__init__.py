@@ -164,10 +164,10 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
         result.append(
             _build_script_finding(imported, "NP813", line, column, f"blanks around = in export {name}", why, f"write export {name}=")
         )
-    for line, column, path in facts.get("groups", ()):
+    for file, line, column, path in facts.get("groups", ()):
         why = "The assignment is accepted and takes the whole group out of the options."
         what = f"global_options().{path} is a group, not an option"
-        result.append(_build_script_finding(imported, "NP815", line, column, what, why, "assign its members one by one"))
+        result.append(Finding("NP815", what, why, "assign its members one by one", where=Place(file, line, column)))
     filled = {one.scope for one in live if one.surface == "session" and catalog.find_option(one.name)}
     for line, column, name, scope_name in facts.get("entries", ()):
         if name != "NpuOptimizer" and scope_name in filled and find_nearest_names(name, ("NpuOptimizer",), 1):

@@ -59,6 +59,9 @@ def _find_text_faults(flag: Flag, text: str) -> list[Fault]:
     """Return what is wrong with the text of a flag whose record says which texts it takes."""
     said = f"--{flag.name}={format_short_value(text)[1:-1]}"
     choices = tuple(map(str, flag.choices)) or (("true", "false") if flag.kind == "bool" else ())
+    if doubt := flag.doubtful_values.get(text):
+        plain = [str(choice) for choice in flag.choices if str(choice) not in flag.doubtful_values]
+        return [Fault("NP205", f"{said} is doubtful: {doubt}", "", f"not in doubt are {', '.join(plain)}")]
     if choices:
         return [] if text in choices else [Fault("NP203", f"{said} is none of {', '.join(choices)}", _STOPS, _suggest(flag, text, choices))]
     if flag.kind == "int":

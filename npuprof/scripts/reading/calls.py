@@ -99,9 +99,9 @@ def _mark_place(one: FoundSetting) -> tuple[object, ...]:
     return one.file, one.call, one.line, one.column, one.name
 
 
-def find_all_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Scope]]:
+def find_all_calls(module: Scope) -> Iterator[tuple[ast.Call, Scope]]:
     """Yield every call of a module with the scope it stands in; those in a loop that can be unrolled once a turn."""
-    waiting: list[tuple[ast.AST, Scope]] = [(tree, Scope(tree))]
+    waiting: list[tuple[ast.AST, Scope]] = [(module.node, module)]
     while waiting:
         node, scope = waiting.pop()
         if isinstance(node, ast.For) and (turns := unroll_loop(node.target, node.iter, scope)):
@@ -121,7 +121,7 @@ def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
     """Return the defaults of the command-line flags that argparse and absl calls of this file declare."""
     found: dict[str, Any] = {}
     twice: set[str] = set()
-    for call, scope in find_all_calls(tree):
+    for call, scope in find_all_calls(Scope(tree)):
         name = name_callee(call)
         if name == "add_argument":
             flag, default = _parse_add_argument(call)

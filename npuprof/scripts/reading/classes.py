@@ -12,9 +12,11 @@ from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope
 CLASSES = catalog.load_config_classes()
 _NAMES = tuple(CLASSES)
 _SECOND_NAME = re.compile(
-    rf"\b(?:{'|'.join(_NAMES)})\s+as\s+([A-Za-z_]\w*)|^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\w+\.)*(?:{'|'.join(_NAMES)})[ \t]*(?:#.*)?$",
+    rf"\b(?:{'|'.join(_NAMES)})\s+as\s+([A-Za-z_]\w*)|^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\w+\.)*(?:{'|'.join(_NAMES)})[ \t]*(?:#.*)?$"
+    rf"|^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\w+\.)*partial\(\s*(?:\w+\.)*(?:{'|'.join(_NAMES)})\b",
     re.MULTILINE,
 )
+_HEIR = re.compile(rf"^[ \t]*class[ \t]+([A-Za-z_]\w*)\((?:\w+\.)*(?:{'|'.join(_NAMES)})\b", re.MULTILINE)
 
 
 @cache
@@ -43,7 +45,14 @@ def find_class_names(text: str) -> list[str]:
     """Return the second names that a text gives to the classes."""
     if "npu" not in text or not any(word in text for word in _NAMES):
         return []
-    return sorted({name for pair in _SECOND_NAME.findall(text) for name in pair if name})
+    heirs = _HEIR.findall(text)
+    return sorted({*(name for names in _SECOND_NAME.findall(text) for name in names if name), *heirs, *(["super"] if heirs else [])})
+
+
+def is_plain_heir(node: ast.ClassDef) -> bool:
+    """Return whether objects of a class are made as those of its one base are."""
+    own = any(isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name in ("__init__", "__new__") for one in node.body)
+    return len(node.bases) == 1 and not own and not node.decorator_list and not node.keywords
 
 
 def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
@@ -56,6 +65,8 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
             name = found[1][0].name if found else name
             known = [one.name for one in node.names if (one.asname or one.name) == name and one.name in CLASSES]
             return known[0] if known and "npu" in ast.unparse(node).lower() else ""
+        if isinstance(node, ast.ClassDef) and found and is_plain_heir(node):
+            return find_named_class(node.bases[0], found[0], depth + 1)
         return find_named_class(node, found[0], depth + 1) if found and isinstance(node, (ast.Name, ast.Attribute)) else ""
     owner: ast.expr = function
     while isinstance(owner, ast.Attribute):

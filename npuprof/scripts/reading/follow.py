@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from npuprof.scripts.reading import global_options
 from npuprof.scripts.reading.calls import bind_call_arguments
 from npuprof.scripts.reading.found import Branch, Followed
 from npuprof.scripts.reading.hot import SURFACES, find_hot_lines
 from npuprof.scripts.reading.modules import Home, Module, Modules, list_functions
+from npuprof.scripts.reading.option_names import find_options_names
 from npuprof.scripts.reading.scopes import Function, Scope
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee
@@ -30,47 +32,75 @@ if TYPE_CHECKING:
 _DEEPEST = 6
 _MOST_FOLLOWED = 200
 _WORD = re.compile(r"\w+")
+_SETS_ATTRIBUTE = re.compile(r"[ \t]+(?:([A-Za-z_]\w*)(?:\.\w+)+[ \t]*=(?!=)|setattr\(([A-Za-z_]\w*)\b)")
 
 
 def may_follow(path: str, data: bytes, modules: Modules, mentions: Mentions) -> bool:
     """Return whether a script names a function of its tree that can set something, without parsing the script."""
-    called = _list_called_names(path, data, modules, mentions)
-    return bool(called) and any(name.encode() in data for name in called)
+    called, options = _list_supplied_names(path, data, modules, mentions)
+    return any(name.encode() in data for name in (*called, *options))
 
 
 def open_walk(script: Script, data: bytes, handlers: tuple[Handler, ...], modules: Modules, mentions: Mentions) -> Walk:
     """Return the walk over a script whose calls are followed."""
     home = modules.open_home(script.path)
-    called = _list_called_names(script.path, data, modules, mentions)
-    walk = Walk(script, find_hot_lines(script, called), (*handlers, handle_statement) if called else handlers, home)
+    called, options = _list_supplied_names(script.path, data, modules, mentions)
+    if called:
+        handlers = (*handlers, handle_statement)
+    if options and global_options.handle_statement not in handlers:
+        handlers = (*handlers, global_options.handle_statement)
+    walk = Walk(script, find_hot_lines(script, called, options), handlers, home)
+    if any(name.encode() in data for name in options):
+        walk.facts["options handed"] = True  # other files have them too
     modules.rebound = _find_rebound_constants(home, walk)
     return walk
 
 
-def _list_called_names(path: str, data: bytes, modules: Modules, mentions: Mentions) -> set[str]:
-    """Return the names under which a text calls functions of its tree that can set something."""
-    found: set[str] = set()
+def _list_supplied_names(path: str, data: bytes, modules: Modules, mentions: Mentions) -> tuple[set[str], set[str]]:
+    """Return the names under which a text calls functions of its tree that can set something, and those of options of TensorFlow 2."""
+    called: set[str] = set()
+    options: set[str] = set()
     for imported in modules.list_imported(path, data):
         if modules.supplies(imported, mentions) and (module := modules.load(imported)):
-            found |= _list_supplied(module, mentions)
-    if not found or b" as " not in data:
-        return found
+            _find_supplied(module, mentions)
+            called |= {*(module.functions or ()), *module.passed}
+            options |= module.options
+    if (not called and not options) or b" as " not in data:
+        return called, options
     text = data.decode(errors="replace")
-    return found | {second for name in found for second in re.findall(rf"\b{name}\s+as\s+(\w+)", text)}
+    return _add_second_names(called, text), _add_second_names(options, text)
 
 
-def _list_supplied(module: Module, mentions: Mentions) -> set[str]:
-    """Return the names that a module has for functions that can set something: its own, and those that it imports."""
+def _add_second_names(names: set[str], text: str) -> set[str]:
+    return names | {second for name in names for second in re.findall(rf"\b{name}\s+as\s+(\w+)", text)}
+
+
+def _find_supplied(module: Module, mentions: Mentions) -> None:
+    """Find the functions of a module that can set something, and its options, those that it imports too."""
+    if module.functions is not None:
+        return
     modules = module.home.modules
-    if module.functions is None:
-        module.functions = {}  # a circle adds nothing
-        data = modules.read(module.path)
-        called = _list_called_names(module.path, data, modules, mentions)
-        module.hot = find_hot_lines(module.script, called)
-        module.functions = _select_setting(module, called)
-        text = module.script.text
-        module.passed = called if "import *" in text else called & set(_WORD.findall(text))
-    return {*module.functions, *module.passed}
+    module.functions = {}  # a circle adds nothing
+    called, options = _list_supplied_names(module.path, modules.read(module.path), modules, mentions)
+    module.hot = find_hot_lines(module.script, called, options)
+    if options or "global_options" in module.script.text:
+        module.hot = sorted({*module.hot, *_find_lines_on_parameters(module)})
+    module.functions = _select_setting(module, called)
+    text = module.script.text
+    words = set(_WORD.findall(text))
+    module.passed = called if "import *" in text else called & words
+    own = {name for name in find_options_names(text, options) if module.scope.list_bindings(name)}
+    module.options = own | (options if "import *" in text else options & words)
+
+
+def _find_lines_on_parameters(module: Module) -> Iterator[int]:
+    """Yield the lines in which functions set an attribute of what they are given: that may be the options."""
+    for function in list_functions(module).values():
+        given = {arg.arg for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+        for number in range(function.lineno, (function.end_lineno or function.lineno) + 1) if given else ():
+            match = _SETS_ATTRIBUTE.match(module.script.lines[number - 1])
+            if match and (match[1] or match[2]) in given:
+                yield number
 
 
 def _select_setting(module: Module, called: set[str]) -> dict[str, Function]:
@@ -156,7 +186,7 @@ def _follow_call(walk: Walk, call: ast.Call, module: Module, function: Function,
     outer = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", _list_own_rebound(module))
     inside = Scope(function, outer)
     bound = bind_call_arguments(function, inside, call, scope)
-    called = Walk(module.script, module.hot, _choose_handlers(module.script.text), module.home)
+    called = Walk(module.script, module.hot, _choose_handlers(module), module.home)
     called.stack = (*walk.stack, mark)
     called.walk_called(function, inside.with_bound(bound) if bound else inside, branches, walk)
     place = call.lineno, walk.script.column(call.lineno, call.col_offset)
@@ -171,5 +201,9 @@ def _list_own_rebound(module: Module) -> Iterable[str]:
     return (name for path, name in module.home.modules.rebound if path == module.path)
 
 
-def _choose_handlers(text: str) -> tuple[Handler, ...]:
-    return (*(surface.handle_statement for surface in SURFACES if any(word in text for word in surface.HOT)), handle_statement)
+def _choose_handlers(module: Module) -> tuple[Handler, ...]:
+    text = module.script.text
+    chosen = [surface for surface in SURFACES if any(word in text for word in surface.HOT)]
+    if module.options and global_options not in chosen:
+        chosen.append(global_options)
+    return (*(surface.handle_statement for surface in chosen), handle_statement)

@@ -15,6 +15,7 @@ from typing import Any
 from npuprof.scripts.reading.found import take_here_out
 from npuprof.scripts.reading.functions import METHODS, fold_known_call
 from npuprof.scripts.reading.loops import MOST_TURNS, count_turns
+from npuprof.scripts.reading.order import is_read_too_early
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Binding, Scope
 from npuprof.scripts.reading.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
 
@@ -75,7 +76,10 @@ def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
     if not bindings:
         expression, where = home.bound[node.id]
         return fold_expression(expression, where, depth)
-    return _refuse_foreign_place(_fold_bindings(bindings[0].name, home, bindings, depth), home, scope)
+    value = _refuse_foreign_place(_fold_bindings(bindings[0].name, home, bindings, depth), home, scope)
+    if is_read_too_early(node, scope, home, bindings):
+        raise Unknown(f"depends on the variable {node.id}, which is read before it has a value for certain")
+    return value
 
 
 def _refuse_foreign_place(value: Any, home: Scope, scope: Scope) -> Any:
@@ -122,7 +126,7 @@ def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
     if isinstance(root, ast.Name):
         if scope.home is not None and (given := scope.home.find_attribute(node, scope)) and given[1]:
             return _refuse_foreign_place(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
-        if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value.id, node.attr, scope)) is not None:
+        if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
             return fold_expression(inner[0], inner[1], depth)
         if root.id == "self":
             raise Unknown(f"depends on the object ({text})", node.attr)
@@ -131,8 +135,9 @@ def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
     raise Unknown(f"depends on {text}", node.attr)
 
 
-def _find_class_value(name: str, attribute: str, scope: Scope) -> tuple[ast.expr, Scope] | None:
+def _find_class_value(node: ast.Name, attribute: str, scope: Scope) -> tuple[ast.expr, Scope] | None:
     """Return what a class of this module says of one of its names, where it says it once."""
+    name = node.id
     found = scope.resolve_name(name)
     if not found or len(found[1]) != 1 or not isinstance(found[1][0].node, ast.ClassDef):
         return None
@@ -141,6 +146,8 @@ def _find_class_value(name: str, attribute: str, scope: Scope) -> tuple[ast.expr
     inside = Scope(found[1][0].node, found[0])
     bindings = inside.list_bindings(attribute)
     if len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].node, ast.expr):
+        if is_read_too_early(node, scope, found[0], found[1]):
+            raise Unknown(f"depends on the class {name}, which is read before it is there")
         return bindings[0].node, inside
     return None
 

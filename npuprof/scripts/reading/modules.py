@@ -38,10 +38,10 @@ class Module:
     """One file that others import: its text, its tree as the scope of its names.
 
     ``hot`` are the lines that can matter, ``functions`` those that can set something, ``passed`` the names of such functions that it
-    imports: they are filled in by who knows what that is.
+    imports, ``options`` those that stand for the options of TensorFlow 2: they are filled in by who knows what that is.
     """
 
-    __slots__ = ("functions", "home", "hot", "passed", "path", "scope", "script")
+    __slots__ = ("functions", "home", "hot", "options", "passed", "path", "scope", "script")
 
     def __init__(self, script: Script, home: Home) -> None:
         assert script.tree is not None
@@ -52,6 +52,7 @@ class Module:
         self.hot: list[int] = []
         self.functions: dict[str, Function] | None = None
         self.passed: set[str] = set()
+        self.options: set[str] = set()
 
 
 class Modules:
@@ -122,11 +123,11 @@ class Modules:
                 yield self.locate(path, f"{module}.{name}".lstrip("."), level)
 
     def supplies(self, path: str, mentions: Callable[[bytes], bool], depth: int = 0) -> bool:
-        """Return whether a module can hold a function that sets something, by its text or those it imports."""
+        """Return whether a module can hold a function that sets something, or the options of TensorFlow 2, by its text or its imports."""
         if path not in self._supplies:
             self._supplies[path] = False  # a circle says nothing
             data = self.read(path)
-            found = b"def " in data and mentions(data)
+            found = (b"def " in data or b"global_options" in data) and mentions(data)
             if not found and depth < _DEEPEST:
                 found = any(self.supplies(one, mentions, depth + 1) for one in self.list_imported(path, data))
             self._supplies[path] = found

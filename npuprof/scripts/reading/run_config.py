@@ -12,6 +12,7 @@ from npuprof.scripts.reading.classes import CLASSES, find_named_class, list_clas
 from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
+from npuprof.scripts.reading.made_classes import expand_partial, find_super_class
 from npuprof.scripts.reading.nested import NestedConfig, note_taken_configs
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.walk import Walk
@@ -56,8 +57,17 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
     for expression in expressions:
         if not isinstance(expression, (ast.Constant, ast.Name)) and walk.is_hot(expression):
             for node in ast.walk(expression):
-                if isinstance(node, ast.Call) and (cls := find_named_class(node.func, scope)):
+                if not isinstance(node, ast.Call):
+                    continue
+                if cls := _find_config_class(node, scope):
                     _report_config_call(walk, statement, node, cls, scope, branches)
+                elif merged := expand_partial(walk, statement, node, scope):
+                    _report_config_call(walk, statement, merged, _find_config_class(merged, scope), scope, branches)
+
+
+def _find_config_class(call: ast.Call, scope: Scope) -> str:
+    """Return the name of the class a call makes an object of, where it is the adapter's own."""
+    return find_named_class(call.func, scope) or find_super_class(call, scope)
 
 
 def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
 from npuprof.model import Record, find_nearest_names
+from npuprof.scripts.reading.calls import bind_call_arguments
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch
 from npuprof.scripts.reading.literals import format_expression
+from npuprof.scripts.reading.order import runs_always
 from npuprof.scripts.reading.scopes import Scope
-from npuprof.scripts.reading.walk import Walk
+from npuprof.scripts.reading.walk import MOST_CALLS, Walk
 
 #: Words in whose lines something of this surface can stand.
 HOT = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
@@ -30,6 +33,20 @@ _NAMED = (
 
 
 _GLOBAL, _RETURN = re.compile(r"\bglobal\b"), re.compile(r"\breturn\b")
+
+
+class LaidOn(Record):
+    """A call that hands an object to a function which sets more in it under a name of its own.
+
+    ``scope`` is that of the settings, ``expression`` the object at the call, ``seen`` the function it stands in; ``certain`` tells
+    whether the call always runs there.
+    """
+
+    scope: str
+    expression: str
+    seen: str
+    line: int
+    certain: bool
 
 
 class AddedEntry(Record):
@@ -293,7 +310,8 @@ def _report_map_entry(
     walk: Walk, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope, branches: tuple[Branch, ...]
 ) -> None:
     place, root, field = entry
-    scope_name = walk.resolve_site(scope, root, "session", node)
+    scope_name = _resolve_counted_entry(walk, node, root, scope) or walk.resolve_site(scope, root, "session", node)
+    _note_who_hands(walk, root, scope_name, scope)
     name, why, _ = walk.evaluate_expression(place.slice, scope)
     if not why and isinstance(name, bytes):
         name = name.decode(errors="replace")
@@ -312,6 +330,34 @@ def _report_map_entry(
             more["kind"] = type(got).__name__
             more["value"], reason = convert_field_value(got, field)
     walk.add_setting(node, "session", format_key_segment(name), name, reason=reason, **more)
+
+
+def _note_who_hands(walk: Walk, root: str, site: str, scope: Scope) -> None:
+    """Take note of the calls that hand a function of this file the object it sets something in."""
+    function = scope.node
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or scope.list_binding_kinds(root) != {"parameter"}:
+        return
+    if root in scope.bound or scope.label or site in walk.handed_sites:
+        return
+    walk.handed_sites.add(site)
+    for call, where in walk.find_calls(function.name)[: MOST_CALLS + 1]:
+        given = (bind_call_arguments(function, scope, call, where) or {}).get(root)
+        expression = format_expression(given[0]) if given else ""
+        walk.add_fact("laid on", LaidOn(site, expression, where.name, call.lineno, bool(given) and runs_always(call, where)))
+    if len(walk.find_calls(function.name)) > MOST_CALLS:
+        walk.add_fact("laid on", LaidOn(site, "", "", function.lineno, False))
+
+
+def _resolve_counted_entry(walk: Walk, node: ast.AST, root: str, scope: Scope) -> str:
+    """Return the entry that is counted from the end (``entries[-1]``): another one after each that is added. Nothing for others."""
+    if "[-" not in root or not isinstance(node, (ast.expr, ast.stmt)):
+        return ""
+    known: dict[tuple[str, str, int], str] = walk.counted_entries
+    mark = scope.name, root, bisect_left(walk.adding_lines, node.lineno)
+    if mark not in known:
+        plain = walk.resolve_site(scope, root, "session", node)
+        known[mark] = plain if plain not in known.values() else walk.new_site(scope, root, "session", node, (), closed=False)
+    return known[mark]
 
 
 def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:

@@ -26,6 +26,7 @@ from npuprof.scripts.reading.found import Branch, Followed, FoundSetting, Site, 
 from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.modules import open_module_scope
+from npuprof.scripts.reading.order import is_main_test
 from npuprof.scripts.reading.scopes import Function, ModuleHome, Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee
@@ -34,7 +35,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Handler = Callable[["Walk", ast.stmt, list[ast.expr], Scope, tuple[Branch, ...]], None]
 
-_MOST_CALLS = 40
+#: The calls of a function are followed where there are no more.
+MOST_CALLS = 40
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEF = re.compile(r"^[ \t]*def (\w+)\(", re.MULTILINE)
 
@@ -61,6 +63,8 @@ class Walk:
         self.facts: dict[str, Any] = {}
         self.place: ast.AST | None = None
         self.handed: dict[tuple[ast.AST, str], bool] = {}  #: whether an entry is handed to other code, by its scope and name
+        self.counted_entries: dict[tuple[str, str, int], str] = {}  #: those that are named by how many there are, see ``session``
+        self.handed_sites: set[str] = set()  #: those whose callers have been looked for, see ``session``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
         self._told: dict[str, set[Any]] = {}
         self._mentioned: dict[str, bool] = {}
@@ -155,7 +159,7 @@ class Walk:
         while len(rest) == 1 and isinstance(rest[0], ast.If):
             link = rest[0]
             self._call_handlers(link, [link.test], scope, branches) if self.is_hot(link.test) else None
-            truth = True if _is_main_test(link.test) else self.fold_test(link.test, scope)
+            truth = True if is_main_test(link.test) else self.fold_test(link.test, scope)
             dead = done or truth is False
             self.dead += dead
             inside = branches if truth is True and not arm else (*branches, (number, arm, format_expression(link.test)))
@@ -218,7 +222,7 @@ class Walk:
     ) -> list[FoundSetting]:
         """Return what a function sets with the arguments of its calls in this file filled in."""
         calls = self.find_calls(function.name)
-        if len(calls) > _MOST_CALLS:
+        if len(calls) > MOST_CALLS:
             reason = f"{function.name}() is called {len(calls)} times, more than are followed"
             return [
                 one._replace(reason=f"the key is computed: {reason}" if one.reason and not one.key else one.reason and reason)
@@ -244,7 +248,7 @@ class Walk:
         """Return every call of a function of this module, with the scope it stands in."""
         if self._calls is None:
             self._calls = {}
-            for call, scope in find_all_calls(self.tree):
+            for call, scope in find_all_calls(self.open_module()):
                 self._calls.setdefault(name_callee(call), []).append((call, scope))
         return self._calls.get(name, [])
 
@@ -263,6 +267,11 @@ class Walk:
     def defined_names(self) -> frozenset[str]:
         """The names of the functions of this file."""
         return frozenset(_DEF.findall(self.script.text))
+
+    @cached_property
+    def adding_lines(self) -> list[int]:
+        """The lines in which something may be added to the optimizer entries of a configuration."""
+        return [number for number, line in enumerate(self.script.lines, 1) if ".add(" in line]
 
     def mentions(self, word: str) -> bool:
         """Return whether a word stands anywhere in the text, which is looked through once for each."""
@@ -367,7 +376,3 @@ class Walk:
             if reads_parameter(node, scope):
                 self._depends = True
             return None, unknown.reason, self.flag_default(unknown.flag) if unknown.flag else find_parameter_default(node, scope)
-
-
-def _is_main_test(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"

@@ -21,6 +21,8 @@ _HERE = (
     '$(cd "$(dirname "$0")" && pwd)',
     "$(cd $(dirname $0); pwd)",
 )
+#: So deep commands are looked for in each other.
+_DEEPEST = 3
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "e": "\x1b"}
 
 
@@ -74,20 +76,33 @@ class Command(list[Word]):
 
 
 def parse_shell_commands(text: str) -> Iterator[Command]:
-    """Yield the simple commands of a script, words only; separators end a command, comments and heredocs are skipped."""
-    reader = _WordReader(text)
+    """Yield the simple commands of a script, words only; separators end a command, comments and heredocs are skipped.
+
+    A conversion that runs for what it answers, ``OUT=$(atc ...)``, is a command too, behind the one that takes the answer.
+    """
+    yield from _parse_commands(_WordReader(text), 0)
+
+
+def _parse_commands(reader: _WordReader, depth: int) -> Iterator[Command]:
     while not reader.is_done:
         command = reader.parse_command()
+        inner, reader.inner = reader.inner, []
         if command:
             yield command
+        for begin, end, line, start in inner if depth < _DEEPEST else ():
+            for one in _parse_commands(_WordReader(reader.text[:end], begin, line, start), depth + 1):
+                if any(word.text.rpartition("/")[2] == "atc" for word in one):
+                    one.join = one.join or ("&&" if command.join else "")
+                    yield one
 
 
 class _WordReader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, at: int = 0, line: int = 1, start: int = 0) -> None:
         self.text = text
-        self.at = 0
-        self.line = 1
-        self.start = 0
+        self.at = at
+        self.line = line
+        self.start = start
+        self.inner: list[tuple[int, int, int, int]] = []  #: what else runs: from where to where, the line, and where that begins
         self.waiting: list[str] = []
         self.join = ""
 
@@ -200,6 +215,7 @@ class _WordReader:
                     self.at += 2
             elif char in "$`" and (end := self._find_expansion_end(self.at)) > self.at + 1:
                 parts.append((text[self.at : end],))
+                self._note_inner(end)
                 self._move_to(end)
             else:
                 begin = self.at
@@ -208,6 +224,13 @@ class _WordReader:
                     self.at += 1
                 add_piece(text[begin : self.at])
         return Word(line, column, _join_pieces(parts) or ("",), quoted, (first, self.at))
+
+    def _note_inner(self, end: int) -> None:
+        """Take note of commands that run here for what they answer, where one of them may be a conversion."""
+        mark = 1 if self.text[self.at] == "`" else 2
+        runs = mark == 1 or (self.text.startswith("$(", self.at) and not self.text.startswith("$((", self.at))
+        if runs and self.text.find("atc", self.at, end) >= 0:
+            self.inner.append((self.at + mark, end - 1, self.line, self.start))
 
     def _move_to(self, to: int) -> None:
         passed = self.text.count("\n", self.at, to)
@@ -229,6 +252,7 @@ class _WordReader:
                 self._move_to(self.at + 2)
             elif char in "$`" and (end := self._find_expansion_end(self.at)) > self.at + 1:
                 parts.append((text[self.at : end],))
+                self._note_inner(end)
                 self._move_to(end)
             else:
                 begin = self.at

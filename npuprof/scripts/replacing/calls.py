@@ -13,6 +13,9 @@ from npuprof.scripts.replacing.python import PythonFile, list_left
 from npuprof.scripts.replacing.statements import Standing
 
 _TABLE = "npu_arguments"
+_COMMENT = re.compile(rb"#.*")
+#: What may stand before a closing parenthesis, and that.
+_CLOSING = re.compile(rb"(?:\s|\\\r?\n|#.*)*\)")
 
 
 def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Stand:
@@ -99,39 +102,59 @@ def _list_places(file: PythonFile, node: ast.AST) -> list[tuple[int, int]]:
 
 
 def _rewrite_call(file: PythonFile, call: ast.Call, gone: list[ast.keyword], table: str) -> list[Edit]:
-    """Return the edits that take arguments out of a call and hand the table on behind those that stay."""
+    """Return the edits that take arguments out of a call and hand the table on behind those that stay; comments stay where they were."""
     given: list[ast.expr | ast.keyword] = sorted([*call.args, *call.keywords], key=lambda one: (one.lineno, one.col_offset))
     data = file.lines.data
-    ends = [_find_offset(file, *_find_end(one)) for one in given]
-    starts = [_find_offset(file, one.lineno, one.col_offset) for one in given]
+    spans = [_find_span(file, one) for one in given]
     last = len(given) - 1
     edits: list[Edit] = []
     handed = f"**{table}".encode()
     for number, one in enumerate(given):
         if one not in gone:
             continue
+        start, end = spans[number]
+        inside = _list_inner_comments(file, start, end)
         if number == last:
-            edits.append(Edit(starts[number], ends[number], handed))
+            edits.append(Edit(start, end, inside + handed))
             continue
-        between = data[ends[number] : starts[number + 1]]
+        between = data[end : spans[number + 1][0]]
         comments = between[between.index(b",") + 1 :].lstrip(b" \t") if b"#" in between else b""
         if b"#" in between[: between.index(b",")]:
             raise build_refusal(file.path, "a comment stands before a comma", "It would be lost.", one.lineno)
-        edits.append(Edit(starts[number], starts[number + 1], comments))
+        edits.append(Edit(start, spans[number + 1][0], inside + comments))
     if given[last] not in gone:
-        own = given[last].lineno != call.lineno and not file.lines.lines[given[last].lineno - 1][: given[last].col_offset].strip()
-        ending = b"\r\n" if file.lines.lines[given[last].lineno - 1].endswith(b"\r") else b"\n"
-        before = b"," + ending + file.lines.find_indent(given[last].lineno) if own else b", "
-        edits.append(Edit(ends[last], ends[last], before + handed))
+        start, end = spans[last]
+        line = given[last].lineno
+        own = line != call.lineno and not file.lines.lines[line - 1][: given[last].col_offset].strip()
+        before = b"," + _end_line(file, line) + file.lines.find_indent(line) if own else b", "
+        edits.append(Edit(end, end, before + handed))
     return edits
 
 
-def _find_end(one: ast.expr | ast.keyword) -> tuple[int, int]:
-    node = one.value if isinstance(one, ast.keyword) else one
-    return node.end_lineno or node.lineno, node.end_col_offset or 0
+def _find_span(file: PythonFile, one: ast.expr | ast.keyword) -> tuple[int, int]:
+    """Return the bytes of an argument, with the parentheses that stand around its value."""
+    start = file.lines.find_offset(one.lineno, one.col_offset)
+    if not isinstance(one, ast.keyword):
+        return start, file.lines.find_offset(one.end_lineno or one.lineno, one.end_col_offset or 0)
+    value = one.value
+    end = file.lines.find_offset(value.end_lineno or value.lineno, value.end_col_offset or 0)
+    before = file.lines.data[start : file.lines.find_offset(value.lineno, value.col_offset)]
+    for _ in range(_COMMENT.sub(b"", before).count(b"(")):
+        closing = _CLOSING.match(file.lines.data, end)
+        assert closing is not None, "the file has been parsed"
+        end = closing.end()
+    return start, end
 
 
-def _find_offset(file: PythonFile, line: int, column: int) -> int:
-    """Return the byte of the file at which a place of the tree lies."""
-    mark = 3 if line == 1 and file.lines.data.startswith(b"\xef\xbb\xbf") else 0
-    return file.lines.starts[line - 1] + mark + column
+def _list_inner_comments(file: PythonFile, start: int, end: int) -> bytes:
+    """Return the comments inside some bytes as lines of their own, with the blanks of the next line at the end."""
+    first, last = file.lines.find_line(start), file.lines.find_line(end)
+    found = [comment for line in range(first, last) for comment in file.find_comments(line)]
+    indent = file.lines.find_indent(first)
+    if file.lines.data[file.lines.starts[first - 1] : start].strip():
+        indent += b"    "
+    return b"".join(comment + _end_line(file, first) + indent for comment in found)
+
+
+def _end_line(file: PythonFile, line: int) -> bytes:
+    return b"\r\n" if file.lines.lines[line - 1].endswith(b"\r") else b"\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import accumulate
 
 from npuprof.model import Finding, NpuprofError, Place, Record
@@ -47,6 +48,15 @@ class Lines:
         """Return the blanks that a line begins with."""
         text = self.lines[line - 1]
         return text[: len(text) - len(text.lstrip(b" \t\f"))]
+
+    def find_offset(self, line: int, column: int) -> int:
+        """Return the byte at which a place of the tree lies: a line, from 1, and a column in bytes."""
+        mark = 3 if line == 1 and self.data.startswith(b"\xef\xbb\xbf") else 0
+        return self.starts[line - 1] + mark + column
+
+    def find_line(self, offset: int) -> int:
+        """Return the line, from 1, that a byte lies in."""
+        return bisect_right(self.starts, offset)
 
 
 def build_refusal(path: str, what: str, why: str, line: int = 0, hint: str = "") -> NpuprofError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_short_value, split_section_and_name
@@ -14,7 +15,8 @@ from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.following import open_modules
-from npuprof.scripts.preset import build_site_drafts
+from npuprof.scripts.obstacles import read_preset_value
+from npuprof.scripts.preset import build_drafts, build_site_drafts
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_shell_kind
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
@@ -81,6 +83,7 @@ def plan_replacement(
         if any(block.spec == spec for block in marked):
             return Replacement(None, _tell_others(candidates))
         _refuse_foreign_lines(path, spec, [one for one in candidates if _is_part_of_preset(one)])
+        _refuse_spread_lines(path, before, candidates, spec, injector, given)
         raise _build_mismatch(path, before, candidates, spec)
     _refuse_foreign_lines(path, spec, equal)
     stands = _plan_stands(path, data, before, equal)
@@ -101,14 +104,14 @@ def _list_candidates(
 ) -> list[_Candidate]:
     shell = is_shell_kind(path, b"") or bool(blocks.detect_shell(path, b""))
     found: list[_Candidate] = []
-    for scope, draft in build_site_drafts(imported, folders).items():
+    for scope, draft in build_site_drafts(imported, None).items():
         surface = next(iter(draft.surfaces), "")
         standing = [one for one in draft.carried if one.call or not any(block.first < one.line <= block.last for block in marked)]
         if not standing or surface not in _SURFACES or (surface == "env" and not shell):
             continue
         target, sections = _SURFACES[surface]
         config = injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
-        found.append(_Candidate(scope, surface, draft, tuple(_compare_settings(config, sections, draft))))
+        found.append(_Candidate(scope, surface, draft, tuple(_compare_settings(config, sections, draft, folders))))
     return found
 
 
@@ -130,8 +133,26 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
     raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
 
 
-def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> list[str]:
-    """Return how a preset differs from what a script sets, a text for each key."""
+def _refuse_spread_lines(
+    path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str, injector: Injector, given: dict[str, str]
+) -> None:
+    """Raise NpuprofError where a preset equals one configuration of a script that several functions fill."""
+    if len(candidates) < 2:
+        return
+    for draft in build_drafts(imported, None, None):
+        if not draft.settings or len(draft.surfaces) != 1:
+            continue
+        target, sections = _SURFACES[next(iter(draft.surfaces))]
+        config = injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
+        if not _compare_settings(config, sections, draft, ()):
+            lines = sorted({one.line for one in draft.origins.values()})
+            why = f"Lines {', '.join(str(line) for line in lines[:5])} fill one configuration, in functions of their own."
+            hint = "bring these lines together in one function"
+            raise build_refusal(path, f"the lines that {spec} stands for cannot become one block", why, lines[0], hint)
+
+
+def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft, folders: Sequence[str]) -> list[str]:
+    """Return how a preset differs from what a script sets, a text for each key; a file that is named may be written out in the preset."""
     wanted = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
     told = []
     for key in dict.fromkeys((*wanted, *draft.settings)):
@@ -139,12 +160,17 @@ def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -
             told.append(f"{key} = {format_short_value(wanted[key])}{_PRESET_ONLY}")
         elif key not in wanted:
             told.append(f"{key} = {format_short_value(draft.settings[key])} is in {_cite_line(draft.origins[key])} only")
-        elif not is_equivalent_setting(key, wanted[key], draft.settings[key]) and (
-            "env" not in sections or str(wanted[key]) != draft.settings[key]
-        ):
+        elif not _says_the_same(key, wanted[key], draft, sections, folders):
             ours, theirs = format_short_value(wanted[key]), format_short_value(draft.settings[key])
             told.append(f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}")
     return told
+
+
+def _says_the_same(key: str, wanted: Any, draft: Draft, sections: tuple[str, ...], folders: Sequence[str]) -> bool:
+    value = draft.settings[key]
+    if is_equivalent_setting(key, wanted, value) or ("env" in sections and str(wanted) == value):
+        return True
+    return isinstance(wanted, (dict, list)) and is_equivalent_setting(key, wanted, read_preset_value(draft.origins[key], folders))
 
 
 def _cite_line(one: FoundSetting) -> str:

@@ -119,9 +119,10 @@ class PythonFile:
     def build_cut(self, unit: Standing) -> Edit:
         """Return the edit that takes a statement out and leaves its comments."""
         first, last = unit.node.lineno, unit.node.end_lineno or unit.node.lineno
-        return self.lines.build_cut(first, last, [comment for line in range(first, last + 1) for comment in self._find_comments(line)])
+        return self.lines.build_cut(first, last, [comment for line in range(first, last + 1) for comment in self.find_comments(line)])
 
-    def _find_comments(self, line: int) -> list[bytes]:
+    def find_comments(self, line: int) -> list[bytes]:
+        """Return the comments of a line, as they are written. Raises NpuprofError where they cannot be told."""
         if b"#" not in self.lines.lines[line - 1]:
             return []
         if self._comments is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.order import is_main_test
 from npuprof.scripts.reading.scopes import Function, statement_blocks
 from npuprof.scripts.reading.terms import name_callee
 
@@ -170,11 +171,6 @@ def _swallows(node: ast.With | ast.AsyncWith) -> bool:
     )
 
 
-def is_main_test(test: ast.expr) -> bool:
-    """Return whether a test asks if the module is the program."""
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
-
-
 def flatten_targets(node: ast.Assign) -> list[ast.expr]:
     """Return what an assignment gives values to, one by one."""
     waiting, found = list(node.targets), []
@@ -260,8 +256,16 @@ def _list_harmless(node: ast.stmt) -> list[ast.AST]:
     """Return the parts of a statement in which an object may be named: where it is given a value, and where a part of it gets a name."""
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets: list[ast.AST] = [*node.targets] if isinstance(node, ast.Assign) else [node.target]
-        return [*targets, *([node.value] if node.value is not None and _is_message_part(node.value) else [])]
+        return [
+            *(target for target in targets if not _calls_others(target)),
+            *([node.value] if node.value is not None and _is_message_part(node.value) else []),
+        ]
     return []
+
+
+def _calls_others(target: ast.AST) -> bool:
+    """Return whether a target of an assignment calls something that may look at what it is given; adding an entry does not."""
+    return any(isinstance(part, ast.Call) and name_callee(part) != "add" for part in ast.walk(target))
 
 
 def _is_message_part(node: ast.expr) -> bool:

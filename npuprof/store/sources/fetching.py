@@ -34,6 +34,7 @@ from npuprof.store.sources.mirrorrefs import (
 )
 from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
 from npuprof.store.sources.urls import find_url_fault, hide_credentials
+from npuprof.store.versions import YANKED
 
 Answer = TypeVar("Answer")
 #: Names the refs that are wanted among those of a remote; None: all of them.
@@ -114,7 +115,7 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), pro
         found = [commit for commit in absent if commit not in gone]
         if found:
             remote = talker.list_remote(held)
-            _put_tags(git, talker.fetch_version_tags(held, remote, found, {f"{TAGS}{tag}" for tag in tags}))
+            _put_tags(git, remote, talker.fetch_version_tags(held, remote, found, {f"{TAGS}{tag}" for tag in tags}))
         write_refs(git, [f"update {LOCKED}{commit} {commit}" for commit in wanted if commit not in gone])
         return gone
 
@@ -380,15 +381,21 @@ def _take_over(git: MirrorGit, remote: RemoteRefs, names: set[str], accept_moved
     changed = [name.removeprefix(TAGS) for name in sorted(_list_changed(known, remote))]
     moved = read_moved(git, changed, known_tags, tags) if changed else ()
     gone = [f"{HEADS}{name}" for name in select_below(known, HEADS) if name not in heads]
-    gone += [f"{TAGS}{name}" for name in find_obstacles(known_tags, tags)]
+    gone += [f"{TAGS}{name}" for name in {*find_obstacles(known_tags, tags), *_list_unyanked(known_tags, tags)}]
     kept = {f"{TAGS}{name}" for name, _, _ in moved} if not accept_moved else set()
     written = {name: remote.refs[name] for name in names - kept if name != "HEAD" and known.get(name) != remote.refs[name]}
     put_refs(git, known, written, gone)
     return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved)
 
 
-def _put_tags(git: MirrorGit, tags: dict[str, str]) -> None:
-    """Let the mirror know tags beside those that it knows. Raises NpuprofError."""
+def _list_unyanked(known: Iterable[str], tags: Iterable[str]) -> set[str]:
+    """Return the tags that say of a version that it was yanked, which a mirror knows and its remote has taken back."""
+    return {name for name in known if name.endswith(YANKED)}.difference(tags)
+
+
+def _put_tags(git: MirrorGit, remote: RemoteRefs, tags: dict[str, str]) -> None:
+    """Let the mirror know tags beside those that it knows, without the yanks that were taken back. Raises NpuprofError."""
     known = list_refs(git)
-    gone = find_obstacles({name: oid for name, oid in known.items() if name.startswith(TAGS)}, tags)
+    known_tags = {name: oid for name, oid in known.items() if name.startswith(TAGS)}
+    gone = {*find_obstacles(known_tags, tags), *_list_unyanked(known_tags, remote.refs)}
     put_refs(git, known, {name: oid for name, oid in tags.items() if name not in known}, gone)

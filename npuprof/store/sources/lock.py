@@ -16,10 +16,11 @@ from npuprof.store.versions import VersionText, parse_version_text
 
 FILE = "npuprof.lock"
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
-_TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "copy", "yanked")
-_OPTIONAL = ("tag", "path", "copy", "yanked")
+_TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "releases", "copy", "yanked")
+_OPTIONAL = ("tag", "path", "releases", "copy", "yanked")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_RELEASES = re.compile(r"(0|[1-9]\d{0,8}) sha256:[0-9a-f]{64}")
 _PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
 
 
@@ -68,7 +69,8 @@ class LockedSource(Record):
 
     ``copy`` is the digest of the list of files of its copy in this repository, an empty text where there is none;
     ``versions`` are the references with an @ that this repository's presets make to presets of the source, and those that the
-    source's own presets make to one another; ``yanked`` is why nobody should use the version any more.
+    source's own presets make to one another; ``yanked`` is why nobody should use the version any more. ``releases`` says how many
+    version tags led to the commit, and their digest; an empty text where an older npuprof wrote the lock.
     """
 
     name: str
@@ -81,7 +83,9 @@ class LockedSource(Record):
     yanked: str = ""
     versions: dict[str, LockedVersion] = {}
     copy: str = ""
+    releases: str = ""
     doubt: str = ""  #: what of it npuprof did not write so, by its seals; an empty text where all is
+    is_unsealed: bool = False  #: whether it has no seals to tell that by: an older npuprof wrote it, or they were taken out
 
     @property
     def shown(self) -> str:
@@ -134,7 +138,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         versions = {reference: pin for reference, text in pins if (pin := parse_locked_version(text))}
         texts = {key: said.get(key, "") for key in _TEXTS}
         locked = LockedSource(name, **texts, versions=versions)
-        found[name] = locked._replace(doubt=_find_doubt(locked, said))
+        found[name] = locked._replace(doubt=_find_doubt(locked, said), is_unsealed="seal" not in said)
     if problems:
         raise NpuprofError(problems)
     return Lock(document, found)
@@ -147,7 +151,7 @@ def parse_locked_version(text: str) -> LockedVersion | None:
 
 
 def _find_doubt(locked: LockedSource, said: dict[str, Any]) -> str:
-    """Return what of an entry is not as npuprof wrote it; an entry without a seal was written by an npuprof that made none."""
+    """Return what of an entry is not as npuprof wrote it, by its seals; without them nothing can be told by the lock alone."""
     if "seal" not in said:
         return ""
     if said["seal"] != _seal(locked.tag, locked.commit):
@@ -181,6 +185,8 @@ def _find_entry_fault(said: Any) -> str:
         return f"contradicts itself: {said.get('tag') or 'no version'} is not in {said['rev']!r}"
     if not _DIGEST.fullmatch(said["digest"]) or not _DIGEST.fullmatch(said.get("copy") or said["digest"]):
         return "has a digest that is none"
+    if said.get("releases") and not _RELEASES.fullmatch(said["releases"]):
+        return "has releases that are none"
     versions = said.get("versions", {})
     if not isinstance(versions, dict) or not all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values()):
         return "has versions that are none"

@@ -15,6 +15,7 @@ from npuprof.store.sources.mirrorrefs import HEADS, TAGS, RemoteRefs
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.ranges import VersionRange, parse_version_range
 from npuprof.store.sources.references import is_own_reference, list_versioned_references
+from npuprof.store.sources.released import find_named_commit, keep_released_tags, list_released_tags, seal_released_tags
 from npuprof.store.sources.storedigest import compute_kept_digest
 from npuprof.store.sources.wording import name_source_in_error
 from npuprof.store.versions import YANKED, VersionText, parse_version_request, parse_version_text
@@ -60,7 +61,11 @@ def lock_source(
                 lost = before if is_gone else None
                 raise NpuprofError(_place_findings(error.findings, find_asked(reference), lost)) from None
             # what the presets of the source itself refer to is told where they are read
-    return LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
+    tags = list_released_tags(repository, commit, fetched.tags)
+    locked = LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
+    locked = locked._replace(releases=seal_released_tags(tags))
+    keep_released_tags(locked, tags)
+    return locked
 
 
 def _place_findings(findings: Iterable[Finding], asked: Origin | None, lost: LockedVersion | None) -> list[Finding]:
@@ -181,6 +186,8 @@ def _pin_version(source: Source, fetched: Fetched, repository: Repository, commi
     if _is_withdrawn(repository, fetched, wanted):
         what = f"{source.name}:{reference} names a tag that the source has no longer"
         raise NpuprofError([Finding("NP047", what, "", "name a version or a branch that it has")])
+    if wanted.startswith(("HEAD", "@")) and (named := find_named_commit(repository, commit, wanted)):
+        return LockedVersion("-", named)  # a mirror has no HEAD: it is the locked commit
     try:
         found = repository.resolve_revision(name, wanted, at=commit)
     except NpuprofError as error:

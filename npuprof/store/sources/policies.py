@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from npuprof.document.policy import Policy
-from npuprof.store.sources.reading import find_sources, read_project
+from npuprof.store.sources.beside import read_project
+from npuprof.store.sources.reading import find_sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Origin
 
 #: Hints that are of use to anybody; all others are commands for the repository itself.
 _KEPT = ("released are", "did you mean")
+
+
+def place_finding(finding: Finding, asked: Origin | None) -> Finding:
+    """Return a finding at the reference that asked for what it is about; as it is where no preset did."""
+    if asked is None:
+        return finding
+    return finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
 
 
 def name_source_in_error(error: NpuprofError, source: str, name: str) -> NpuprofError:

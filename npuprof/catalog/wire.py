@@ -1,0 +1,100 @@
+"""What adapters and the graph engine write down of each option: the rows of ``wire.toml``, where every field is explained."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from npuprof.catalog import load_built_part
+from npuprof.model import Record
+
+#: The stages that have maps of their own, in the order in which the engine gets them.
+STAGES = ("init", "session", "graph")
+#: What stands for the text of a key that is not there.
+NO_KEY = "-"
+
+
+class Generation(Record):
+    """Adapters that write the same lines; the fields are those of ``wire.toml``."""
+
+    name: str
+    source: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    init: str = ""
+    session: str = ""
+    graph: str = ""
+    per: str = "start"
+    single: bool = False
+    tf2: bool = False
+    maps: int = 2
+
+
+class Wire(Record):
+    """What is written down of one option; the fields are those of ``wire.toml``."""
+
+    name: str
+    proves: str
+    form: str
+    source: tuple[str, ...]
+    key_forms: dict[str, str] = {}
+    init: dict[str, str] = {}
+    session: dict[str, str] = {}
+    graph: dict[str, str] = {}
+    unset: str | None = None
+    unset_in: dict[str, str] = {}
+    lines: dict[str, str] = {}
+    single: tuple[str, ...] = ()
+    node: tuple[str, ...] = ()
+    operator: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    outdone_by: str = ""
+    any_operator: str = ""
+    logged_by: tuple[str, ...] = ()
+    tf2: dict[str, str] = {}
+    tf2_logged_by: tuple[str, ...] = ()
+
+    def keys(self, stage: str) -> dict[str, str]:
+        """Return the keys of a stage, each with its text where nobody set the option."""
+        found: dict[str, str] = getattr(self, stage)
+        return found
+
+
+@cache
+def load_generations() -> tuple[Generation, ...]:
+    """Return the generations of the adapter, newest first."""
+    return tuple(Generation(**row) for row in load_built_part("wire")["generation"])
+
+
+@cache
+def load_wires() -> dict[str, Wire]:
+    """Return what is written down of the options, by name."""
+    rows: dict[str, dict[str, Any]] = load_built_part("wire")
+    return {name: Wire(name, **row) for name, row in rows.items() if name != "generation"}
+
+
+def find_wire(name: str) -> Wire | None:
+    """Return what is written down of an option, None where nothing is known of it."""
+    return load_wires().get(name)
+
+
+@cache
+def load_known_keys() -> dict[str, frozenset[str]]:
+    """Return the keys that options have in each stage; below ``tf2`` those of TF 2 and its leaves."""
+    found: dict[str, frozenset[str]] = {}
+    wires = load_wires().values()
+    for stage in STAGES:
+        found[stage] = frozenset(key for wire in wires for key in wire.keys(stage))
+    found["tf2"] = frozenset(text for wire in wires for name, text in wire.tf2.items() if name != "unset")
+    return found
+
+
+@cache
+def load_single_names() -> dict[str, str]:
+    """Return the option that each name in the single lines of early adapters stands for."""
+    return {name: wire.name for wire in load_wires().values() for name in (wire.name, *wire.single)}
+
+
+@cache
+def load_attribute_names() -> frozenset[str]:
+    """Return the attributes of a graph dump that hold an option."""
+    return frozenset(name for wire in load_wires().values() for name in (*wire.node, *wire.operator))

@@ -1,0 +1,122 @@
+"""What ``diff`` says of runs: a folder of records rank by rank, and variables that two records do not share."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from npuprof.model import NpuprofError
+from npuprof.report.answer import Answer
+from npuprof.report.text import format_count
+from npuprof.resolve.config import Config
+from npuprof.store.spec import Workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from npuprof.report.answer import Forms
+    from npuprof.runs.ranks import Processes, Ranks
+
+    class Asked(Protocol):
+        """What was asked of a comparison, as ``diff`` has it."""
+
+        exit_code: bool
+        name_only: bool
+        stat: bool
+        everything: bool
+
+        @property
+        def coloured(self) -> bool:
+            """Whether colours are wanted."""
+
+
+_RECORD = "record:"
+
+
+def find_processes(given: str, workspace: Workspace) -> list[Processes] | None:
+    """Return the processes whose records a folder holds; None for what is no such folder, or a preset. Raises NpuprofError."""
+    folder = os.path.expanduser(given) if given.startswith("~/") else given
+    if not os.path.isdir(folder):
+        return None
+    from npuprof.runs import ranks
+
+    if not ranks.holds_records(folder) or (not given.startswith((".", "/", "~")) and _is_preset(given, workspace)):
+        return None
+    return ranks.load_processes(folder, workspace)
+
+
+def _is_preset(name: str, workspace: Workspace) -> bool:
+    try:
+        return name in workspace.store.names()
+    except NpuprofError:
+        return False
+
+
+def answer_ranks(asked: Asked, found: list[Processes]) -> Answer:
+    """Return which ranks differ from the most, and in what. Exit 1 with ``exit_code`` where any does."""
+    from npuprof.compare import matrix
+
+    different = [group for processes in found for group in processes.groups[1:]]
+    code = 1 if asked.exit_code and different else 0
+    older = sum(processes.older for processes in found)
+    remarks = (f"{format_count(older, 'older record')} of the same ranks left out; name the files to compare them",) if older else ()
+    if asked.name_only:
+        return Answer("".join(f"{path}\n" for group in different for path in group.paths), remarks, code)
+    configs = [group.config for processes in found for group in processes.groups]
+    forms: Forms = {
+        "text": lambda: "".join(_format_processes(asked, processes) for processes in found),
+        "markdown": lambda: matrix.format_matrix_markdown(configs, matrix.collect_matrix_rows(configs, asked.everything)),
+        "html": lambda: matrix.format_matrix_html(configs, matrix.collect_matrix_rows(configs, asked.everything)),
+        "json": lambda: {"schema": "npuprof.ranks/1", "presets": [_build_fields(processes) for processes in found]},
+    }
+    return Answer(forms, remarks, code)
+
+
+def _format_processes(asked: Asked, found: Processes) -> str:
+    from npuprof.compare.plain import format_pair_text
+    from npuprof.report.text import escape_controls
+    from npuprof.runs import ranks
+
+    lines = [escape_controls(ranks.describe_count(found))]
+    if not asked.stat:
+        for group in found.groups[1:]:
+            assert group.pair is not None, "it is compared with the first"
+            lines += ["", f"{group.title}:"]
+            lines += [f"  {line}" for line in format_pair_text(group.pair, asked.everything, asked.coloured).splitlines()]
+            lines += [f"  {line}" for line in ranks.format_environment(group.environment)]
+    endings = ranks.list_endings(found.groups)
+    lines += ["", "how they ended:", *(f"  {line}" for line in endings)] if endings else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _build_fields(found: Processes) -> dict[str, Any]:
+    return {"preset": found.name, "records": found.count, "groups": [_build_group_fields(group) for group in found.groups]}
+
+
+def _build_group_fields(group: Ranks) -> dict[str, Any]:
+    from npuprof.compare.data import build_change_dict
+
+    return {
+        "ranks": [int(label) if label.isdecimal() else label for label in group.labels],
+        "paths": list(group.paths),
+        "digest": group.config.digest,
+        "changes": [build_change_dict(change) for change in group.pair.changes] if group.pair is not None else [],
+        "environment": [{"name": name, "before": old, "after": new} for name, (old, new) in group.environment.items()],
+        "ended": list(group.endings),
+    }
+
+
+def tell_environments(before: Config, after: Config) -> tuple[str, ...]:
+    """Return what else differs between two records: variables that no preset set, and how the runs ended. Raises NpuprofError."""
+    keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
+    if not all(key.startswith(_RECORD) for key in keys):
+        return ()
+    from npuprof.report.output import read_file_content
+    from npuprof.runs import ranks, records
+
+    paths = [key.removeprefix(_RECORD) for key in keys]
+    left, right = (records.parse_record(path, read_file_content(path)) for path in paths)
+    told = [f"the environments differ: {line}" for line in ranks.format_environment(ranks.compare_environments(left, right))]
+    endings = [ranks.describe_ending(fields) for fields in (left, right)]
+    return (*told, *([f"they ended differently: {endings[0]}; {endings[1]}"] if endings[0] != endings[1] and all(endings) else []))

@@ -1,0 +1,125 @@
+"""``doctor``: which adapter is installed here, what of a preset it does not read, and what in the environment gets in the way."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from npuprof.commands.parameters import CANN, COLOR, MIXINS, OUTPUT, PRODUCT, SETS, STORE, UNSETS, formats
+from npuprof.commands.resolving import resolve_asked
+from npuprof.commands.verb import Verb, argument, option
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.report.answer import Answer
+from npuprof.report.findings import build_finding_dict, format_findings
+from npuprof.report.text import escape_controls, format_count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.report.answer import Forms
+    from npuprof.resolve.config import Config
+    from npuprof.runs.adapter import Adapter, Likeness
+
+
+class _Diagnosis(Record):
+    """What was found out: the adapter, if there is one, the releases it looks like, which options it reads, and what is wrong."""
+
+    adapter: Adapter | None
+    likeness: Likeness | None
+    read: dict[str, bool | None]
+    findings: tuple[Finding, ...]
+
+
+class Doctor(Verb):
+    """Tell which adapter is installed, which settings of a preset it does not read, and what in the environment interferes.
+
+    Nothing of the adapter is run: its classes are read by their syntax, its library by the names in it.
+    """
+
+    group = "check"
+    prose = True
+
+    spec: str | None = argument("SPEC", "A preset, or what a run left behind; the environment alone if none is named.", required=False)
+    adapter: str | None = option("--adapter", metavar="PATH", text="A folder, a wheel or a shared library, not the installed adapter.")
+    format: str = formats("text", "json")
+    store: str | None = STORE
+    cann: str | None = CANN
+    product: str | None = PRODUCT
+    mixin: list[str] = MIXINS
+    set_: list[str] = SETS
+    unset: list[str] = UNSETS
+    output: str | None = OUTPUT
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return what was found out. Exit 1 where something is not read or interferes, 2 where no adapter could be read."""
+        config = resolve_asked(self, personal=True) if self.spec is not None else None  # type: ignore[arg-type]
+        found = self._diagnose(config)
+        forms: Forms = {"text": lambda: self._format_text(found, config), "json": lambda: _build_fields(found, config)}
+        serious = [finding for finding in found.findings if finding.severity != "info"]
+        return Answer(forms, code=2 if found.adapter is None else 1 if serious else 0)
+
+    def _diagnose(self, config: Config | None) -> _Diagnosis:
+        from npuprof.runs.adapter import find_likeness, read_adapter
+        from npuprof.runs.surroundings import find_interference
+
+        findings: list[Finding] = []
+        adapter: Adapter | None = None
+        try:
+            adapter = read_adapter(self.adapter)
+        except NpuprofError as error:
+            findings += error.findings
+        read = {name: adapter.reads(name) for name in config.options} if adapter is not None and config is not None else {}
+        likeness = find_likeness(adapter) if adapter is not None else None
+        for name, known in read.items():
+            if known is False and config is not None:
+                what = f"{name} is not read by the adapter that is installed"
+                why = "TF 1 takes a key that nobody reads without a word; TF 2 refuses it."
+                hint = f"unset it, or install an adapter that reads it: npuprof option {name} says since when"
+                findings.append(Finding("NP964", what, why, hint, config.origin(name), name, (config.name,)))
+        findings += find_interference(config, os.environ)
+        return _Diagnosis(adapter, likeness, read, tuple(findings))
+
+    def _format_text(self, found: _Diagnosis, config: Config | None) -> str:
+        lines: list[str] = []
+        if found.adapter is not None:
+            named = [(f"{one.name} {one.version}".rstrip(), os.path.dirname(one.path)) for one in found.adapter.packages]
+            lines += [f"adapter      {name} in {folder}" for name, folder in named]
+            keys = found.adapter.keys or ()
+            lines += [f"library      {path}: {format_count(len(keys), 'option')} named" for path in found.adapter.libraries]
+            lines += [f"not read     {path}: {why}" for path, why in found.adapter.unread]
+        if found.likeness is not None:
+            first, last = found.likeness.releases[0], found.likeness.releases[-1]
+            span = f"CANN {first}" + (f" to {last}" if last != first else "")
+            doubt = f", of which {len(found.likeness.different)} disagree" if found.likeness.different else ""
+            lines.append(f"looks like   {span} ({found.likeness.compared} names compared{doubt})")
+        if config is not None and found.adapter is not None:
+            unknown = [name for name, known in found.read.items() if known is None]
+            unread = [name for name, known in found.read.items() if known is False]
+            counted = f"{len(found.read) - len(unread) - len(unknown)} of {format_count(len(found.read), 'option')} read"
+            lines.append(f"preset       {config.name}: {counted}" + (f", of {', '.join(unknown)} nobody can tell" if unknown else ""))
+        told = format_findings(found.findings, self.coloured) if found.findings else ""
+        return "".join(f"{escape_controls(line)}\n" for line in lines) + told
+
+
+def _build_fields(found: _Diagnosis, config: Config | None) -> dict[str, Any]:
+    adapter, likeness = found.adapter, found.likeness
+    return {
+        "schema": "npuprof.doctor/1",
+        "adapter": None if adapter is None else {
+            "packages": [one._asdict() for one in adapter.packages],
+            "libraries": list(adapter.libraries),
+            "options": sorted(adapter.keys) if adapter.keys is not None else None,
+            "arguments": sorted(adapter.arguments) if adapter.arguments is not None else None,
+            "attributes": sorted(adapter.attributes) if adapter.attributes is not None else None,
+            "unread": [{"path": path, "why": why} for path, why in adapter.unread],
+        },
+        "releases": list(likeness.releases) if likeness is not None else [],
+        "compared": likeness.compared if likeness is not None else 0,
+        "different": list(likeness.different) if likeness is not None else [],
+        "preset": config.name if config is not None else None,
+        "settings": [{"key": name, "read": known} for name, known in found.read.items()],
+        "findings": [build_finding_dict(finding) for finding in found.findings],
+    }  # fmt: skip
+
+
+VERB = Doctor

@@ -1,0 +1,193 @@
+"""``verify SPEC EVIDENCE...``: what a run used, told beside what its preset says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from npuprof.document import keys
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
+from npuprof.report.tables import Table
+from npuprof.report.text import escape_controls, format_count
+from npuprof.runs.evidence.telling import read_told_evidence
+from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
+from npuprof.runs.verdicts import JudgedRun, judge_process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.report.answer import Forms
+    from npuprof.resolve.config import Config
+    from npuprof.runs.evidence import Evidence, Process
+
+SCHEMA = "npuprof.verdicts/1"
+_HINTS = {
+    CHANGED: "look for what sets it after the preset: a second NpuOptimizer, another field of the map, a default of the estimator",
+    TOO_LATE: "set it for the first session of the process, or for init_resource or initialize_system where they come first",
+    ABSENT: "npuprof scan finds keys that are misspelt, and entries that are lost",
+}
+
+
+def answer_proof(config: Config, paths: Sequence[str]) -> Answer:
+    """Return what evidence proves of a preset. Exit 1 where something was not in force, 2 where nothing could be told, else 0.
+
+    Raises NpuprofError where evidence cannot be read, or nothing in it is of an adapter.
+    """
+    options = config.options
+    if not options:
+        why = "Only session options leave something in the log of a run."
+        raise NpuprofError([Finding("NP970", f"{config.name} sets no session option", why, "name a preset that has [options]")])
+    evidence = read_told_evidence(paths)
+    runs = [JudgedRun(process, judge_process(options, process)) for process in evidence.processes]
+    states = [verdict.state for run in runs for verdict in run.verdicts]
+    code = 1 if any(state in NOT_IN_FORCE for state in states) else 2 if all(state == CANNOT_TELL for state in states) else 0
+    forms: Forms = {
+        "text": lambda: _build_table(options, runs),
+        "json": lambda: _build_fields(config, evidence, runs),
+        "github": lambda: _format_github(config, runs),
+    }
+    return Answer(forms, tuple(_tell_summary(config, evidence, runs)), code)
+
+
+def name_process(process: Process) -> str:
+    """Return what a process is called: its rank where that is known, its number, the file where it has none."""
+    said = f"pid {process.pid}" if process.pid is not None else os.path.basename(process.place)
+    if process.pid is None and process.number > 1:
+        said = f"{said} ({process.number})"
+    return f"rank {process.rank} ({said})" if process.rank.isdigit() else said
+
+
+def _group(runs: Sequence[JudgedRun], number: int) -> list[tuple[Verdict, list[Process]]]:
+    """Return the different verdicts on a setting, each with its processes."""
+    groups: dict[Verdict, list[Process]] = {}
+    for run in runs:
+        groups.setdefault(run.verdicts[number]._replace(tell=""), []).append(run.process)
+    return sorted(groups.items(), key=lambda pair: STATES.index(pair[0].state))
+
+
+def _build_table(options: Any, runs: Sequence[JudgedRun]) -> Table:
+    rows: list[tuple[str, ...]] = []
+    several = len(runs) > 1
+    for number, (name, value) in enumerate(options.items()):
+        groups = _group(runs, number)
+        for verdict, processes in groups:
+            said = _describe(verdict, value)
+            if several:
+                where = "all" if len(groups) == 1 else _name_processes(processes)
+                rows.append((name, verdict.state, where, said))
+            else:
+                rows.append((name, verdict.state, said))
+    tells: dict[str, list[str]] = {}
+    for run in runs:
+        for verdict in run.verdicts:
+            if verdict.tell and verdict.setting not in tells.setdefault(verdict.tell, []):
+                tells[verdict.tell].append(verdict.setting)
+    after = "".join(f"{tell} would tell next time: {', '.join(names)}\n" for tell, names in tells.items())
+    header = ("setting", "verdict", "process", "in the run") if several else ("setting", "verdict", "in the run")
+    return Table(rows, after=f"\n{after}" if after else "", header=header)
+
+
+def _name_processes(processes: Sequence[Process], most: int = 4) -> str:
+    names = [name_process(process) for process in processes]
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _describe(verdict: Verdict, value: Any) -> str:
+    texts = [text for text in verdict.found if not any(other != text and other.startswith(text) for other in verdict.found if text)]
+    shown = [text or "(empty)" for text in texts]
+    wanted = keys.format_short_value(value)
+    if verdict.state in NOT_IN_FORCE:
+        said = f"{' and '.join(shown)}, not {wanted}" if shown else f"not {wanted}"
+    elif verdict.state == CANNOT_TELL:
+        said = f"the log has {' and '.join(keys.format_short_value(text) for text in shown)}" if shown else ""
+    else:
+        said = wanted
+    return "; ".join(part for part in (said, verdict.note) if part)
+
+
+def _tell_summary(config: Config, evidence: Evidence, runs: Sequence[JudgedRun]) -> list[str]:
+    states = [verdict.state for run in runs for verdict in run.verdicts]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in reversed(STATES) if state in states)
+    adapters = ", ".join(dict.fromkeys(run.process.generation for run in runs if run.process.generation))
+    one = len(runs) == 1
+    count = "1 process" if one else f"{len(runs)} processes"
+    told = [f"{count} of {format_count(evidence.files, 'file')}{f', adapter of {adapters}' if adapters else ''}: {counts}"]
+    disagreeing = find_disagreeing(config, runs)
+    if disagreeing:
+        told.append(f"the processes do not agree on {', '.join(disagreeing)}")
+    if others := list_others(config):
+        names = ", ".join(others[:4]) + (", …" if len(others) > 4 else "")
+        told.append(f"{format_count(len(others), 'setting')} outside [options] left out: no adapter writes them down ({names})")
+    return [*told, *evidence.remarks]
+
+
+def find_disagreeing(config: Config, runs: Sequence[JudgedRun]) -> list[str]:
+    """Return the settings on which what is proven of one process is not what is proven of another."""
+    found = []
+    for number, name in enumerate(config.options):
+        told = {(run.verdicts[number].state, run.verdicts[number].found) for run in runs if run.verdicts[number].state != CANNOT_TELL}
+        if len(told) > 1:
+            found.append(name)
+    return found
+
+
+def list_others(config: Config) -> list[str]:
+    """Return the keys of settings that no adapter writes down."""
+    return [key for key in config.settings if keys.split_section_and_name(key)[0] != "options"]
+
+
+def _build_fields(config: Config, evidence: Evidence, runs: Sequence[JudgedRun]) -> dict[str, Any]:
+    states = [verdict.state for run in runs for verdict in run.verdicts]
+    return {
+        "schema": SCHEMA,
+        "preset": config.name,
+        "digest": config.digest,
+        "files": evidence.files,
+        "counts": {state: states.count(state) for state in STATES},
+        "processes": [
+            {
+                "pid": run.process.pid,
+                "rank": int(run.process.rank) if run.process.rank.isdigit() else None,
+                "device": run.process.device or None,
+                "place": run.process.place,
+                "adapter": run.process.generation or None,
+                "starts": len(run.process.epochs),
+                "verdicts": [
+                    {
+                        "setting": verdict.setting, "state": verdict.state, "value": config.options[verdict.setting],
+                        "found": list(verdict.found), "note": verdict.note or None, "tell": verdict.tell or None,
+                    }
+                    for verdict in run.verdicts
+                ],
+            }
+            for run in runs
+        ],
+        "disagree": find_disagreeing(config, runs),
+        "left_out": list_others(config),
+        "remarks": list(evidence.remarks),
+    }  # fmt: skip
+
+
+def _format_github(config: Config, runs: Sequence[JudgedRun]) -> str:
+    from npuprof.report.findings import FORMATS
+
+    return FORMATS["github"](build_findings(config, runs))
+
+
+def build_findings(config: Config, runs: Sequence[JudgedRun]) -> list[Finding]:
+    """Return a finding for each setting that was not in force (NP971), and for each that could not be told (NP972)."""
+    found = []
+    for number, (name, value) in enumerate(config.options.items()):
+        for verdict, processes in _group(runs, number):
+            where = _name_processes(processes)
+            said = escape_controls(_describe(verdict, value))
+            if verdict.state in NOT_IN_FORCE:
+                what = f"{name} was {verdict.state} in {where}: {said}"
+                found.append(Finding("NP971", what, "", _HINTS[verdict.state], config.origin(name), name, (config.name,)))
+            elif verdict.state == CANNOT_TELL:
+                what = f"whether {name} was in force in {where} cannot be told" + (f": {said}" if said else "")
+                tells = dict.fromkeys(run.verdicts[number].tell for run in runs if run.process in processes)
+                hint = f"let the next run have {' '.join(filter(None, tells))}" if any(tells) else ""
+                found.append(Finding("NP972", what, "", hint, config.origin(name), name, (config.name,)))
+    return found

@@ -1,0 +1,29 @@
+"""The workspace of verbs that only read: beside presets it takes what runs leave behind."""
+
+from __future__ import annotations
+
+from npuprof.model import Context
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import Profile
+
+
+def open_workspace(store: str | None, context: Context | None = None, reads_runs: bool = True) -> spec.Workspace:
+    """Return a workspace that reads what runs leave behind as profiles, or says why the verb does not take them."""
+    workspace = spec.Workspace(store, context)
+    workspace.read_other = _read_run if reads_runs else _refuse_run
+    return workspace
+
+
+def _read_run(path: str) -> Profile | None:
+    from npuprof.runs.kinds import read_as_profile
+
+    return read_as_profile(path)
+
+
+def _refuse_run(path: str) -> Profile | None:
+    from npuprof.runs.kinds import refuse_as_profile
+
+    return refuse_as_profile(path)

@@ -1,0 +1,91 @@
+"""``site``: the presets, what is found in them, and the catalogue, as a folder of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npuprof.commands.parameters import STORE
+from npuprof.commands.verb import Verb, argument, many, option
+from npuprof.model import Context, Finding, NpuprofError
+from npuprof.report.answer import Answer
+from npuprof.report.text import format_count
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.scripts.summary.upgrade import Touched
+    from npuprof.site.pages import Content, Side
+
+
+class Site(Verb):
+    """Write pages that show the store, to open in a browser.
+
+    They need no server and no network: open DIR/index.html.
+    """
+
+    group = "look"
+    usage_hint = "The folder is named: npuprof site public"
+
+    folder: str = argument("DIR", "The folder to write: one that is not there, is empty, or was written by npuprof.")
+    also: list[str] = many("--also", metavar="SPEC", text="A revision, version or run record to compare with; may be given again.")
+    scripts: list[str] = many("--scripts", metavar="PATH", text="Scripts whose settings the upgrade board judges as well.")
+    release: str | None = option("--upgrade", metavar="RELEASE", text="The CANN release that the upgrade board is about; the newest.")
+    store: str | None = STORE
+
+    def run(self) -> Answer:
+        """Write the pages that changed, and say how many. Raises NpuprofError."""
+        from npuprof.site.folder import write_site
+        from npuprof.site.pages import build_site_files
+
+        content = self._collect()
+        written = write_site(self.folder, build_site_files(content))
+        pages = format_count(written.written + written.kept, "file")
+        said = f"{self.folder}: {pages}, {written.written} written, {written.removed} removed; open {self.folder}/index.html"
+        return Answer(None, (said,))
+
+    def _collect(self) -> Content:
+        from npuprof.catalog import releases
+        from npuprof.site.boards import build_board, build_upgrades
+        from npuprof.site.pages import Content
+        from npuprof.site.past import read_past
+        from npuprof.site.presets import read_preset_pages
+
+        release = spec.build_context(self.release).cann if self.release else releases.load_releases()[-1]
+        workspace = spec.Workspace(self.store)
+        store = workspace.listed_store
+        names = store.names()
+        if not names:
+            raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init lays out a store with some")])
+        pages = read_preset_pages(workspace, names)
+        upgrades = build_upgrades(self.store, names, str(release))
+        past, board = read_past(store, pages), build_board(self.store, names)
+        scripts = tuple(_list_touched(self.scripts, str(release), self.store))
+        return Content(store.label, tuple(pages), past, board, tuple(upgrades), str(release), scripts, tuple(self._list_sides(workspace)))
+
+    def _list_sides(self, workspace: spec.Workspace) -> Iterable[Side]:
+        from npuprof.site.pages import Side
+        from npuprof.site.presets import build_setting_row
+
+        for one in self.also:
+            config = workspace.resolve_spec(one)
+            yield Side(one, tuple(build_setting_row(config, key) for key in config.ordered_settings()))
+
+
+def _list_touched(paths: list[str], release: str, store: str | None) -> Iterable[tuple[str, tuple[Touched, ...]]]:
+    """Yield what a release touches in scripts, by their paths."""
+    if not paths:
+        return
+    from npuprof.commands.scanning import scan_scripts
+    from npuprof.scripts.summary.gathering import Survey
+
+    context = Context(cann=release)
+    survey = Survey(context)
+    scan_scripts(paths, context, store, survey)
+    by_path: dict[str, list[Touched]] = {}
+    for touched, names in survey.touched.items():
+        for name in names:
+            by_path.setdefault(name, []).append(touched)
+    yield from ((path, tuple(found)) for path, found in sorted(by_path.items()))
+
+
+VERB = Site

@@ -1,0 +1,135 @@
+"""``whatran``: which preset something that is found was made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.commands.parameters import COLOR, OUTPUT, STORE, formats
+from npuprof.commands.verb import Verb, argument, number
+from npuprof.model import Finding, NpuprofError
+from npuprof.report.answer import Answer
+from npuprof.report.text import escape_controls, format_count, paint_text
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.report.answer import Forms
+    from npuprof.runs.identify import Identified, Match
+    from npuprof.store.commits import Commit
+
+_NOT_FOUND = (
+    "the store was changed and not committed when it ran: the record of the run has all values (npuprof show, npuprof diff)",
+    "something was laid over the preset: --set, --with, a personal layer",
+    "it is of another repository, or of a branch that is not here: git fetch --all",
+    "it was made of a source that is not on this machine: npuprof source sync --history",
+)
+
+
+class WhatRan(Verb):
+    """Tell which preset, at which commits, a run was made of.
+
+    X is a digest (its beginning is enough), a record, a rendered file, an exported environment, or a folder of records.
+    """
+
+    group = "versions"
+    prose = True
+
+    what: str | None = argument("X", "A digest, or a file that says one; - for standard input.", required=False)
+    pid: int | None = number("--pid", metavar="N", text="A process that runs: what npuprof run or env gave to it.", least=1)
+    format: str = formats("text", "json")
+    store: str | None = STORE
+    output: str | None = OUTPUT
+    color: str = COLOR
+
+    def run(self) -> Answer:
+        """Return the presets that had the digests. Exit 1 where there is one that no preset had. Raises NpuprofError."""
+        from npuprof.runs import clues
+        from npuprof.runs.identify import Identifier
+
+        if (self.what is None) is (self.pid is None):
+            what = "whatran takes one thing to look at" if self.what is not None else "whatran has nothing to look at"
+            raise NpuprofError([Finding("NP902", what, "", "npuprof whatran out/bert.0.run.json, or npuprof whatran --pid 4711")])
+        read = clues.read_process(self.pid) if self.pid is not None else clues.read_clues(self.what or "")
+        identifier = Identifier(spec.Workspace(self.store))
+        found = [identifier.identify(clue) for clue in read]
+        notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
+        forms: Forms = {
+            "text": lambda: "\n".join(self._format_identified(one) for one in found),
+            "json": lambda: {"schema": "npuprof.whatran/1", "found": [_build_fields(one) for one in found]},
+        }
+        return Answer(forms, notes, 0 if all(one.matches for one in found) else 1)
+
+    def _format_identified(self, found: Identified) -> str:
+        clue = found.clue
+        digest = clue.digests[0] if clue.digests else ""
+        said = f"{clue.found}: " if clue.found else ""
+        lines = [escape_controls(f"{said}{digest[:12]}{f' ({clue.name})' if clue.name else ''}")]
+        for match in found.matches:
+            lines += [f"  {line}" for line in self._format_match(match)]
+        if not found.matches:
+            lines += ["  no preset had this digest. It may be that", *(f"    - {reason}" for reason in _NOT_FOUND)]
+        return "".join(f"{line}\n" for line in lines)
+
+    def _format_match(self, match: Match) -> list[str]:
+        from npuprof.compare.plain import format_pair_text
+
+        over = f" {' '.join(match.asked)}" if match.asked else ""
+        released = f"@{match.versions[-1]}" if match.versions else ""
+        lines = [paint_text(escape_controls(f"{match.name}{released}{over}"), "1", self.coloured)]
+        if match.newest is not None and match.oldest is not None:
+            same = match.newest.id == match.oldest.id
+            count = "" if match.count == 1 else f", {format_count(match.count, 'commit')}"
+            lines.append(f"  {'commit' if same else 'newest'}   {_format_commit(match.newest)}{count}")
+            lines += [] if same else [f"  first    {_format_commit(match.oldest)}"]
+        if match.versions:
+            lines.append(f"  version  {', '.join(match.versions)}")
+        context = match.config.context.describe()
+        lines += [f"  context  {context}"] if context != "any" else []
+        if match.in_work_tree:
+            lines.append("  now      the same" + ("" if match.newest else ", in the work tree and in no commit"))
+        elif match.now is None:
+            lines.append("  now      there is no such preset, or it cannot be resolved")
+        elif not match.now.is_touched:
+            lines.append("  now      the same")
+        else:
+            lines.append(f"  now      {format_count(len(match.now.changes), 'change')} since")
+            lines += [f"    {line}" for line in format_pair_text(match.now, coloured=self.coloured).splitlines()]
+        return lines
+
+
+def _format_commit(commit: Commit) -> str:
+    return escape_controls(f"{commit.id[:7]}  {commit.date[:10]}  {commit.author}  {commit.subject}")
+
+
+def _build_fields(found: Identified) -> dict[str, Any]:
+    clue = found.clue
+    return {
+        "where": clue.found or None,
+        "digest": clue.digest or None,
+        "preset_digest": clue.preset_digest or None,
+        "name": clue.name or None,
+        "presets": [_build_match_fields(match) for match in found.matches],
+        "notes": list(found.notes),
+    }
+
+
+def _build_match_fields(match: Match) -> dict[str, Any]:
+    from npuprof.compare.data import build_change_dict
+
+    changes = [build_change_dict(change) for change in match.now.changes] if match.now is not None else None
+    return {
+        "name": match.name, "matched": match.kind, "digest": match.config.digest, "preset_digest": match.config.preset_digest,
+        "context": {name: value for name, value in match.config.context._asdict().items() if value},
+        "asked": list(match.asked), "versions": list(match.versions), "commits": match.count,
+        "newest": _build_commit_fields(match.newest), "first": _build_commit_fields(match.oldest), "work_tree": match.in_work_tree,
+        "changes_since": [] if match.in_work_tree else changes,
+    }  # fmt: skip
+
+
+def _build_commit_fields(commit: Commit | None) -> dict[str, Any] | None:
+    if commit is None:
+        return None
+    return {"commit": commit.id, "author": commit.author, "email": commit.email, "date": commit.date, "subject": commit.subject}
+
+
+VERB = WhatRan

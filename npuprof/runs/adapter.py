@@ -1,0 +1,334 @@
+"""The adapter that is installed: its packages, its Python classes by their syntax, the names in its library. Nothing of it is run."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import IO
+
+from npuprof import catalog
+from npuprof.catalog import releases, surfaces
+from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.report.output import LARGEST_FILE, describe_os_error
+
+#: The packages of the adapter: for TF 1, and for TF 2.
+PACKAGES = ("npu_bridge", "npu_device")
+_CLASS = "NPURunConfig"
+_PIECE = 1 << 20
+#: Names that compilers may keep in instructions, where no search finds them, have at most so many characters.
+_SHORT = 15
+#: The least share of what every adapter reads that has to be in a library for it to be one.
+_LEAST_SHARE = 0.6
+#: How many classes of settings hold one another.
+_DEEPEST = 4
+
+
+class Package(Record):
+    """A package that was found: its name, where, and the version its distribution says, if any does."""
+
+    name: str
+    path: str
+    version: str = ""
+
+
+class Adapter(Record):
+    """What an adapter knows, as far as it could be read: None where there was nothing to read it from.
+
+    ``keys`` are the options named in its library, ``short_kept`` whether short names stand there as text; ``arguments`` those of
+    the class of TF 1, ``attributes`` the paths of that of TF 2. ``unread`` are files that could not be read, with the reason.
+    """
+
+    packages: tuple[Package, ...] = ()
+    libraries: tuple[str, ...] = ()
+    keys: frozenset[str] | None = None
+    short_kept: bool = True
+    arguments: frozenset[str] | None = None
+    attributes: frozenset[str] | None = None
+    unread: tuple[tuple[str, str], ...] = ()
+
+    def reads(self, option: str) -> bool | None:
+        """Return whether it reads a session option: by its library, else by the classes that it has; None where that cannot be told."""
+        record = catalog.find_option(option)
+        told: list[bool] = []
+        if self.keys is not None and (option in self.keys or len(option) > _SHORT or self.short_kept):
+            told.append(option in self.keys)
+        if self.attributes is not None and record is not None and "global_options" in record.spelling:
+            told.append(record.spelling["global_options"] in self.attributes)
+        elif self.attributes is not None and self.keys is None:
+            told.append(False)
+        return any(told) if told else None
+
+
+class Likeness(Record):
+    """The releases whose adapters know what this one does best, how many names were compared, and how many disagree."""
+
+    releases: tuple[str, ...]
+    compared: int
+    different: tuple[str, ...]
+
+
+class _Source(Record):
+    """Where the files of an adapter are: their names, and how each is opened."""
+
+    shown: str
+    names: tuple[str, ...]
+    open: Callable[[str], IO[bytes]]
+
+
+def read_adapter(given: str | None) -> Adapter:
+    """Return the adapter at a path (a folder, a wheel, a library), or the one of the Python that is on PATH.
+
+    Raises NpuprofError (NP963) where there is none.
+    """
+    sources = [_open_source(given)] if given is not None else list(_find_installed())
+    found = [_read_source(source) for source in sources]
+    found = [one for one in found if one.packages or one.libraries]
+    if not found:
+        raise NpuprofError([_build_missing_finding(given)])
+    return _join(found)
+
+
+def _build_missing_finding(given: str | None) -> Finding:
+    if given is not None:
+        what = f"{given} holds no adapter: neither {PACKAGES[0]}, nor {PACKAGES[1]}, nor a library with its options"
+        return Finding("NP963", what, "", "name the folder that holds the packages, a wheel, or the shared library", where=Place(given))
+    what = f"the Python on PATH has neither {PACKAGES[0]} nor {PACKAGES[1]}"
+    hint = "activate the environment that the training runs in, or name the adapter with --adapter"
+    return Finding("NP963", what, "What an adapter reads can only be told from it.", hint)
+
+
+def _find_installed() -> Iterator[_Source]:
+    """Yield the folders from which the Python on PATH imports, that hold a package of the adapter."""
+    import json
+    import shutil
+    import subprocess
+
+    program = shutil.which("python3") or shutil.which("python")
+    if program is None:
+        return
+    words = [program, "-c", "import sys, json; print(json.dumps(sys.path))"]
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=60, check=False)  # noqa: S603 - no shell
+        folders = json.loads(done.stdout.splitlines()[-1]) if done.stdout else []
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return
+    for folder in dict.fromkeys(folder or os.curdir for folder in folders if isinstance(folder, str)):
+        if any(os.path.isdir(os.path.join(folder, name)) for name in PACKAGES):
+            yield _list_folder(folder, only_packages=True)
+
+
+def _open_source(path: str) -> _Source:
+    """Return the files at a path. Raises NpuprofError where they cannot be read."""
+    try:
+        if os.path.isdir(path):
+            inside = os.path.basename(os.path.abspath(path)) in PACKAGES
+            return _list_folder(os.path.dirname(os.path.abspath(path)) if inside else path, only_packages=inside)
+        if zipfile.is_zipfile(path):
+            archive = zipfile.ZipFile(path)
+            return _Source(path, tuple(archive.namelist()), archive.open)
+        with open(path, "rb"):
+            pass
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        what = f"cannot read {path}: {describe_os_error(error, path)}"
+        raise NpuprofError([Finding("NP003", what, "", "name a folder, a wheel, or a shared library", where=Place(path))]) from None
+    folder = os.path.dirname(path)
+    return _Source(folder or os.curdir, (os.path.basename(path),), lambda name: open(os.path.join(folder, name), "rb"))
+
+
+def _list_folder(folder: str, only_packages: bool) -> _Source:
+    names: list[str] = []
+    tops = [folder]
+    if only_packages:
+        tops = [os.path.join(folder, name) for name in PACKAGES]
+        names += [f"{entry}/METADATA" for entry in os.listdir(folder) if entry.endswith(".dist-info") and entry.startswith(PACKAGES)]
+        names += [f"{entry}/PKG-INFO" for entry in os.listdir(folder) if entry.endswith(".egg-info") and entry.startswith(PACKAGES)]
+    for top in tops:
+        for where, folders, files in os.walk(top):
+            folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+            names += [os.path.relpath(os.path.join(where, name), folder) for name in sorted(files)]
+    return _Source(folder, tuple(names), lambda name: open(os.path.join(folder, name), "rb"))
+
+
+def _read_source(source: _Source) -> Adapter:
+    unread: list[tuple[str, str]] = []
+    packages = tuple(_list_packages(source, unread))
+    classes = _Classes()
+    libraries: list[str] = []
+    keys: frozenset[str] | None = None
+    short_kept = True
+    for name in source.names:
+        inside = any(part in PACKAGES for part in name.split("/")[:-1])
+        try:
+            if name.endswith(".py") and inside:
+                with source.open(name) as file:
+                    classes.read(file.read(LARGEST_FILE))
+            elif re.search(r"\.so(?:\.\d+)*$", name) and (inside or not packages):
+                with source.open(name) as file:
+                    found = find_names(iter(lambda file=file: file.read(_PIECE), b""), catalog.record_names())  # type: ignore[misc]
+                if _is_library(found):
+                    libraries.append(os.path.join(source.shown, name))
+                    keys = found | (keys or frozenset())
+        except (OSError, ValueError, RecursionError, MemoryError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            unread.append((os.path.join(source.shown, name), describe_os_error(error)))
+    if keys is not None:
+        short_kept = all(name in keys for name in _list_constant() if len(name) <= _SHORT)
+    attributes = classes.list_attributes()
+    return Adapter(packages, tuple(libraries), keys, short_kept, classes.arguments, attributes, tuple(unread))
+
+
+def _join(found: Iterable[Adapter]) -> Adapter:
+    """Return several finds as one: the first that has a thing has it, as the first on the path is imported."""
+    made = Adapter()
+    for one in found:
+        known = {package.name for package in made.packages}
+        made = Adapter(
+            (*made.packages, *(package for package in one.packages if package.name not in known)),
+            made.libraries or one.libraries,
+            made.keys if made.keys is not None else one.keys,
+            made.short_kept if made.keys is not None else one.short_kept,
+            made.arguments if made.arguments is not None else one.arguments,
+            made.attributes if made.attributes is not None else one.attributes,
+            (*made.unread, *one.unread),
+        )
+    return made
+
+
+def _list_packages(source: _Source, unread: list[tuple[str, str]]) -> Iterator[Package]:
+    versions: dict[str, str] = {}
+    for name in source.names:
+        head, _, tail = name.rpartition("/")
+        if tail in ("METADATA", "PKG-INFO") and head.endswith((".dist-info", ".egg-info")):
+            with suppress(OSError, ValueError), source.open(name) as file:
+                said = re.search(rb"^Version: *(\S+)", file.read(65536), re.MULTILINE)
+                versions[re.split(r"-", head.rpartition("/")[2])[0].lower()] = said[1].decode(errors="replace") if said else ""
+    for package in PACKAGES:
+        init = next((name for name in source.names if name.endswith(f"{package}/__init__.py") or f"/{package}/" in f"/{name}"), None)
+        if init is not None:
+            above = f"/{init}".partition(f"/{package}/")[0].lstrip("/")
+            yield Package(package, os.path.join(source.shown, above, package), versions.get(package, ""))
+
+
+# -- names in a library ------------------------------------------------------------------------------------------------
+
+
+def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
+    """Return which names stand in bytes as texts that end there: read piece by piece, whatever is between them."""
+    wanted = sorted(names, key=len, reverse=True)
+    longest = max(map(len, wanted)) + 2
+    # What stands before a name does not count: a linker lays a text over the end of a longer one where it can.
+    pattern = re.compile(rb"(" + b"|".join(re.escape(name.encode()) for name in wanted) + rb")\0")
+    found: set[str] = set()
+    rest = b"\0"
+    for piece in pieces:
+        text = rest + piece
+        found.update(match[1].decode() for match in pattern.finditer(text))
+        rest = text[-longest:]
+    return frozenset(found)
+
+
+def _list_constant() -> list[str]:
+    """Return the options that the adapter of every release reads."""
+    return [name for name in catalog.record_names() if (option := catalog.find_option(name)) and set(option.states) == {"Y"}]
+
+
+def _is_library(found: frozenset[str]) -> bool:
+    constant = [name for name in _list_constant() if len(name) > _SHORT]
+    return sum(name in found for name in constant) >= _LEAST_SHARE * len(constant)
+
+
+# -- classes -----------------------------------------------------------------------------------------------------------
+
+
+class _Classes:
+    """What the Python files of an adapter say: the arguments of the class of TF 1, the attributes of those of TF 2."""
+
+    def __init__(self) -> None:
+        self.arguments: frozenset[str] | None = None
+        self._attributes: dict[str, dict[str, str]] = {}  #: by class: each attribute, and the class of what it holds
+
+    def read(self, raw: bytes) -> None:
+        """Read one file. Raises ValueError where it is no Python."""
+        if b"class " not in raw:
+            return
+        try:
+            tree = ast.parse(raw)
+        except SyntaxError as error:
+            raise ValueError(f"line {error.lineno}: {error.msg}") from None
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                start = next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
+                if start is not None and node.name == _CLASS:
+                    named = [*start.args.posonlyargs, *start.args.args, *start.args.kwonlyargs]
+                    self.arguments = frozenset(argument.arg for argument in named[1:])
+                elif start is not None:
+                    self._attributes[node.name] = dict(_list_attributes(start))
+
+    def list_attributes(self) -> frozenset[str] | None:
+        """Return the paths of the options of TF 2; None where there is no class that has them."""
+        known = surfaces.list_attribute_paths()
+        plain = {path for path in known if "." not in path}
+        best = max(self._attributes, key=lambda name: len(plain & self._attributes[name].keys()), default=None)
+        if best is None or len(plain & self._attributes[best].keys()) < 3:
+            return None
+        found: set[str] = set()
+        waiting = [("", best, 0)]
+        for before, holder, depth in waiting:
+            for name, inner in self._attributes.get(holder, {}).items():
+                found.add(f"{before}{name}")
+                if inner in self._attributes and depth < _DEEPEST:
+                    waiting.append((f"{before}{name}.", inner, depth + 1))
+        return frozenset(found)
+
+
+def _list_attributes(start: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    """Yield what a constructor gives to itself: the name, and the class that is called for it."""
+    for node in ast.walk(start):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        for target in targets:
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+                value = getattr(node, "value", None)
+                called = value.func if isinstance(value, ast.Call) else None
+                name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+                yield target.attr, name
+
+
+# -- the release -------------------------------------------------------------------------------------------------------
+
+
+def find_likeness(adapter: Adapter) -> Likeness | None:
+    """Return the releases that an adapter looks like; None where nothing of it can be compared."""
+    best: tuple[int, list[str], int, tuple[str, ...]] | None = None
+    for release in releases.load_releases():
+        compared, different = 0, []
+        for label, expected, there in _list_traits(adapter, release):
+            if expected in ("Y", "."):
+                compared += 1
+                if (expected == "Y") is not there:
+                    different.append(label)
+        if compared and (best is None or len(different) < best[0]):
+            best = (len(different), [release], compared, tuple(different))
+        elif best is not None and compared and len(different) == best[0]:
+            best[1].append(release)
+    return Likeness(tuple(best[1]), best[2], best[3]) if best is not None else None
+
+
+def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield what can be compared with a release: a label, whether that has it (``Y``, ``.``, ``?``), whether the adapter has."""
+    place = releases.release_index(release)
+    for name in catalog.record_names():
+        option = catalog.find_option(name)
+        assert option is not None, "it is listed"
+        if adapter.keys is not None and option.states and (name in adapter.keys or len(name) > _SHORT or adapter.short_kept):
+            yield name, option.states[place], name in adapter.keys
+        argument = option.spelling.get("run_config", "")
+        if adapter.arguments is not None and argument and "." not in argument:
+            states = option.surface_states.get("run_config") or option.states
+            if states:
+                yield f"{_CLASS}({argument})", states[place], argument in adapter.arguments
+    if adapter.attributes is not None:
+        for path in surfaces.list_attribute_paths():
+            yield f"global_options().{path}", surfaces.find_attribute_release(path, release), path in adapter.attributes

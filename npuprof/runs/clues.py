@@ -1,0 +1,173 @@
+"""What a thing that was found says of the preset it was made of: digests and a name, in a record, a rendered file, an environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.report.output import describe_os_error, read_file_content, read_plain_file, read_standard_input
+from npuprof.runs.records import SCHEMA, SUFFIX, parse_record
+
+#: The least of a digest that is looked for.
+_LEAST = 6
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{6,64})", re.ASCII)
+_WHOLE = r"(?:sha256:)?([0-9a-f]{64})"
+
+
+def _compile(header: str, variable: str, key: str, value: str) -> re.Pattern[str]:
+    """Return where texts say one thing: in a header or a tag, in a variable of any notation, and in JSON."""
+    ways = (
+        rf"^[ \t]*(?:#|//|rem)?[ \t]*{header}:[ \t]*",
+        rf"{variable}[\"'}}]*(?:[ \t]*(?:[=:]|\n[ \t]*value:)[ \t]*|[ \t]+)[\"']?",
+        rf"\"{key}\":[ \t]*\"",
+    )
+    return re.compile(rf"(?im)(?:{'|'.join(ways)}){value}")
+
+
+#: What texts that npuprof writes say, and where.
+_SAID = {
+    "digest": _compile("digest", "NPUPROF_DIGEST", "digest", rf"{_WHOLE}\b"),
+    "preset_digest": _compile("preset[- ]digest", "NPUPROF_PRESET_DIGEST", "preset_digest", rf"{_WHOLE}\b"),
+    "name": _compile("preset", "NPUPROF_PROFILE", "name", r"([^\s\"';]+)"),
+    "context": re.compile(r"(?im)^[ \t]*#[ \t]*context:[ \t]*([^\n]+)$"),
+}
+_VARIABLES = {
+    "digest": b"NPUPROF_DIGEST",
+    "preset_digest": b"NPUPROF_PRESET_DIGEST",
+    "name": b"NPUPROF_PROFILE",
+    "context": b"NPUPROF_CONTEXT",
+}
+
+
+class Clue(Record):
+    """What is known of the preset behind a thing: its digests, whole or as they begin, its name and what it was resolved for.
+
+    ``found`` says where that stood; ``record`` are the fields of the record, where it is one.
+    """
+
+    found: str
+    digest: str = ""
+    preset_digest: str = ""
+    name: str = ""
+    context: str = ""
+    record: dict[str, Any] = {}
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Those digests that are known, that of what was resolved first."""
+        return tuple(digest for digest in (self.digest, self.preset_digest) if digest)
+
+
+def read_clues(given: str) -> list[Clue]:
+    """Return what a user's word leads to: a file, a folder of records, or a digest. Raises NpuprofError where it is none of them."""
+    path = os.path.expanduser(given) if given.startswith("~/") else given
+    if given == "-":
+        return _read_text("standard input", _read_standard_input())
+    if os.path.isdir(path):
+        return _read_folder(path)
+    if os.path.exists(path):
+        if path.endswith("/environ"):
+            return _read_variables(path, _read_environ(path))
+        return _read_text(path, read_file_content(path))
+    if match := _DIGEST.fullmatch(given.lower()):
+        return [Clue("", digest=match[1])]
+    what = f"{given!r} is no file, and no digest"
+    hint = f"a digest is 64 hexadecimal digits, of which the first {_LEAST} are enough; npuprof whatran --pid N reads a process"
+    raise NpuprofError([Finding("NP962", what, "", hint)])
+
+
+def read_process(pid: int) -> list[Clue]:
+    """Return what the environment of a live process says. Raises NpuprofError where it cannot be read, or says nothing."""
+    path = f"/proc/{pid}/environ"
+    return _read_variables(f"process {pid}", _read_environ(path))
+
+
+def _read_environ(path: str) -> bytes:
+    try:
+        return read_plain_file(path)
+    except OSError as error:
+        gone = isinstance(error, FileNotFoundError)
+        what = f"cannot read {path}: {'there is no such process' if gone else describe_os_error(error, path)}"
+        hint = "it may have ended" if gone else "ask as the user that it runs as"
+        raise NpuprofError([Finding("NP003", what, "The kernel tells the environment of a process to its user.", hint)]) from None
+
+
+def _read_standard_input() -> bytes:
+    try:
+        return read_standard_input()
+    except OSError as error:
+        raise NpuprofError([Finding("NP003", f"cannot read standard input: {describe_os_error(error)}")]) from None
+
+
+def _read_variables(found: str, raw: bytes) -> list[Clue]:
+    """Return what variables that are separated as the kernel does it say."""
+    said = dict(entry.partition(b"=")[::2] for entry in raw.split(b"\0") if entry.startswith(b"NPUPROF_"))
+    fields: dict[str, Any] = {name: said.get(variable, b"").decode(errors="replace") for name, variable in _VARIABLES.items()}
+    if not fields["digest"] and not fields["preset_digest"]:
+        what, why = f"{found} has no NPUPROF_DIGEST", "npuprof run and npuprof env give it to what they start."
+        raise NpuprofError([Finding("NP962", what, why, "look at the process that npuprof started, or at one of its children")])
+    return [Clue(found, **fields)]
+
+
+def _read_folder(path: str) -> list[Clue]:
+    names = sorted(name for name in os.listdir(path) if name.endswith(SUFFIX) and not name.startswith("."))
+    clues = [clue for name in names for clue in _read_text(os.path.join(path, name), read_file_content(os.path.join(path, name)))]
+    if not clues:
+        raise NpuprofError([Finding("NP962", f"{path} holds no record of a run", "", "name a file", where=Place(path))])
+    known: dict[tuple[str, ...], Clue] = {}
+    for clue in clues:
+        known.setdefault((*clue.digests, clue.name), clue)
+    return list(known.values())
+
+
+def _read_text(path: str, raw: bytes) -> list[Clue]:
+    """Return what a file says, each preset once. Raises NpuprofError where it says nothing."""
+    if path.endswith(SUFFIX) or (raw[:1] == b"{" and SCHEMA.encode() in raw[:200]):
+        fields = parse_record(path, raw)
+        preset = fields["preset"]
+        digests: dict[str, Any] = {name: str(preset.get(name) or "") for name in ("digest", "preset_digest")}
+        return [Clue(path, **digests, name=preset["name"], context=_describe_context(fields), record=fields)]
+    if b"\0" in raw and b"NPUPROF_" in raw:
+        return _read_variables(path, raw)
+    text = _join_notebook(raw.decode(errors="replace").replace("\r\n", "\n"))
+    clues = list(dict.fromkeys(_find_clues(path, text)))
+    if not clues:
+        what, why = f"{path} says no digest", "What npuprof renders, exports and records says of which preset it was made."
+        hint = "npuprof import reads the settings of a file that npuprof has not written, and diff compares them with a preset"
+        raise NpuprofError([Finding("NP962", what, why, hint, where=Place(path))])
+    return clues
+
+
+def _join_notebook(text: str) -> str:
+    """Return a text, of a notebook that of its cells: there every line is a string of JSON."""
+    if not text.lstrip().startswith("{") or '"cells"' not in text:
+        return text
+    try:
+        cells = json.loads(text)["cells"]
+        return "\n".join("".join(cell["source"]) for cell in cells)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return text
+
+
+def _find_clues(path: str, text: str) -> Iterator[Clue]:
+    """Yield what each part of a text says; a part begins where one of the digests is said again."""
+    said = sorted(((match.start(), kind, match[1].strip()) for kind, pattern in _SAID.items() for match in pattern.finditer(text)))
+    part: dict[str, Any] = {}
+    line = 0
+    for start, kind, value in [*said, (len(text), "", "")]:
+        if (kind in part and part[kind] != value) or not kind:
+            if "digest" in part or "preset_digest" in part:
+                yield Clue(f"{path}:{line}", **part)
+            part = {} if kind in part or not kind else part
+        if kind:
+            line = line if part else text.count("\n", 0, start) + 1
+            part[kind] = value
+
+
+def _describe_context(fields: dict[str, Any]) -> str:
+    context = fields.get("context") or {}
+    return ", ".join(f"{name} {context[name]}" for name in ("cann", "product") if context.get(name)) or "any"

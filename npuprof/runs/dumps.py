@@ -1,0 +1,62 @@
+"""What graph dumps add: what the adapter read of the parameter map, which is not always what the engine was started with."""
+
+from __future__ import annotations
+
+from npuprof.runs.evidence import Process, Text
+from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, TOO_LATE, Outcome, Verdict, merge
+from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted
+
+
+def judge_unknown(name: str, process: Process) -> Verdict:
+    """Judge a key that no adapter knows: a dump shows that it never arrives."""
+    if any(found.whole and kind == "node" for kind, found in process.dumps):
+        return Verdict(name, ABSENT, (), "no adapter knows the key, and the graph dump has no attribute of it")
+    return Verdict(name, CANNOT_TELL, (), "no adapter is known to read it", "" if process.tf2 else "PRINT_MODEL=1")
+
+
+def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
+    """Return a verdict with what the dumps of the process add to it."""
+    wire = wanted.wire
+    said = _judge_dumps(wanted, process)
+    if found.state == CHANGED and wire.init and not wire.session and said is not None and said.says == SAME:
+        return Verdict(found.setting, TOO_LATE, found.found, "the adapter read it, the engine was started without it")
+    if found.state != CANNOT_TELL or found.found:
+        return found
+    if said is None:
+        kinds = [(kind, one) for kind, one in process.dumps if one.whole and (wire.node if kind == "node" else wire.operator)]
+        if kinds and (wire.node or wire.operator):
+            return Verdict(found.setting, ABSENT, (), "the graph dump has no attribute of it")
+        return found
+    if said.says == UNSURE:
+        return found
+    if said.says == OTHER:
+        return Verdict(found.setting, CHANGED, said.texts, "by the graph dump")
+    if wire.init:
+        note = "the adapter read it; only the log tells what the engine was started with"
+        return found._replace(note=note, tell="ASCEND_MODULE_LOG_LEVEL=FMK=1")
+    return Verdict(found.setting, DEFAULT_OR_SET if wanted.is_default(()) else IN_FORCE, (), "by the graph dump")
+
+
+def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
+    """Return what all dumps say together, None where none has an attribute of the option."""
+    wire = wanted.wire
+    outcomes = []
+    for kind, one in process.dumps:
+        names = wire.node if kind == "node" else wire.operator
+        there = [(name, one.values[name]) for name in names if name in one.values]
+        found = merge([Outcome(_judge(wanted, name, text), (text.text,)) for name, text in there], one)
+        if found is not None:
+            outcomes.append(found)
+    if not outcomes:
+        return None
+    says = {one.says for one in outcomes}
+    texts = tuple(dict.fromkeys(text for one in outcomes for text in one.texts))
+    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts)
+
+
+def _judge(wanted: Wanted, name: str, text: Text) -> str:
+    """Judge an attribute: under its short name it may be as the user wrote it."""
+    says = wanted.judge(name.removeprefix("_"), text)
+    if says == OTHER and isinstance(wanted.value, str) and text.text == wanted.value:
+        return SAME
+    return says

@@ -1,0 +1,76 @@
+"""A block of ``KEY: TEXT`` lines while it is read: keys come in the order of their bytes, so that one that does not ends it."""
+
+from __future__ import annotations
+
+from npuprof.runs.evidence import Map, Text, Values
+from npuprof.runs.evidence.lines import LONGEST_LINE, continue_text
+
+#: How many lines without a head belong to one text at most: what goes on longer is the talk of another program.
+_MOST_LINES = 64
+
+
+class Block:
+    """One block. It is ``mixed`` where a line in it cannot be of it."""
+
+    __slots__ = ("_last", "mixed", "stage", "title", "values")
+
+    def __init__(self, stage: str, title: str) -> None:
+        self.stage = stage
+        self.title = title
+        self.values: Values = {}
+        self.mixed = False
+        self._last = b""
+
+    def takes(self, key: str) -> bool:
+        """Return whether a key can come next."""
+        return key.encode() > self._last
+
+    def add(self, key: str, text: Text) -> None:
+        """Add the text of a key."""
+        self._last = key.encode()
+        self.values[key] = text
+
+    def close(self, whole: bool) -> Map:
+        """Return what was read."""
+        return Map(dict(self.values), whole=whole and not self.mixed)
+
+
+class Tail:
+    """The text that was read last: a line without a head goes on with it."""
+
+    __slots__ = ("_key", "_lines", "_size", "_values")
+
+    def __init__(self) -> None:
+        self._values: Values | None = None
+        self._key = ""
+        self._size = 0
+        self._lines = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next line may go on with it."""
+        return self._values is not None
+
+    def set(self, values: Values, key: str, size: int) -> None:
+        """Remember the text that was read, and how long its line was."""
+        self._values, self._key, self._size, self._lines = values, key, size, 0
+
+    def clear(self) -> None:
+        """Remember none."""
+        self._values = None
+
+    def go_on(self, raw: bytes) -> None:
+        """Add a line without a head."""
+        if self._values is None:
+            return
+        self._lines += 1
+        self._size += 1 + len(raw)
+        if self._lines > _MOST_LINES:
+            self._values = None
+            return
+        self._values[self._key] = continue_text(self._values[self._key], raw, self._size)
+
+
+def make_text(text: str, size: int, ended: bool) -> Text:
+    """Return a text of a line of so many bytes; one that has all that a line can have may be cut, and so may the last one of a file."""
+    return Text(text, size >= LONGEST_LINE or not ended)

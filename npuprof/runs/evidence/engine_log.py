@@ -1,0 +1,86 @@
+"""What the engine itself writes of the options it was given: the last word, after all that the adapter adds."""
+
+from __future__ import annotations
+
+import re
+
+from npuprof.runs.evidence import Map, Process, Text, Values
+from npuprof.runs.evidence.blocks import Tail
+from npuprof.runs.evidence.lines import LONGEST_LINE, Line
+
+_OPTION = re.compile(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
+_OF_GRAPH = re.compile(r", innerSession:\d+, graphid: \d+\.$")
+_MORE_THAN_ONCE = "GEInitialize is called more than once"
+_RANK = "ge.exec.rankId"
+_DEVICE = "ge.exec.deviceId"
+
+
+class _Series:
+    __slots__ = ("last", "stage", "values")
+
+    def __init__(self, stage: str) -> None:
+        self.stage = stage
+        self.values: Values = {}
+        self.last = b""
+
+
+class EngineLog:
+    """The lines of the engine in one stream: a series of keys in the order of their bytes is one map."""
+
+    def __init__(self, tail: Tail) -> None:
+        self._series: dict[tuple[int, str], tuple[Process, _Series]] = {}
+        self._tail = tail
+
+    def take(self, process: Process, line: Line, ended: bool) -> None:
+        """Take a line. What it says is kept in its process."""
+        where = (id(process), line.thread)
+        if _MORE_THAN_ONCE in line.text:
+            self._close(where)
+            process.settle().late = "the engine was running already"
+            return
+        match = _OPTION.fullmatch(line.text)
+        if match is None:
+            return
+        text = match[2]
+        of_graph = _OF_GRAPH.search(text)
+        stage = "graph" if of_graph else _find_stage(line.origin, line.text)
+        if not stage:
+            return
+        key = match[1].encode()
+        known = self._series.get(where)
+        if known is None or known[1].stage != stage or key <= known[1].last:
+            self._close(where)
+            known = self._series[where] = (process, _Series(stage))
+        series = known[1]
+        series.last = key
+        whole = of_graph is not None or text.endswith(".")
+        plain = text[: of_graph.start()] if of_graph else text.removesuffix(".")
+        series.values[match[1]] = Text(plain, not whole or not ended or line.size >= LONGEST_LINE)
+        self._tail.set(series.values, match[1], line.size)
+        process.informed = True
+
+    def finish(self) -> None:
+        """End all series: there is nothing more to read."""
+        for where in list(self._series):
+            self._close(where)
+
+    def _close(self, where: tuple[int, str]) -> None:
+        found = self._series.pop(where, None)
+        if found is None:
+            return
+        process, series = found
+        for key, field in ((_RANK, "rank"), (_DEVICE, "device")):
+            if key in series.values and not getattr(process, field):
+                setattr(process, field, series.values[key].text)
+        made = Map(dict(series.values), engine=True)
+        if series.stage == "init":
+            last = process.epochs[-1] if process.epochs else None
+            if last is None or any(one.engine for one in last.maps.get("init", ())):
+                process.start_epoch()
+        process.settle().add(series.stage, made)
+
+
+def _find_stage(function: str, text: str) -> str:
+    if "Session" in function or text.startswith(("GESession", "GE Session")):
+        return "session"
+    return "init" if "Init" in function else ""

@@ -1,0 +1,83 @@
+"""One line of a log, taken apart: plog, the TensorFlow logger, and what of them the adapter and the engine wrote."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from npuprof.runs.evidence import Text
+
+#: A line of plog has no more bytes; what is cut has as many, and no mark.
+LONGEST_LINE = 1022
+#: What launchers put before the lines of a process.
+_BEFORE = rb"((?:\[[\w.]+,[\w.]+\]<std(?:err|out)>:|\[?[\w.-]{1,40}[:>\]|] ?)?)\s?"
+_PLOG = re.compile(_BEFORE + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
+_TENSORFLOW = re.compile(_BEFORE + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
+_ADAPTER = re.compile(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
+_ENGINE = re.compile(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
+_ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ -]\d\d:\d\d:\d\d\.\d", re.ASCII)
+
+
+class Line(NamedTuple):
+    """A line of interest: who wrote it (``adapter``, ``engine`` or ``tf2``), in which process and thread, from which file or function."""
+
+    writer: str
+    before: str
+    pid: int | None
+    thread: str
+    origin: str
+    text: str
+    size: int
+    level: str = ""
+
+
+def parse_line(raw: bytes) -> Line | None:
+    """Return what a line says, None where it is of nobody we know."""
+    match = _PLOG.match(raw)
+    if match is not None:
+        return _parse_plog(match, raw)
+    match = _TENSORFLOW.match(raw)
+    if match is None:
+        return None
+    origin = match[3].decode("ascii", "replace")
+    writer = "tf2" if origin.endswith("npu_wrapper.cpp") else "adapter" if "tf_adapter/" in origin else ""
+    if not writer:
+        return None
+    text = decode_text(raw[match.end() :])
+    return Line(writer, _decode_before(match[1]), None, "", origin.rpartition("/")[2], text, 0, match[2].decode())
+
+
+def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
+    module, pid, level = match[3], int(match[4]) if len(match[4]) < 19 else -1, match[2].decode()
+    start, size = match.end(), len(raw) - len(match[1])
+    if module == b"GE":
+        found = _ENGINE.match(raw, start)
+        if found is None:
+            return None
+        text = decode_text(raw[found.end() :])
+        return Line("engine", _decode_before(match[1]), pid, found[2].decode(), found[3].decode(), text, size, level)
+    found = _ADAPTER.match(raw, start) if module == b"FMK" else None
+    if found is None:
+        return None
+    text = decode_text(raw[found.end() :])
+    origin = found[1].decode("ascii", "replace").rpartition("/")[2]
+    return Line("adapter", _decode_before(match[1]), pid, found[2].decode(), origin, text, size, level)
+
+
+def _decode_before(raw: bytes) -> str:
+    return raw.decode("ascii", "replace").strip()
+
+
+def has_head(raw: bytes) -> bool:
+    """Return whether a line begins as one of a log does: of any module, any program."""
+    return _ANY_HEAD.match(raw) is not None
+
+
+def decode_text(raw: bytes) -> str:
+    """Return a text with every byte of it, whether or not it is UTF-8."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def continue_text(found: Text, raw: bytes, size: int) -> Text:
+    """Return a text with a line behind it that has no head; ``size`` is how long all of it is."""
+    return Text(found.text, found.cut or size >= LONGEST_LINE, f"{found.more}\n{decode_text(raw)}")

@@ -1,0 +1,97 @@
+"""Where evidence is: files, folders of them, standard input; which of them are of one machine, and which comes first."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, NamedTuple
+
+from npuprof.model import Finding, NpuprofError, Place
+from npuprof.report.output import describe_os_error, is_handed_over, name_special_file
+
+#: Files of a folder that are read: logs, what a launcher kept of standard error, graph dumps.
+_SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
+#: The folders that plog and the adapter make themselves, below the one of a machine or of a run.
+_OWN_FOLDERS = frozenset(("plog", "debug", "run", "log", "graph", "extra-info"))
+_PLOG = re.compile(r"plog-(\d+)_(\d+)\.log")
+_OF_PROCESS = re.compile(r"(\d+)_\d+")
+
+
+class Source(NamedTuple):
+    """One file. ``place`` is what processes of one machine share, ``pid`` the process that its folder names."""
+
+    path: str
+    place: str
+    pid: int | None
+    stamp: str
+    is_dump: bool
+
+
+def find_sources(paths: Sequence[str]) -> list[Source]:
+    """Return the files of paths, those of a process in the order in which it wrote them. Raises NpuprofError."""
+    found: list[Source] = []
+    for path in paths:
+        if path != "-" and os.path.isdir(path):
+            inside = [_describe(file) for file in _walk(path)]
+            if not inside:
+                what = f"{path} has no log and no graph dump in it"
+                hint = "name the folder that plog writes to, such as ~/ascend/log, or the file that standard error went to"
+                raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))])
+            found += inside
+        else:
+            found.append(_describe(path))
+    order = {source: number for number, source in enumerate(dict.fromkeys(found))}
+    return sorted(order, key=lambda source: (source.is_dump, source.place if source.stamp else "", source.stamp, order[source]))
+
+
+def _walk(folder: str) -> Iterator[str]:
+    for above, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if not name.startswith(".") and os.path.splitext(name)[1] in _SUFFIXES:
+                yield os.path.join(above, name)
+
+
+def _describe(path: str) -> Source:
+    folder, name = os.path.split(path)
+    match = _PLOG.fullmatch(name)
+    is_dump = name.endswith(".pbtxt")
+    pid = None
+    if not match and not is_dump:
+        return Source(path, path, None, "", False)
+    parts = os.path.abspath(folder).split(os.sep)
+    if is_dump and (of_process := _OF_PROCESS.fullmatch(parts[-1])):
+        pid = int(of_process[1])
+        parts.pop()
+    while parts and parts[-1] in _OWN_FOLDERS:
+        parts.pop()
+    return Source(path, os.sep.join(parts) or os.sep, pid, match[2] if match else "", is_dump)
+
+
+@contextmanager
+def open_source(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
+    """Give the bytes of a file, and how many there were when it was opened: it may grow faster than it is read. Raises NpuprofError."""
+    if path == "-":
+        if sys.stdin is None or sys.stdin.closed:
+            raise _build_unread_error(path, "it is closed")
+        yield sys.stdin.buffer, None
+        return
+    try:
+        handed = is_handed_over(path)
+        mode = os.stat(path).st_mode
+        if not handed and (name := name_special_file(mode)):
+            raise _build_unread_error(path, f"it is {name}, not a file")
+        with open(path, "rb") as file:
+            yield file, os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
+    except (OSError, ValueError) as error:
+        raise _build_unread_error(path, describe_os_error(error, path)) from None
+
+
+def _build_unread_error(path: str, why: str) -> NpuprofError:
+    name = "standard input" if path == "-" else path
+    hint = "name a log, a folder of logs, a graph dump, or - for standard input"
+    return NpuprofError([Finding("NP003", f"cannot read {name}: {why}", "", hint, where=None if path == "-" else Place(path))])

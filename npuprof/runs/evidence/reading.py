@@ -1,0 +1,148 @@
+"""Files to evidence: every line goes to who can read it, what it says to its process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
+from npuprof.runs.evidence.adapter_log import AdapterLog
+from npuprof.runs.evidence.blocks import Tail
+from npuprof.runs.evidence.engine_log import EngineLog
+from npuprof.runs.evidence.graph_dump import scan_dump
+from npuprof.runs.evidence.lines import has_head, parse_line
+from npuprof.runs.evidence.places import Source, find_sources, open_source
+from npuprof.runs.evidence.scanning import scan_stream
+from npuprof.runs.evidence.tf2_log import Tf2Log
+
+
+class _Processes:
+    """The processes by where they were found, what a launcher calls them, and their number."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[str, str, int | None], Process] = {}
+        self.left_out = 0
+
+    def get(self, place: str, before: str, pid: int | None) -> Process | None:
+        key = (place, before if pid is None else "", pid)
+        process = self.found.get(key)
+        if process is None:
+            if len(self.found) >= MOST_PROCESSES:
+                self.left_out += 1
+                return None
+            process = self.found[key] = Process(place, pid)
+        return process
+
+
+class _LogReader:
+    """Who takes the lines of one stream of logs: a file, or several that a process wrote one after the other."""
+
+    def __init__(self, processes: _Processes) -> None:
+        self._processes = processes
+        self._tail = Tail()
+        self.adapter = AdapterLog(self._tail)
+        self.engine = EngineLog(self._tail)
+        self.tf2: dict[tuple[str, str], Tf2Log] = {}
+        self.place = ""
+        self.attentive = False
+        self._idle = 0
+
+    def take(self, raw: bytes, ended: bool) -> None:
+        """Take a line; it goes on with the last one where it has no head."""
+        line = parse_line(raw)
+        if line is None:
+            if has_head(raw):
+                self._tail.clear()
+            else:
+                self._tail.go_on(raw)
+            self._idle += 1
+        elif line.writer == "tf2":
+            self._idle = 0
+            self._tail.clear()
+            log = self.tf2.setdefault((self.place, line.before), Tf2Log(self._tail))
+            log.take(self.place, line, ended)
+        else:
+            self._tail.clear()
+            process = self._processes.get(self.place, line.before, line.pid)
+            if process is not None:
+                self._idle = 0
+                (self.engine if line.writer == "engine" else self.adapter).take(process, line, ended)
+        is_open = self.adapter.is_open or any(log.is_open for log in self.tf2.values())
+        if is_open and self._idle > 20_000:  # whoever wrote it is gone
+            self.adapter.finish()
+            for log in self.tf2.values():
+                log.finish()
+            is_open = False
+        self.attentive = is_open or self._tail.is_open
+
+    def finish_file(self) -> None:
+        """End a file: what it ends in goes on in no other."""
+        self._tail.clear()
+        self.attentive = self.adapter.is_open
+
+    def finish(self) -> None:
+        """End what is open: there is nothing more to read."""
+        self.adapter.finish()
+        self.engine.finish()
+        for log in self.tf2.values():
+            log.finish()
+
+
+def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda text: None) -> Evidence:
+    """Return what files and folders hold; ``tell`` hears how far it is. Raises NpuprofError where one cannot be read."""
+    sources = find_sources(paths)
+    processes = _Processes()
+    progress = _Progress(tell)
+    readers: dict[tuple[str, str], _LogReader] = {}
+    for source in sources:
+        progress.begin(source.path)
+        if source.is_dump:
+            _read_dump(source, processes, progress)
+            continue
+        folder = source.path.rpartition("/")[0] if source.stamp else source.path
+        reader = readers.setdefault((source.place, folder), _LogReader(processes))
+        reader.place = source.place
+        with open_source(source.path) as (stream, most):
+            scan_stream(stream, reader, progress.add, most)
+        reader.finish_file()
+        if not source.stamp:
+            reader.finish()
+    found: list[Process] = []
+    for reader in readers.values():
+        reader.finish()
+        found += [process for log in reader.tf2.values() for process in log.found]
+    for process in processes.found.values():
+        process.settle()
+    told = [process for process in (*processes.found.values(), *found) if _says_anything(process)]
+    remarks: tuple[str, ...] = ()
+    if processes.left_out:
+        remarks = (f"no more than {MOST_PROCESSES} processes are told apart; lines of others were left out",)
+    return Evidence(told, len(sources), progress.size, remarks)
+
+
+def _says_anything(process: Process) -> bool:
+    return bool(process.dumps or process.warned) or any(epoch.maps or epoch.asked or epoch.late for epoch in process.epochs)
+
+
+def _read_dump(source: Source, processes: _Processes, progress: _Progress) -> None:
+    place = source.place if source.pid is not None else source.path
+    process = processes.get(place, "", source.pid)
+    if process is None:
+        return
+    with open_source(source.path) as (stream, most):
+        scan_dump(stream, process, progress.add, most)
+
+
+class _Progress:
+    """How many bytes were read, told in megabytes."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._path = ""
+        self.size = 0
+
+    def begin(self, path: str) -> None:
+        self._path = path
+
+    def add(self, size: int) -> None:
+        self.size += size
+        self._tell(f"{self.size // 1_000_000:,} MB read, now {self._path}")

@@ -1,0 +1,80 @@
+"""Bytes to lines: a log may have gigabytes of which a few lines are wanted, so that most of it is only searched for a few words.
+
+What is held at a time is ``_PIECE`` and a line that it ends in, of at most ``_LONGEST``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import IO, Protocol
+
+_PIECE = 1 << 20
+_LONGEST = 1 << 18
+#: What stands in every line of interest: of any writer, and of the adapter where that wrote anything at all.
+_WORDS = (b"option", b"GEInit")
+_ADAPTER_WORDS = (b"GePlugin", b"session_manager.cc", b"OMPartition", b"jit_compile: ", b"_model_num :", b"train mode :")
+_ADAPTER_SIGNS = (b"TF_ADAPTER", b"tf_adapter/")
+
+
+class Reader(Protocol):
+    """Who takes lines. It is ``attentive`` where it wants the next one too, whatever that is."""
+
+    attentive: bool
+
+    def take(self, raw: bytes, ended: bool) -> None:
+        """Take a line without its end; of the last one of a file that may be missing."""
+
+
+def scan_stream(stream: IO[bytes], reader: Reader, tell: Callable[[int], None], most: int | None = None) -> int:
+    """Give a reader the lines of a stream that it may want, and return how many bytes there were; no more than ``most`` are read."""
+    total = 0
+    rest = b""
+    for piece in _read_pieces(stream, most):
+        total += len(piece)
+        tell(len(piece))
+        end = piece.rfind(b"\n") + 1
+        if not end:
+            rest += piece
+            rest = rest[-_LONGEST:]
+            continue
+        _scan_lines(rest + piece[:end] if rest else piece[:end], reader)
+        rest = piece[end:][-_LONGEST:]
+    if rest:
+        _scan_lines(rest, reader)
+    return total
+
+
+def _read_pieces(stream: IO[bytes], most: int | None) -> Iterator[bytes]:
+    left = most
+    while left is None or left > 0:
+        piece = stream.read(_PIECE if left is None else min(_PIECE, left))
+        if not piece:
+            return
+        if left is not None:
+            left -= len(piece)
+        yield piece
+
+
+def _scan_lines(data: bytes, reader: Reader) -> None:
+    """Give a reader the lines of whole lines that it may want."""
+    words: tuple[bytes, ...] = _WORDS
+    if any(sign in data for sign in _ADAPTER_SIGNS):
+        words += _ADAPTER_WORDS
+    ahead = {word: data.find(word) for word in words}
+    size, place = len(data), 0
+    while place < size:
+        if not reader.attentive:
+            hits = []
+            for word, found in ahead.items():
+                if 0 <= found < place:
+                    found = ahead[word] = data.find(word, place)
+                if found >= 0:
+                    hits.append(found)
+            if not hits:
+                return
+            place = max(data.rfind(b"\n", place, min(hits)) + 1, place)
+        end = data.find(b"\n", place)
+        ended = end >= 0
+        line = data[place : end if ended else size]
+        reader.take(line[:-1] if line.endswith(b"\r") else line, ended)
+        place = end + 1 if ended else size

@@ -1,0 +1,105 @@
+"""What the adapter for TensorFlow 2 writes to standard error: one block when a process opens its device, and warnings."""
+
+from __future__ import annotations
+
+import re
+
+from npuprof.catalog.wire import load_generations, load_wires
+from npuprof.runs.evidence import Process, Text
+from npuprof.runs.evidence.blocks import Block, Tail, make_text
+from npuprof.runs.evidence.lines import Line
+
+_PAIR = re.compile(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
+_GRAPH = re.compile(r"Add ge graph \S+ with options:")
+_WARNED = re.compile(r"Unrecognized graph engine option ([\w.]+):(.*)", re.ASCII | re.DOTALL)
+#: How many different texts of one attribute are kept: more than one cannot be told apart.
+_MOST_TEXTS = 4
+
+
+class Tf2Log:
+    """The lines of the adapter in one stream. They name no process: each title begins one."""
+
+    def __init__(self, tail: Tail) -> None:
+        self._block: Block | None = None
+        self._process: Process | None = None
+        self._titles = {generation.init for generation in load_generations() if generation.tf2}
+        self._tail = tail
+        self.found: list[Process] = []
+        self.warned: dict[str, list[Text]] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a block may go on."""
+        return self._block is not None
+
+    def take(self, place: str, line: Line, ended: bool) -> None:
+        """Take a line; ``found`` holds the processes that there are so far."""
+        if self._block is not None:
+            pair = _PAIR.fullmatch(line.text)
+            if pair is not None:
+                if not self._block.takes(pair[1]):
+                    self._block.mixed = True  # the blocks of two processes on one screen
+                self._block.add(pair[1], make_text(pair[2], 0, ended))
+                self._tail.set(self._block.values, pair[1], 0)
+                return
+            mixing = line.text.rstrip() in self._titles and self._block.stage == "init"
+            self._block.mixed = self._block.mixed or mixing
+            self._close(whole=True)
+            if mixing:
+                self._start(place).epoch.doubtful = True
+                self._block = Block("init", "")
+                self._block.mixed = True
+                return
+        if line.text.rstrip() in self._titles:
+            self._start(place)
+            self._block = Block("init", "")
+        elif _GRAPH.fullmatch(line.text.rstrip()):
+            if self._process is None:
+                self._start(place)
+            self._block = Block("graph", "")
+        elif match := _WARNED.fullmatch(line.text):
+            known = self.warned.setdefault(match[1], [])
+            text = make_text(match[2], 0, ended)
+            if text not in known and len(known) < _MOST_TEXTS:
+                known.append(text)
+            if not self.found:
+                self._start(place)
+                self._process = None
+
+    def finish(self) -> None:
+        """End what is open: there is nothing more to read."""
+        if self._block is not None:
+            self._close(whole=False)
+
+    def _start(self, place: str) -> Process:
+        """Begin a process, or the one that only warned so far."""
+        if len(self.found) == 1 and self._process is None:
+            process = self.found[0]
+        else:
+            process = Process(place, None)
+            process.tf2 = True
+            process.warned = self.warned
+            process.number = len(self.found) + 1
+            self.found.append(process)
+        self._process = process
+        return process
+
+    def _close(self, whole: bool) -> None:
+        block, process = self._block, self._process
+        self._block = None
+        if block is None or process is None or not block.values:
+            return
+        if block.stage == "init":
+            process.generation = _find_generation(block.values)
+            process.start_epoch().doubtful = block.mixed
+            process.informed = True
+        process.epoch.add(block.stage, block.close(whole))
+        process.rank = process.rank or block.values.get("ge.exec.rankId", Text("")).text
+        process.device = process.device or block.values.get("ge.exec.deviceId", Text("")).text
+
+
+def _find_generation(values: dict[str, Text]) -> str:
+    """Return the generation: one that has a single map puts the options of sessions into the block as well."""
+    apart = {wire.tf2["session"] for wire in load_wires().values() if "session" in wire.tf2 and "global" not in wire.tf2}
+    maps = 1 if apart & values.keys() else 2
+    return next(one.name for one in load_generations() if one.tf2 and one.maps == maps)

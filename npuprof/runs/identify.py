@@ -1,0 +1,232 @@
+"""Which preset a digest was, at which commits and versions; every answer is looked up at the commit before it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from npuprof.compare.survey import Pair, build_preset_pair
+from npuprof.model import Context, NpuprofError, Record
+from npuprof.resolve import Resolver
+from npuprof.resolve.config import Config
+from npuprof.runs.clues import Clue
+from npuprof.runs.index import Index, list_commits, list_configs, load_index
+from npuprof.store import Folder
+from npuprof.store.commits import Commit, load_commit_headers
+from npuprof.store.parents import find_extended_profile
+from npuprof.store.repository import Repository
+from npuprof.store.revisions import find_repository, load_repository_revision
+from npuprof.store.spec import Workspace, build_context, parse_assignments
+from npuprof.store.versions import Version
+
+
+class Match(Record):
+    """A preset that had a digest. ``newest`` and ``oldest`` are commits with it, None where only the work tree has it.
+
+    ``kind`` says which digest: ``resolved`` or ``preset``; ``config`` is the preset with it; ``now`` is what differs from that to the
+    preset as it is, None where there is none of that name or it cannot be resolved; ``asked`` is what was laid over it.
+    """
+
+    name: str
+    kind: str
+    config: Config
+    count: int = 0
+    newest: Commit | None = None
+    oldest: Commit | None = None
+    versions: tuple[str, ...] = ()
+    in_work_tree: bool = False
+    now: Pair | None = None
+    asked: tuple[str, ...] = ()
+
+
+class Identified(Record):
+    """What was found of one clue; ``notes`` say what could not be looked at."""
+
+    clue: Clue
+    matches: tuple[Match, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Identifier:
+    """Looks digests up: in the work tree, in the versions, in all commits."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._repository: Repository | None = None
+        self._order: dict[str, int] = {}
+        self._index: Index | None = None
+        self._configs: dict[str, list[Config]] = {}
+        self._read_repository()
+
+    def _read_repository(self) -> None:
+        with suppress(NpuprofError):
+            self._repository = find_repository(self._workspace.store)
+            self._order = list_commits(self._repository)
+
+    @property
+    def index(self) -> Index | None:
+        """The index of the repository around the store; None where there is none."""
+        if self._index is None and self._repository is not None:
+            self._index = load_index(self._repository, self._order)
+        return self._index
+
+    def identify(self, clue: Clue) -> Identified:
+        """Return which presets a clue leads to, those that it names first. Raises NpuprofError where git cannot be read."""
+        matches: dict[tuple[str, str], Match] = {}
+        if clue.record and (repeated := self._repeat(clue)) is not None:
+            matches[repeated.name, repeated.config.digest] = repeated
+        for wanted in clue.digests:
+            for match in (*self._search_work_tree(wanted), *self._search_history(wanted)):
+                known = matches.get((match.name, match.config.digest))
+                matches[match.name, match.config.digest] = _join(known, match) if known is not None else match
+            if matches:
+                break  # the digest of what was resolved says more than that of the layers
+        found = sorted(matches.values(), key=lambda match: (match.name != clue.name, not match.in_work_tree, match.name))
+        return Identified(clue, tuple(self._compare(match) for match in found), tuple(self._list_doubts(bool(matches))))
+
+    def _list_doubts(self, found: bool) -> Iterable[str]:
+        if self._repository is None:
+            yield "there is no git repository around the store: only the presets as they are now were looked at"
+        elif self._repository.is_shallow() and not found:
+            yield "this clone is shallow, older commits were not looked at: git fetch --unshallow"
+        if self._index is not None and self._index.untold and not found:
+            yield "some presets cannot be resolved here, as a source is not on this machine: npuprof source sync --history"
+
+    # -- the work tree -------------------------------------------------------------------------------------------------
+
+    def _search_work_tree(self, wanted: str) -> list[Match]:
+        found = []
+        for name in self._list_names():
+            for config in self._load_current(name):
+                if kind := _match(config, wanted):
+                    found.append(Match(name, kind, config, in_work_tree=True))
+                    break
+        return found
+
+    def _list_names(self) -> list[str]:
+        try:
+            store = self._workspace.store
+            return store.names() if isinstance(store, Folder) and store.in_work_tree else []
+        except NpuprofError:
+            return []
+
+    def _load_current(self, name: str) -> list[Config]:
+        if name not in self._configs:
+            try:
+                self._configs[name] = list_configs(self._workspace.resolve_spec(name))
+            except NpuprofError:
+                self._configs[name] = []
+        return self._configs[name]
+
+    # -- history -------------------------------------------------------------------------------------------------------
+
+    def _search_history(self, wanted: str) -> list[Match]:
+        repository = self._repository
+        if repository is None or not self._order:
+            return []
+        index = self.index
+        assert index is not None, "there is a repository"
+        versions = self._list_versions()
+        found: list[Match] = []
+        for holding in index.find(wanted, self._order):
+            config = self._confirm(repository, holding.name, holding.commits[0], wanted)
+            if config is None:
+                continue
+            commits = [Commit(repository, oid, (), {}) for oid in dict.fromkeys((holding.commits[0], holding.commits[-1]))]
+            load_commit_headers(commits)
+            held = set(holding.commits)
+            named = tuple(one.number_text for one in versions if one.name == holding.name and one.commit in held)
+            kind = _match(config, wanted)
+            found.append(Match(holding.name, kind, config, len(holding.commits), commits[0], commits[-1], named))
+        return found
+
+    def _list_versions(self) -> Sequence[Version]:
+        assert self._repository is not None, "there are none without"
+        try:
+            return self._repository.load_versions()
+        except NpuprofError:
+            return ()
+
+    def _confirm(self, repository: Repository, name: str, commit: str, wanted: str) -> Config | None:
+        """Return a preset at a commit with a digest, None where it has not: what is kept in the cache proves nothing."""
+        try:
+            store = load_repository_revision(repository, commit)
+            resolver = Resolver(lambda reference, referrer, place: find_extended_profile(store, reference, referrer, place))
+            resolved = resolver.resolve_profile(store.profile(name), f"{name}@{commit[:7]}")
+        except NpuprofError:
+            return None
+        return next((config for config in list_configs(resolved) if _match(config, wanted)), None)
+
+    # -- records -------------------------------------------------------------------------------------------------------
+
+    def _repeat(self, clue: Clue) -> Match | None:
+        """Return what a record asked for, asked for again at the commit that it names; None where that gives something else."""
+        asked, files = clue.record.get("asked") or {}, clue.record.get("profiles") or []
+        own = [one for one in files if isinstance(one, dict) and one.get("layer") == "preset"]
+        commits = {one.get("commit") for one in own}
+        if len(own) < len(files) or len(commits) != 1 or any(one.get("dirty") for one in own) or self._repository is None:
+            return None
+        commit = str(commits.pop())
+        if commit not in self._order and self._repository.git.read_objects([commit])[0] is None:
+            return None
+        try:
+            context = clue.record.get("context") or {}
+            workspace = Workspace(None, build_context(context.get("cann"), context.get("product"), "env"))
+            workspace.use_store(self._workspace.store)
+            changes = parse_assignments(_list_texts(asked.get("set")), _list_texts(asked.get("unset")))
+            spec = self._pin(workspace, str(asked.get("spec", "")), commit)
+            config = workspace.resolve_spec(spec, [self._pin(workspace, one, commit) for one in _list_texts(asked.get("with"))], changes)
+        except (NpuprofError, TypeError):
+            return None
+        if not clue.digest or config.digest != clue.digest:
+            return None
+        over = [f"--with {one}" for one in _list_texts(asked.get("with"))]
+        over += [f"--set {one}" for one in _list_texts(asked.get("set"))] + [f"--unset {one}" for one in _list_texts(asked.get("unset"))]
+        made = Commit(self._repository, commit, (), {})
+        load_commit_headers([made])
+        name = str(asked.get("spec", ""))
+        return Match(name, "resolved", config, 1, made, made, asked=tuple(over))
+
+    def _pin(self, workspace: Workspace, spec: str, commit: str) -> str:
+        """Return a spec with each preset of the store that stands in it at a commit."""
+        return "+".join(
+            part if "@" in part or ":" in part or part.endswith(".toml") else f"{part}@{commit}" for part in workspace.split_spec(spec)
+        )
+
+    # -- now -----------------------------------------------------------------------------------------------------------
+
+    def _compare(self, match: Match) -> Match:
+        """Return a match with what differs from it to the preset as it is, in the same context."""
+        if match.in_work_tree:
+            return match
+        try:
+            workspace = Workspace(None, Context(match.config.context.cann, match.config.context.product))
+            workspace.use_store(self._workspace.store)
+            now = workspace.resolve_spec(match.name.partition("@")[0] if "+" not in match.name else match.name)
+        except NpuprofError:
+            return match
+        return match._replace(now=build_preset_pair(match.config, now))
+
+
+def _list_texts(given: Any) -> list[str]:
+    return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+
+
+def _match(config: Config, wanted: str) -> str:
+    """Return which digest of a config begins like one that is wanted: ``resolved``, ``preset``, or none."""
+    if config.digest.startswith(wanted):
+        return "resolved"
+    return "preset" if config.preset_digest.startswith(wanted) else ""
+
+
+def _join(one: Match, other: Match) -> Match:
+    """Return what two matches of the same preset and digest say together."""
+    if other.in_work_tree or (one.newest is not None and other.newest is None):
+        one, other = other, one
+    if other.newest is None:
+        return one
+    first = other if other.count >= one.count else one
+    return first._replace(
+        in_work_tree=one.in_work_tree or other.in_work_tree, asked=one.asked or other.asked, versions=other.versions or one.versions
+    )

@@ -1,0 +1,194 @@
+"""Evidence to a preset: what all processes of a run are proven to have used, and in words what is not known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from npuprof import catalog
+from npuprof.catalog.wire import STAGES, Wire, load_wires
+from npuprof.document import build_command_line_document, keys
+from npuprof.document.profile import Profile
+from npuprof.runs.evidence import Evidence, Process, Text
+from npuprof.runs.found import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE
+from npuprof.runs.verdicts import judge_process
+
+_FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
+_MODES = {"1": "true", "0": "false", "2": "auto"}
+_CLOSING = re.compile(r";?forbidden_close_pass:on$")
+#: The scenarios by what the engine calls the mode of a run.
+_SCENARIOS = {"1": "training", "0": "online-inference"}
+
+
+class ImportedRun(NamedTuple):
+    """What a run used: ``settings`` that all its processes have, ``differing`` ones with what was found of them, ``unknown`` ones with why.
+
+    What is in neither was a default, or not set.
+    """
+
+    settings: dict[str, Any]
+    differing: dict[str, str]
+    unknown: dict[str, str]
+    scenario: str
+
+
+def import_evidence(evidence: Evidence) -> ImportedRun:
+    """Return what a run used, as far as its evidence goes: only what would be called in force, if it were verified."""
+    settings: dict[str, Any] = {}
+    differing: dict[str, str] = {}
+    unknown: dict[str, str] = {}
+    for name, wire in load_wires().items():
+        candidates: dict[str, Any] = {"true": True} if wire.any_operator == "1" else {}
+        seen = False
+        for process in evidence.processes:
+            for key, text in _find_texts(wire, process):
+                seen = True
+                value = _read_value(wire, key, text)
+                if value is not None:
+                    candidates.setdefault(keys.format_toml_value(value), value)
+        states = {shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()}
+        proven = [shown for shown, found in states.items() if IN_FORCE in found and found <= {IN_FORCE, CANNOT_TELL}]
+        if len(proven) == 1:
+            settings[name] = candidates[proven[0]]
+        elif partly := [shown for shown, found in states.items() if IN_FORCE in found]:
+            differing[name] = "not the same everywhere: " + ", ".join(partly)
+        elif not any(DEFAULT_OR_SET in found for found in states.values()) and not _is_unset(wire, evidence.processes):
+            unknown[name] = _explain(wire, candidates, seen, evidence.processes)
+    modes = {text.text for process in evidence.processes for _, text in _find_texts(load_wires()["graph_run_mode"], process)}
+    return ImportedRun(settings, differing, unknown, _SCENARIOS.get(modes.pop(), "") if len(modes) == 1 else "")
+
+
+def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
+    """Yield the texts of an option in a process, each with its key."""
+    if process.tf2:
+        for epoch in process.epochs:
+            for one in epoch.maps.get("init", ()):
+                yield from ((key, one.values[key]) for field, key in wire.tf2.items() if field != "unset" and key in one.values)
+        if "leaf" in wire.tf2 and "global" not in wire.tf2:
+            yield from ((wire.tf2["leaf"], text) for text in process.warned.get(wire.tf2["leaf"], ()))
+        return
+    for epoch in process.epochs:
+        for stage in STAGES:
+            for one in epoch.maps.get(stage, ()):
+                yield from ((key, one.values[key]) for key in wire.keys(stage) if key in one.values)
+        for stage, field in wire.lines.items():
+            for one in epoch.maps.get(stage, ()):
+                if wire.form == "split":
+                    yield from _join_ranges(one.values)
+                elif field in one.values:
+                    yield field, one.values[field]
+        for stage in ("single init", "single session"):
+            yield from ((wire.name, one.values[wire.name]) for one in epoch.maps.get(stage, ()) if wire.name in one.values)
+    for kind, one in process.dumps:
+        names = wire.node if kind == "node" else wire.operator
+        yield from ((name.removeprefix("_"), one.values[name]) for name in names if name in one.values)
+
+
+def _join_ranges(found: dict[str, Text]) -> Iterable[tuple[str, Text]]:
+    if not any(f"{kind}_inputs_shape_range" in found for kind in ("getnext", "data")):
+        return
+    parts = [f"{kind}:{text.text}" for kind in ("getnext", "data") if (text := found.get(f"{kind}_inputs_shape_range")) and text.text]
+    yield "", Text(";".join(parts))
+
+
+def _read_value(wire: Wire, key: str, text: Text) -> Any:
+    """Return the value that a text stands for, None where that is none, or cannot be told."""
+    if text.cut:
+        return None
+    form = wire.key_forms.get(key, wire.form)
+    option = catalog.find_option(wire.name)
+    said = text.text if form not in ("text", "folder", "closed") else text.text + text.more
+    if said in ("", "None"):
+        return None
+    if form == "closed":
+        return _CLOSING.sub("", said) or None
+    if form in ("flag", "word"):
+        return _FLAGS.get(said)
+    if form == "inverted":
+        return {"0": True, "1": False}.get(said)
+    if form == "mode":
+        return _MODES.get(said, said if said in _MODES.values() else None)
+    if form in ("number", "clamped"):
+        return int(said) if re.fullmatch(r"-?\d{1,18}", said, re.ASCII) else None
+    try:
+        said.encode()
+    except UnicodeEncodeError:  # bytes that no preset can hold
+        return None
+    if option is not None and option.surface_values.get("global_options"):
+        known = {str(written): plain for plain, written in option.surface_values["global_options"].items()}
+        return known.get(said, said)
+    return said
+
+
+def _judge(name: str, value: Any, processes: Sequence[Process]) -> set[str]:
+    return {judge_process({name: value}, process)[0].state for process in processes}
+
+
+def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
+    """Return whether the evidence has texts of an option, and all of them are what stands there where nobody set it."""
+    if processes and all(process.tf2 for process in processes) and (not wire.tf2 or _judge(wire.name, _guess(wire), processes) == {ABSENT}):
+        return True
+    found = False
+    for process in processes:
+        unset = (
+            set(wire.keys("init").values())
+            | set(wire.keys("session").values())
+            | set(wire.keys("graph").values())
+            | {wire.unset, "", "None"}
+        )
+        if process.tf2:
+            unset = {wire.tf2.get("unset"), "", "None"}
+        for _, text in _find_texts(wire, process):
+            found = True
+            if text.cut or text.more or text.text not in unset:
+                return False
+    return found
+
+
+def _explain(wire: Wire, candidates: dict[str, Any], seen: bool, processes: Sequence[Process]) -> str:
+    if candidates:
+        shown = next(iter(candidates.values()))
+        found = [judge_process({wire.name: shown}, process)[0] for process in processes]
+        note = next((one.note for one in found if one.note), "not proven")
+        return f"perhaps {keys.format_short_value(shown)}: {note}"
+    if seen:
+        return "its line is cut, or other lines stand in it"
+    if wire.proves == "nothing":
+        return "nothing of it is written down anywhere"
+    tells = dict.fromkeys(one.tell for process in processes for one in judge_process({wire.name: _guess(wire)}, process) if one.tell)
+    return f"{' or '.join(tells)} would tell" if tells else "this evidence has nothing of it"
+
+
+def _guess(wire: Wire) -> Any:
+    """Return any value that the option can be written with, to ask for what would show it."""
+    return {"flag": True, "word": True, "number": 7, "clamped": 7, "mode": "true"}.get(wire.form, "x")
+
+
+def format_preset(run: ImportedRun, label: str) -> str:
+    """Return the preset of a run as TOML, with what is not known as comments."""
+    lines = ["[profile]", f"description = {keys.format_toml_value(f'what was in force by {label}')}"]
+    if run.scenario:
+        lines.append(f"scenario = {keys.format_toml_value(run.scenario)}")
+    lines += ["", "[options]", *(f"{name} = {keys.format_toml_value(value)}" for name, value in run.settings.items())]
+    if run.differing:
+        lines += ["", "# Not the same in all processes, sessions or starts of the engine:"]
+        lines += [f"#   {name}: {_comment(why.removeprefix('not the same everywhere: '))}" for name, why in run.differing.items()]
+    if run.unknown:
+        lines += ["", "# Not known; all that is named nowhere was a default or not set:"]
+        reasons: dict[str, list[str]] = {}
+        for name, why in run.unknown.items():
+            reasons.setdefault(why, []).append(name)
+        for why, names in reasons.items():
+            lines += [f"#   {_comment(why)}:", *(f"#     {name}" for name in names)]
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def build_profile(path: str, run: ImportedRun) -> Profile:
+    """Return what a run used as a profile that evidence set."""
+    head = {"description": f"what was in force by {path}"}
+    return Profile(build_command_line_document(path, {"profile": head, "options": dict(run.settings)}), f"evidence:{path}")

@@ -1,0 +1,356 @@
+"""Which digests the presets of a repository had, state by state: built once from all that git has, and kept in the user's cache.
+
+A state is what one or more commits have in common: the tree of the store, npuprof.toml and npuprof.lock; where a preset is made of
+what a tag may move, every commit is a state of its own. States are kept as differences from the one before, so that a commit costs what
+it changed. What is kept is a help and no proof: whoever finds a digest by it looks at the commit itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from npuprof.catalog import load_built_part
+from npuprof.model import NpuprofError, Record, __version__
+from npuprof.report.output import read_plain_file
+from npuprof.resolve import Resolver
+from npuprof.resolve.config import Config
+from npuprof.resolve.digests import FORM, load_sha256
+from npuprof.resolve.points import ContextMap
+from npuprof.store.bare import is_own_folder
+from npuprof.store.commits import find_former_folder
+from npuprof.store.layout import read_globs
+from npuprof.store.parents import find_extended_profile, is_source_reference
+from npuprof.store.repository import Repository, TreeFile
+from npuprof.store.revision import Revision
+from npuprof.store.revisions import find_pin
+from npuprof.store.sources.mirror import UNTOLD, find_cache_folder
+from npuprof.store.versions import parse_version_text
+
+_SCHEMA = "npuprof.index/1"
+_SEAL = b"# npuprof sha256:"
+#: How often a store may have been moved to another folder.
+_MOST_MOVES = 8
+#: How many states of the store are kept in memory: those that references with an @ lead to.
+_REVISIONS = 200
+#: No index is longer, in bytes.
+_LARGEST = 512 * 1024 * 1024
+
+
+class Digests(NamedTuple):
+    """The digests of a preset: of its layers, and of what it resolves to, context by context."""
+
+    preset: str
+    resolved: tuple[str, ...]
+
+    def match(self, wanted: str) -> bool:
+        """Return whether one of them begins like this."""
+        return self.preset.startswith(wanted) or any(digest.startswith(wanted) for digest in self.resolved)
+
+
+class State(NamedTuple):
+    """Commits that have the same presets, and how those differ from the state before: None is a preset that is gone."""
+
+    key: str
+    commits: list[str]
+    changed: dict[str, Digests | None]
+
+
+class Holding(Record):
+    """A preset at commits that have a digest, newest first."""
+
+    name: str
+    commits: tuple[str, ...]
+
+
+class _Place(NamedTuple):
+    """Where the presets of a commit are: the folder of the store, and what identifies all that they are made of."""
+
+    prefix: str
+    key: str
+
+
+class Index:
+    """The digests of all presets at all commits of a repository."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.states: list[State] = []
+        self.untold = False  #: whether some preset could not be resolved as a source is not on this machine
+        self.moving = False  #: whether some preset is made of what a tag may move
+        self.added = 0  #: how many commits were looked at now
+
+    def find(self, wanted: str, order: dict[str, int]) -> list[Holding]:
+        """Return the presets that had a digest which begins like this, each with its commits in an order."""
+        holding: set[str] = set()
+        found: dict[str, list[str]] = {}
+        for state in self.states:
+            for name, digests in state.changed.items():
+                if digests is not None and digests.match(wanted):
+                    holding.add(name)
+                else:
+                    holding.discard(name)
+            for name in holding:
+                found.setdefault(name, []).extend(commit for commit in state.commits if commit in order)
+        return [Holding(name, tuple(sorted(commits, key=order.__getitem__))) for name, commits in found.items() if commits]
+
+
+def list_commits(repository: Repository) -> dict[str, int]:
+    """Return all commits that a branch, a tag or HEAD leads to, newest first, with their places."""
+    head = ["HEAD"] if repository.git.read_objects(["HEAD"])[0] is not None else []
+    out = repository.git.run_command("rev-list", "--topo-order", "--all", *head)
+    return {oid: place for place, oid in enumerate(out.decode().split())}
+
+
+def load_index(repository: Repository, order: dict[str, int]) -> Index:
+    """Return the index of a repository: what is kept, and what commits have come since. Raises NpuprofError."""
+    path = _find_path(repository)
+    head = _describe(repository)
+    index = _read_index(path, head, repository) or Index(repository)
+    known = {commit for state in index.states for commit in state.commits}
+    missing = [commit for commit in reversed(order) if commit not in known]  # oldest first: each is like the one before
+    if missing:
+        index.added = len(missing)
+        _Builder(index).add_commits(missing)
+        _keep_index(path, head, index)
+    return index
+
+
+class _Builder:
+    """Adds commits to an index, oldest first."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._repository = index.repository
+        self._files: dict[str, TreeFile] = {}
+        self._members: dict[str, frozenset[str] | None] = {}  #: what each preset is made of; None: it could not be resolved
+        self._moving: set[str] = set()
+        self._digests: dict[str, Digests] = {}
+        self._outside: dict[str, bool] = {}
+
+    def add_commits(self, commits: list[str]) -> None:
+        """Add commits that are not there yet. Raises NpuprofError."""
+        states = {state.key: state for state in self._index.states}
+        if self._index.states:
+            self._restore()
+        for commit, place in self._locate(commits):
+            key = place.key
+            if key in states and not (self._index.moving or self._moving):
+                states[key].commits.append(commit)
+                continue
+            if key in states:
+                key = f"{key} {commit}"
+            state = State(key, [commit], self._compare(commit, place))
+            self._index.states.append(state)
+            states[key] = state
+        self._index.moving = self._index.moving or bool(self._moving)
+
+    def _restore(self) -> None:
+        """Take up where the last state of the index is."""
+        for state in self._index.states:
+            for name, digests in state.changed.items():
+                if digests is None:
+                    self._digests.pop(name, None)
+                else:
+                    self._digests[name] = digests
+        self._members = dict.fromkeys(self._digests)  # what they are made of is not kept: the first commit looks at all of them
+
+    def _locate(self, commits: list[str]) -> Iterator[tuple[str, _Place]]:
+        """Yield commits with where their presets are; of the last, the store may have been in another folder then."""
+        prefix = self._repository.prefix
+        found: dict[str, _Place] = {}
+        left = commits
+        for _ in range(_MOST_MOVES):
+            found |= self._look_up(left, prefix)
+            left = [commit for commit in left if commit not in found]
+            head = self._repository.git.read_objects(["HEAD"])[0]
+            if not left or head is None:
+                break
+            newer = commits[commits.index(left[-1]) + 1 :][:1] or [head.oid]
+            former = find_former_folder(self._repository.with_store_prefix(prefix), left[-1], newer[0])
+            if former is None or former == prefix:
+                break
+            prefix = former
+        yield from ((commit, found[commit]) for commit in commits if commit in found)
+
+    def _look_up(self, commits: list[str], prefix: str) -> dict[str, _Place]:
+        """Return where the presets of commits are that have a store in a folder, or globs that lead elsewhere: one process for all."""
+        base = prefix.rstrip("/").rpartition("/")[0]
+        beside = f"{base}/" if base else ""
+        names = (prefix.rstrip("/"), f"{beside}npuprof.toml", f"{beside}npuprof.lock", "")
+        asked = "".join(f"{commit}:{name}\n" for commit in commits for name in names)
+        out = self._repository.git.run_command("cat-file", "--batch-check=%(objectname)", stdin=os.fsencode(asked)).split(b"\n")
+        found = {}
+        for place, commit in enumerate(commits):
+            ids = [row.decode(errors="replace") if not row.endswith(b" missing") else "" for row in out[4 * place : 4 * place + 4]]
+            store, project, lock, root = ids
+            if project and prefix and self._leads_outside(project):
+                store = root
+            if store:
+                found[commit] = _Place(prefix, f"{prefix}:{store}:{project}:{lock}")
+        return found
+
+    def _leads_outside(self, project: str) -> bool:
+        if project not in self._outside:
+            read = self._repository.git.read_objects([project])[0]
+            self._outside[project] = read is not None and read.type == "blob" and bool(read_globs(read.content))
+        return self._outside[project]
+
+    def _compare(self, commit: str, place: _Place) -> dict[str, Digests | None]:
+        """Return how the presets at a commit differ from those of the state before."""
+        repository = self._repository
+        if place.prefix != repository.prefix:
+            repository = repository.with_store_prefix(place.prefix)
+        store = Revision(repository, commit, find_pin=find_pin)
+        files = store.files
+        touched = {name for name in {*files, *self._files} if files.get(name) != self._files.get(name)}
+        linked = any(file.is_link for file in files.values())
+        wanted = [
+            name
+            for name in store.names()
+            if name in touched
+            or name in self._moving
+            or linked
+            or (members := self._members.get(name)) is None
+            or not members.isdisjoint(touched)
+        ]
+        changed: dict[str, Digests | None] = {name: None for name in self._digests if name not in files}
+        for name in changed:
+            self._digests.pop(name)
+            self._members.pop(name, None)
+            self._moving.discard(name)
+        ahead = {name for one in wanted for name in (one, *(self._members.get(one) or ()))}
+        with suppress(NpuprofError):
+            store.load_texts(name for name in sorted(ahead) if name in files)
+        resolver = Resolver(lambda reference, referrer, place: find_extended_profile(store, reference, referrer, place))
+        for name in wanted:
+            digests = self._resolve(store, resolver, name)
+            if digests != self._digests.get(name):
+                changed[name] = digests
+            if digests is None:
+                self._digests.pop(name, None)
+            else:
+                self._digests[name] = digests
+        self._files = dict(files)
+        if len(repository.revisions) > _REVISIONS:
+            repository.revisions.clear()
+        return changed
+
+    def _resolve(self, store: Revision, resolver: Resolver, name: str) -> Digests | None:
+        self._moving.discard(name)
+        try:
+            config = resolver.resolve_profile(store.profile(name))
+        except NpuprofError as error:
+            self._members[name] = None
+            self._index.untold = self._index.untold or any(finding.code in UNTOLD for finding in error.findings)
+            return None
+        except RecursionError:
+            self._members[name] = None
+            return None
+        self._members[name] = frozenset(member.name for member in config.lineage)
+        if any(_is_moving(reference) for member in config.lineage for reference in member.extends):
+            self._moving.add(name)
+        return Digests(config.preset_digest, tuple(dict.fromkeys(one.digest for one in list_configs(config))))
+
+
+def _is_moving(reference: str) -> bool:
+    """Return whether what a reference names may move though no file does: by a tag, or by what a mirror has."""
+    _, at, version = reference.partition("@")
+    return is_source_reference(reference) or (bool(at) and parse_version_text(version.strip("\"'")) is None)
+
+
+def list_configs(config: Config) -> list[Config]:
+    """Return what a preset resolves to: as nobody asks for anything, and in every context in which its overrides differ."""
+    if not any(member.overrides for member in config.lineage):
+        return [config]
+    contexts = ContextMap(config)
+    return [config, *(region.config for region in contexts.find_regions(contexts.touched))]
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+def _find_path(repository: Repository) -> str:
+    mark = load_sha256()(os.fsencode(f"{os.path.realpath(repository.top)}\n{repository.prefix}")).hexdigest()[:16]
+    return os.path.join(find_cache_folder(), "history", f"{os.path.basename(repository.top) or 'root'}-{mark}.index")
+
+
+def _describe(repository: Repository) -> dict[str, Any]:
+    """Return what an index has to be of to be right: this npuprof, its catalogue, this repository with these tags."""
+    tags = repository.git.run_command("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags/")
+    catalogue = repr(load_built_part("options")).encode()
+    return {
+        "schema": _SCHEMA,
+        "npuprof": __version__,
+        "form": FORM,
+        "catalogue": str(load_sha256()(catalogue).hexdigest()),
+        "store": repository.prefix,
+        "tags": str(load_sha256()(tags).hexdigest()),
+    }
+
+
+def _is_ours(path: str) -> bool:
+    """Return whether what is in the cache is this user's own: anybody can write an index that fits."""
+    folder = os.path.dirname(path)
+    return all(is_own_folder(one) for one in (find_cache_folder(), folder) if os.path.lexists(one)) and not os.path.islink(path)
+
+
+def _read_index(path: str, head: dict[str, Any], repository: Repository) -> Index | None:
+    """Return the index that is kept; None where there is none that is whole, ours, and of this repository as it is."""
+    try:
+        if not _is_ours(path) or os.stat(path).st_uid != os.geteuid():
+            return None
+        raw = read_plain_file(path, _LARGEST)
+    except (OSError, ValueError):
+        return None
+    body, seal, digest = raw.rpartition(_SEAL)
+    if not seal or load_sha256()(body).hexdigest().encode() != digest.strip():
+        return None
+    try:
+        lines = body.decode().splitlines()
+        kept = json.loads(lines[0])
+        index = Index(repository)
+        index.moving = kept.pop("moving")
+        if kept.pop("tags") != head["tags"] and index.moving:
+            return None
+        if kept != {name: value for name, value in head.items() if name != "tags"}:
+            return None
+        for line in lines[1:]:
+            key, commits, changed = json.loads(line)
+            index.states.append(State(key, commits, {name: _read_digests(row) for name, row in changed.items()}))
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        return None
+    return index
+
+
+def _read_digests(row: Any) -> Digests | None:
+    return None if row is None else Digests(str(row[0]), tuple(map(str, row[1:])))
+
+
+def _keep_index(path: str, head: dict[str, Any], index: Index) -> None:
+    """Keep an index for the next time; where that cannot be, or a source is missing, it is built again then."""
+    if index.untold or not _is_ours(path):
+        return
+    body = b"".join(_list_lines(head, index))
+    fresh = f"{path}.{os.getpid()}.new"
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        if not _is_ours(path):
+            return
+        try:
+            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(body + _SEAL + load_sha256()(body).hexdigest().encode() + b"\n")
+            os.replace(fresh, path)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(fresh)
+
+
+def _list_lines(head: dict[str, Any], index: Index) -> Iterable[bytes]:
+    yield json.dumps({**head, "moving": index.moving}).encode() + b"\n"
+    for state in index.states:
+        changed = {name: [one.preset, *one.resolved] if one is not None else None for name, one in state.changed.items()}
+        yield json.dumps([state.key, state.commits, changed], ensure_ascii=True).encode() + b"\n"

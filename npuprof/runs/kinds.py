@@ -1,0 +1,80 @@
+"""What is no preset and can be read as one: a row of ``KINDS`` for each kind of file that a run leaves behind.
+
+A spec that is no preset's name, and a path that begins with ``./``, ``../``, ``/`` or ``~/`` in any case, is offered to the rows in
+their order. A row says by the path, and by the first bytes of a file (None for a folder), whether it is of its kind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Place
+from npuprof.report.output import describe_os_error, read_file_content, read_plain_file
+from npuprof.runs import records
+from npuprof.runs.evidence.recognizing import is_evidence
+
+#: How many bytes of a file the rows get to see.
+_HEAD = 4096
+
+
+class Kind(NamedTuple):
+    """One kind: what it is called, how it is recognised, and how it is read as a profile (which may raise NpuprofError)."""
+
+    noun: str
+    recognize: Callable[[str, bytes | None], bool]
+    read: Callable[[str], Profile]
+
+
+def _is_record(path: str, head: bytes | None) -> bool:
+    return head is not None and path.endswith(records.SUFFIX)
+
+
+def _read_record(path: str) -> Profile:
+    raw = read_file_content(path, "name the record of a run, which npuprof run --record has written")
+    return records.build_profile(path, records.parse_record(path, raw))
+
+
+def _read_evidence(path: str) -> Profile:
+    from npuprof.runs import imported
+    from npuprof.runs.evidence.telling import read_told_evidence
+
+    return imported.build_profile(path, imported.import_evidence(read_told_evidence([path])))
+
+
+KINDS = (
+    Kind("the record of a run", _is_record, _read_record),
+    Kind("evidence of a run", is_evidence, _read_evidence),
+)  # fmt: skip
+
+
+def find_kind(path: str) -> Kind | None:
+    """Return the kind of what is at a path, None where it is of none. Raises NpuprofError where it cannot be read."""
+    head: bytes | None = None
+    if not os.path.isdir(path):
+        try:
+            head = read_plain_file(path, _HEAD, whole=False)
+        except OSError as error:
+            what = f"cannot read {path}: {describe_os_error(error, path)}"
+            raise NpuprofError([Finding("NP003", what, "", "check the path and its permissions", where=Place(path))]) from None
+    return next((kind for kind in KINDS if kind.recognize(path, head)), None)
+
+
+def read_as_profile(path: str) -> Profile | None:
+    """Return what is at a path as a profile, None where it is of no kind. Raises NpuprofError."""
+    kind = find_kind(path)
+    return kind.read(path) if kind is not None else None
+
+
+def refuse_as_profile(path: str) -> Profile | None:
+    """Raise NpuprofError (NP961) where something at a path is what only verbs that read take; None where it is of no kind."""
+    kind = find_kind(path)
+    if kind is None:
+        return None
+    what, why = f"{path} is {kind.noun}, and no preset", "It says what was, and is read by verbs that only show, compare and check."
+    hint = f"make a preset of it first: npuprof render {path} --to toml --inline -o profiles/NAME.toml"
+    if kind.recognize is is_evidence:
+        hint = f"make a preset of it first: npuprof import {path} -o profiles/NAME.toml"
+    raise NpuprofError([Finding("NP961", what, why, hint, where=Place(path))])

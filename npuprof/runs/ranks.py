@@ -1,0 +1,202 @@
+"""The records of many processes compared: which ranks were given the same, and in what the others differ."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from npuprof.catalog import find_variable, load_env_twins
+from npuprof.catalog.launchers import FACTS
+from npuprof.compare.survey import Pair, build_preset_pair
+from npuprof.document import keys
+from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.report.output import describe_os_error, read_file_content
+from npuprof.report.text import format_count
+from npuprof.resolve.config import Config
+from npuprof.runs.records import SUFFIX, parse_record
+from npuprof.store.spec import Workspace
+
+#: Variables of npuprof's own say again what the settings say, but for these.
+_OWN = "NPUPROF_"
+
+
+class Ranks(Record):
+    """Processes that were given the same: their records by path, the labels of their ranks, and what one of them resolves to.
+
+    ``pair`` is what differs from most of the processes, None for those themselves; ``environment`` has the variables that do,
+    with both values (None: not set).
+    """
+
+    paths: tuple[str, ...]
+    labels: tuple[str, ...]
+    config: Config
+    pair: Pair | None
+    environment: dict[str, tuple[str | None, str | None]]
+    endings: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The ranks as people read them: ``ranks 0-2, 4``."""
+        return f"rank{'s' if len(self.labels) > 1 else ''} {join_ranks(self.labels)}"
+
+
+class Processes(Record):
+    """All processes that one preset was given to, most of them first; how many older records of the same ranks were left out."""
+
+    name: str
+    groups: tuple[Ranks, ...]
+    older: int
+
+    @property
+    def count(self) -> int:
+        """How many processes there are."""
+        return sum(len(group.paths) for group in self.groups)
+
+
+def holds_records(folder: str) -> bool:
+    """Return whether a folder holds records of runs."""
+    try:
+        return os.path.isdir(folder) and any(name.endswith(SUFFIX) and not name.startswith(".") for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
+def load_processes(folder: str, workspace: Workspace) -> list[Processes]:
+    """Return the processes whose records a folder holds, by preset and by who wrote the records. Raises NpuprofError."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX) and not name.startswith("."))
+    except OSError as error:
+        raise NpuprofError([Finding("NP003", f"cannot read {folder}: {describe_os_error(error, folder)}", where=Place(folder))]) from None
+    read: dict[str, dict[str, Any]] = {}
+    problems: list[Finding] = []
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            read[path] = parse_record(path, read_file_content(path))
+        except NpuprofError as error:
+            problems += error.findings
+    if problems:
+        raise NpuprofError(problems)
+    by_preset: dict[str, dict[str, dict[str, Any]]] = {}
+    for path, fields in read.items():
+        by = "" if fields.get("by") != "env-loader" else " (env-loader)"
+        by_preset.setdefault(f"{fields['preset']['name']}{by}", {})[path] = fields
+    return [_compare_processes(name, found, workspace) for name, found in by_preset.items()]
+
+
+def _compare_processes(name: str, found: dict[str, dict[str, Any]], workspace: Workspace) -> Processes:
+    newest: dict[str, str] = {}
+    for path, fields in found.items():
+        rank = _label_rank(fields)
+        if rank not in newest or str(found[newest[rank]].get("start")) <= str(fields.get("start")):
+            newest[rank] = path
+    alike: dict[str, list[str]] = {}
+    for rank in sorted(newest, key=_sort_label):
+        alike.setdefault(_identify(found[newest[rank]]), []).append(rank)
+    groups = sorted(alike.values(), key=lambda ranks: (-len(ranks), _sort_label(ranks[0])))
+    made: list[Ranks] = []
+    for ranks in groups:
+        first = newest[ranks[0]]
+        config = workspace.resolve_spec(first if os.path.isabs(first) else os.path.join(os.curdir, first))
+        base = made[0] if made else None
+        pair = build_preset_pair(base.config, config, f"rank {join_ranks(ranks)}") if base else None
+        environment = compare_environments(found[base.paths[0]], found[first]) if base else {}
+        paths = tuple(newest[rank] for rank in ranks)
+        made.append(Ranks(paths, tuple(ranks), config, pair, environment, tuple(describe_ending(found[path]) for path in paths)))
+    return Processes(name, tuple(made), len(found) - len(newest))
+
+
+def _label_rank(fields: dict[str, Any]) -> str:
+    """Return the rank of a process; where no launcher told it, 0, as in the name of its record."""
+    process = fields.get("process")
+    rank = process.get("rank") if isinstance(process, dict) else None
+    return str(rank) if rank is not None else "0"
+
+
+def _sort_label(label: str) -> tuple[int, str]:
+    return (int(label), "") if label.isdecimal() else (1 << 62, label)
+
+
+def join_ranks(labels: Sequence[str]) -> str:
+    """Return ranks as people write them, neighbours as a span: ``0-2, 4``."""
+    spans: list[list[str]] = []
+    for label in labels:
+        if spans and label.isdecimal() and spans[-1][-1].isdecimal() and int(spans[-1][-1]) + 1 == int(label):
+            spans[-1] = [spans[-1][0], label]
+        else:
+            spans.append([label])
+    return ", ".join("-".join(span) for span in spans)
+
+
+def _identify(fields: dict[str, Any]) -> str:
+    """Return what records of processes have in common that were given the same."""
+    settings = {one["key"]: one["value"] for one in fields["settings"]}
+    return json.dumps([settings, fields.get("context"), _select_shared(fields)], sort_keys=True)
+
+
+def _select_shared(fields: dict[str, Any]) -> dict[str, str]:
+    """Return the variables of a process that should be the same for all, and that do not say again what the settings say."""
+    said: set[str] = set()
+    for section, name in (keys.split_section_and_name(one["key"]) for one in fields["settings"]):
+        said.update((name,) if section == "env" else load_env_twins().get(name, ()) if section == "options" else ())
+    return {name: str(text) for name, text in (fields.get("environment") or {}).items() if name not in said and _is_shared(name)}
+
+
+def _is_shared(name: str) -> bool:
+    if name.startswith(_OWN) or any(name in row for row in FACTS.values()):
+        return False
+    known = find_variable(name)
+    return known is None or not (known.per_process or known.launcher or known.freeze in ("launcher", "never"))
+
+
+def compare_environments(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
+    """Return the variables that differ between two records, with both values; what is a process's own does not count."""
+    old, new = _select_shared(before), _select_shared(after)
+    return {name: (old.get(name), new.get(name)) for name in sorted({**old, **new}) if old.get(name) != new.get(name)}
+
+
+def describe_ending(fields: dict[str, Any]) -> str:
+    """Return how a process ended, in words."""
+    ending = fields.get("exit") or {}
+    if ending.get("signal"):
+        return f"died of {ending['signal']}"
+    if fields.get("state") in ("ended", "not started"):
+        return f"exit {ending.get('code')}" if fields["state"] == "ended" else "not started"
+    return "no end recorded" if fields.get("state") == "running" else ""
+
+
+def list_endings(groups: Iterable[Ranks]) -> list[str]:
+    """Return how many processes ended in which way, where not all did in the same; the rarest with their ranks."""
+    by_ending: dict[str, list[str]] = {}
+    for group in groups:
+        for label, ending in zip(group.labels, group.endings, strict=True):
+            by_ending.setdefault(ending, []).append(label)
+    if len(by_ending) < 2:
+        return []
+    order = Counter({ending: len(labels) for ending, labels in by_ending.items()}).most_common()
+    return [f"{ending or 'unknown'}: rank {join_ranks(sorted(by_ending[ending], key=_sort_label))}" for ending, _ in order]
+
+
+def format_environment(changed: dict[str, tuple[str | None, str | None]]) -> list[str]:
+    """Return variables that differ as lines: ``~ NAME a → b  (environment)``."""
+    from npuprof.report.text import escape_controls
+
+    lines = []
+    for name, (old, new) in changed.items():
+        sign = "+" if old is None else "-" if new is None else "~"
+        values = " → ".join(repr(text) for text in (old, new) if text is not None)
+        lines.append(f"{sign} {escape_controls(f'{name} {values}')}  (environment)")
+    return lines
+
+
+def describe_count(found: Processes) -> str:
+    """Return how many processes are alike, and which are not."""
+    first, *others = found.groups
+    whole = f"{format_count(found.count, 'record')} of {found.name}"
+    if not others:
+        return f"{whole}: all were given the same"
+    alone = len(others) == 1 and len(others[0].labels) == 1
+    return f"{whole}: {first.title} alike; {'; '.join(group.title for group in others)} {'differs' if alone else 'differ'}"

@@ -1,0 +1,256 @@
+"""Writing records: what is known when a command starts, and what became of it; each file whole at any time.
+
+No lock is taken: hundreds of ranks start in one folder at once, and none of them waits for another. A name is taken by making
+the file, which only one can; what is in it is replaced in one step. A process that is killed leaves what it wrote at its start.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from npuprof.catalog import record_names
+from npuprof.catalog.launchers import FACTS, find_launcher_fact
+from npuprof.document import keys
+from npuprof.document.profile import INHERITED_KEYS
+from npuprof.document.secrets import hide_credentials
+from npuprof.model import Context, Finding, NpuprofError, Place, __version__
+from npuprof.report import output
+from npuprof.resolve import is_of_source, is_personal, origins
+from npuprof.resolve.config import Config
+from npuprof.resolve.digests import FORM
+from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, encode_value
+
+#: What stands in the name of a variable, or of an argument, that logs somebody in.
+_SECRET = re.compile(r"token|passw|secret|credential|api_?key|access_?key|private_?key|auth", re.IGNORECASE)
+_SECRET_ARGUMENT = re.compile(rf"(--?[\w-]*(?:{_SECRET.pattern})[\w-]*|[\w.]*(?:{_SECRET.pattern})[\w.]*)=(.+)", re.IGNORECASE | re.DOTALL)
+#: What the system says of a disk without room: the command runs all the same.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
+#: How many runs of one preset and rank one folder keeps.
+_MOST = 100_000
+
+
+class Recorder:
+    """The record of one process: written when it starts, and again when it has ended."""
+
+    def __init__(self, folder: str, fields: dict[str, Any]) -> None:
+        self.folder = folder
+        self.fields = fields
+        self.path = ""
+
+    def start(self) -> None:
+        """Write what is known before the command runs; a full disk is told and nothing more. Raises NpuprofError for another reason."""
+        made: list[str] = []
+        try:
+            if not os.path.isdir(self.folder):
+                made = output.make_folder(self.folder)
+            self.path = self._claim_name()
+        except OSError as error:
+            what = f"{self.folder}: {output.describe_os_error(error, os.path.join(self.folder, 'x'))}"
+            if error.errno not in _FULL:
+                raise output.build_write_error(what, "The command was not started.") from None
+            output.tell_remark(f"no record is kept, cannot write {what}; the command runs all the same")
+        output.tell_made_folders(made)
+
+    def tell_started(self, pid: int) -> None:
+        """Write which process the command is."""
+        self.finish(process={**self.fields["process"], "pid": pid})
+
+    def finish(self, **more: Any) -> None:
+        """Write what became of the command; where that cannot be, what was written before stays, and it is told."""
+        self.fields |= more
+        if not self.path:
+            return
+        try:
+            self._replace()
+        except OSError as error:
+            said = output.describe_os_error(error, self.path)
+            output.tell_remark(f"{self.path} says how the run began, and not how it ended: {said}")
+
+    def _claim_name(self) -> str:
+        """Return the path of a file that nobody else has, with the record in it. Raises OSError."""
+        rank = self.fields["process"]["rank"]
+        stem = f"{name_file(self.fields['preset']['name'])}.{rank if rank is not None else 0}"
+        beside = self._write_beside()
+        try:
+            for number in range(1, _MOST):
+                path = os.path.join(self.folder, f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}")
+                try:
+                    os.link(beside, path)
+                except FileExistsError:
+                    continue
+                except OSError:  # a file system without links
+                    try:
+                        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+                    except FileExistsError:
+                        continue
+                    os.replace(beside, path)
+                return path
+            raise OSError(errno.EEXIST, f"it holds {_MOST} records of {stem}")
+        finally:
+            with suppress(OSError):
+                os.unlink(beside)
+
+    def _replace(self) -> None:
+        beside = self._write_beside()
+        try:
+            os.replace(beside, self.path)
+        except OSError:
+            os.unlink(beside)
+            raise
+
+    def _write_beside(self) -> str:
+        """Return the path of a file with the record, which has no name of a record yet. Raises OSError."""
+        text = json.dumps(self.fields, ensure_ascii=True, indent=2, default=str) + "\n"
+        path = os.path.join(self.folder, f".{os.uname().nodename[:60]}-{os.getpid()}.new")
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(handle)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(path)
+            raise
+        return path
+
+
+def name_file(preset: str) -> str:
+    """Return how files of a preset are called: its name, what stands between folders and joined presets as a dash."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", preset).strip(".-")[:120] or "preset"
+
+
+def tell_time() -> str:
+    """Return the time, in UTC, to the millisecond."""
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def build_fields(
+    config: Config, asked: Mapping[str, Any], command: Sequence[str], given: Mapping[str, str], environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what is known of a run before it starts: ``given`` are the variables of the preset, ``environment`` all of them."""
+    hidden: list[str] = []
+    fields: dict[str, Any] = {
+        "schema": SCHEMA,
+        "npuprof": __version__,
+        "by": "run",
+        "state": "running",
+        "asked": {name: value for name, value in asked.items() if value},
+        "preset": {
+            "name": config.name,
+            "description": config.description or None,
+            **{name: config.find_profile_value(name) for name in INHERITED_KEYS},
+            "digest": config.digest,
+            "preset_digest": config.preset_digest,
+            "digest_form": FORM,
+        },
+        "context": _describe_context(config.context),
+        "profiles": describe_profiles(config),
+        "command": hide_arguments(command),
+        "settings": [
+            {
+                "key": key,
+                "value": _hide_setting(key, value, hidden),
+                "origins": [origins.build_origin_dict(origin) for origin in config.origins(key)],
+            }
+            for key, value in config.ordered_settings().items()
+        ],
+        "environment": _select_variables(given, environment, hidden),
+        "hidden": hidden,
+        "process": _describe_process(environment),
+        "start": tell_time(),
+        "end": None,
+        "exit": None,
+    }  # fmt: skip
+    return fields
+
+
+def _describe_context(context: Context) -> dict[str, str]:
+    return {name: value for name, value in context._asdict().items() if value and name != "target"}
+
+
+def describe_profiles(config: Config) -> list[dict[str, Any]]:
+    """Return which files took part, lowest first: of which commit, and whether they were what that has."""
+    from npuprof.runs.provenance import find_place
+
+    found = []
+    for member in config.lineage:
+        if not member.document.text:
+            continue  # what only joins others
+        layer = "personal" if is_personal(member) else "source" if is_of_source(member) else "preset"
+        found.append({"name": member.name, "path": member.document.source, "layer": layer, **find_place(member)})
+    return found
+
+
+def _describe_process(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return where this is: host, and what the launcher says of this process."""
+    facts = {name: find_launcher_fact(name, environment) for name in FACTS}
+    numbers = {
+        name.replace("-", "_"): int(facts[name] or 0) if facts[name] is not None else None for name in ("rank", "local-rank", "world-size")
+    }
+    return {"pid": None, "host": os.uname().nodename, **numbers, "job": facts["job"], "folder": os.getcwd()}
+
+
+def _select_variables(given: Mapping[str, str], environment: Mapping[str, str], hidden: list[str]) -> dict[str, str]:
+    """Return those variables that the preset or the catalogue names, as they are for the command; what may log in is hidden."""
+    named = {*given, *record_names("env"), *(variable for row in FACTS.values() for variable in row)}
+    found: dict[str, str] = {}
+    for name in sorted(named & environment.keys()):
+        text = environment[name]
+        if _SECRET.search(name):
+            hidden.append(f"env.{name}")
+            found[name] = HIDDEN
+        else:
+            found[name] = _hide_address(text)
+    return found
+
+
+def _hide_setting(key: str, value: Any, hidden: list[str]) -> Any:
+    if keys.split_section_and_name(key)[0] == "env" and _SECRET.search(key):
+        hidden.append(key)
+        return HIDDEN
+    if isinstance(value, str) and (told := _hide_address(value)) != value:
+        hidden.append(key)
+        return told
+    return encode_value(value)
+
+
+def _hide_address(text: str) -> str:
+    return hide_credentials(text) if "://" in text else text
+
+
+def hide_arguments(words: Sequence[str]) -> list[str]:
+    """Return words of a command line without what logs anybody in."""
+    return [_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)]
+
+
+def name_signal(number: int) -> str | None:
+    """Return how a signal is called, None for no signal."""
+    import signal
+
+    try:
+        return signal.Signals(number).name if number else None
+    except ValueError:
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
+
+
+def _hide_argument(word: str, before: str) -> str:
+    if re.fullmatch(rf"--?[\w-]*(?:{_SECRET.pattern})[\w-]*", before, re.IGNORECASE) and not word.startswith("-"):
+        return HIDDEN
+    word = _SECRET_ARGUMENT.sub(rf"\1={HIDDEN}", word) if _SECRET_ARGUMENT.fullmatch(word) else word
+    return _hide_address(word)
+
+
+def refuse_folder(path: str) -> None:
+    """Raise NpuprofError where records are to go to what is there and no folder."""
+    if os.path.lexists(path) and not os.path.isdir(path):
+        what = f"cannot write records to {path}: it is no folder"
+        raise NpuprofError([Finding("NP012", what, "One file is written for each process.", "name a folder", where=Place(path))])

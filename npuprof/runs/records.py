@@ -1,0 +1,159 @@
+"""A record of a run: what was asked for, what was given to the command, and how it ended; as JSON, read back as a preset.
+
+The values of a record are what TOML holds. What JSON has no form for (dates, infinite numbers) is an object with the key
+``$toml``, so that a record read back has the digest of what it was made of.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from npuprof.document import Document, build_command_line_document, is_nested_too_deeply, keys
+from npuprof.document.profile import INHERITED_KEYS, Profile
+from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place
+from npuprof.store.parents import ComposedParts
+
+SCHEMA = "npuprof.run/1"
+#: How the names of records end.
+SUFFIX = ".run.json"
+#: Stands for a value that may log somebody in.
+HIDDEN = "***"
+_MARK = "$toml"
+_WHY = "A record is written by npuprof run --record, or by the env-loader; by hand it proves nothing."
+
+
+class _RecordedDocument(Document):
+    """A file as a record cites it: what it set that was in force, and on which lines. Its text is not known."""
+
+    __slots__ = ("places",)
+
+    def __init__(self, name: str, source: str, revision: str | None) -> None:
+        super().__init__(name, source, "", {}, revision)
+        self.places: dict[Path, tuple[int, int]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_document, (self.name, self.source, self.revision, self.data, self.places)
+
+    def locate_path(self, path: Path) -> tuple[int, int]:
+        """Return line and column of a setting as they were recorded; (0, 0) where nothing was."""
+        return self.places.get(path[:2], (0, 0))
+
+    def add_setting(self, section: str, name: str, value: Any, place: tuple[int, int]) -> None:
+        """Let the file have set a value at a place."""
+        self.data.setdefault(section, {})[name] = value
+        self.places[section, name] = place
+
+
+def _rebuild_document(name: str, source: str, revision: str | None, data: dict[str, Any], places: dict[Path, Any]) -> Document:
+    found = _RecordedDocument(name, source, revision)
+    found.data, found.places = data, places
+    return found
+
+
+def encode_value(value: Any) -> Any:
+    """Return a value of TOML as JSON holds it."""
+    if isinstance(value, Mapping):
+        if _MARK in value:
+            return {_MARK: keys.format_toml_value(dict(value))}
+        return {name: encode_value(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode_value(item) for item in value]
+    if isinstance(value, (str, int)) or (isinstance(value, float) and not keys.is_no_number(value)):
+        return value
+    return {_MARK: keys.format_toml_value(value)}
+
+
+def decode_value(value: Any) -> Any:
+    """Return what ``encode_value`` was given. Raises ValueError for what it never makes."""
+    if isinstance(value, dict):
+        if value.keys() == {_MARK} and isinstance(value[_MARK], str):
+            read = tomllib.loads(f"value = {value[_MARK]}\n")
+            if read.keys() != {"value"}:
+                raise ValueError("more than one value")
+            return read["value"]
+        return {name: decode_value(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [decode_value(item) for item in value]
+    if value is None:
+        raise ValueError("null is no value")
+    return value
+
+
+def parse_record(path: str, raw: bytes) -> dict[str, Any]:
+    """Return the fields of a record. Raises NpuprofError (NP960) with the place where it is none, or none that can be read."""
+    try:
+        fields = json.loads(raw.decode())
+        fault = "its top is no object" if not isinstance(fields, dict) else _find_fault(fields)
+    except UnicodeDecodeError as error:
+        fields, fault = {}, f"byte {error.start} is no UTF-8"
+    except json.JSONDecodeError as error:
+        what = f"{path} is no record of a run: {error.msg[:1].lower()}{error.msg[1:]}"
+        where = Place(path, error.lineno, error.colno)
+        hint = "it is empty: the disk was full when it was made" if not raw.strip() else "take another copy of it"
+        raise NpuprofError([Finding("NP960", what, _WHY, hint, where=where)]) from None
+    except (ValueError, RecursionError):
+        fields, fault = {}, "a value of it is too large, or nested too deeply"
+    if fault:
+        raise NpuprofError(
+            [Finding("NP960", f"{path} is no record of a run: {fault}", _WHY, "name a file NAME.RANK.run.json", where=Place(path))]
+        )
+    found: dict[str, Any] = fields
+    return found
+
+
+def _find_fault(fields: dict[str, Any]) -> str:
+    """Return what is wrong with the parts of a record that are read, an empty text where nothing is."""
+    schema = fields.get("schema")
+    if schema != SCHEMA:
+        said = f"its schema is {schema!r}" if schema is not None else "it has no schema"
+        newer = isinstance(schema, str) and schema.startswith("npuprof.run/")
+        return f"{said}, and this npuprof reads {SCHEMA}" if newer else said
+    if not isinstance(fields.get("preset"), dict) or not isinstance(fields["preset"].get("name"), str):
+        return "it does not say which preset"
+    settings = fields.get("settings")
+    if not isinstance(settings, list):
+        return "its settings are no list"
+    for place, one in enumerate(settings):
+        if not isinstance(one, dict) or not isinstance(one.get("key"), str) or "value" not in one:
+            return f"setting {place + 1} has no key or no value"
+        if keys.split_section_and_name(one["key"])[0] not in SECTIONS:
+            return f"setting {place + 1} is of no section: {one['key']!r}"
+        try:
+            if is_nested_too_deeply({"value": decode_value(one["value"])}):
+                return f"the value of {one['key']} is nested too deeply"
+        except (ValueError, RecursionError) as error:
+            return f"the value of {one['key']} cannot be read: {error}"
+        if not isinstance(one.get("origins", []), list) or not all(isinstance(origin, dict) for origin in one.get("origins", [])):
+            return f"the origins of {one['key']} are no list of objects"
+    for name in ("environment", "asked", "context", "exit"):
+        if not isinstance(fields.get(name) or {}, dict):
+            return f"its {name} is no object"
+    return ""
+
+
+def build_profile(path: str, fields: dict[str, Any]) -> Profile:
+    """Return a record as a profile that sets what was in force, each value where it was set then."""
+    parts: dict[str, _RecordedDocument] = {}
+    for one in fields["settings"]:
+        origin = (one.get("origins") or [{}])[0]
+        file, revision = _read_text(origin, "path") or path, _read_text(origin, "revision") or None
+        name = _read_text(origin, "profile") or fields["preset"]["name"]
+        key = f"record:{path}:{name}@{revision or ''}:{file}"
+        place = tuple(number if type(number := origin.get(part)) is int else 0 for part in ("line", "column"))
+        document = parts.setdefault(key, _RecordedDocument(name, file, revision))
+        document.add_setting(*keys.split_section_and_name(one["key"]), decode_value(one["value"]), (place[0], place[1]))
+    profiles = {key: Profile(document, key) for key, document in parts.items()}
+    head = {"description": fields["preset"].get("description"), **{name: fields["preset"].get(name) for name in INHERITED_KEYS}}
+    table = {"profile": {name: value for name, value in head.items() if value}}
+    found = Profile(build_command_line_document(path, table), f"record:{path}", ComposedParts(profiles))
+    found.table = {**found.table, "extends": list(profiles)}
+    found.stacked = True
+    return found
+
+
+def _read_text(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,81 @@
+"""Verdicts on a process of TensorFlow 2: one block, and warnings that show what is not in it."""
+
+from __future__ import annotations
+
+from npuprof.catalog.wire import load_generations, load_wires
+from npuprof.runs.evidence import Map, Process
+from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, Verdict
+from npuprof.runs.wiretexts import OTHER, SAME, Wanted
+
+#: What shows the lines of the adapter next time.
+SHOWN = "TF_CPP_MIN_LOG_LEVEL=0"
+
+
+def judge(wanted: Wanted, process: Process) -> Verdict:
+    """Return the verdict on a setting: by the block, else by the warnings of what goes another way."""
+    wire = wanted.wire
+    name = wire.name
+    if not wire.tf2:
+        return Verdict(name, CANNOT_TELL, (), "global_options() of TensorFlow 2 has no such attribute")
+    if wanted.plain is None:
+        return Verdict(name, CANNOT_TELL, (), wanted.why)
+    block = _find_block(process)
+    single = any(one.maps == 1 and one.name == process.generation for one in load_generations())
+    doubtful = any(epoch.doubtful for epoch in process.epochs)
+    if doubtful:
+        return Verdict(name, CANNOT_TELL, (), "the blocks of several processes stand in one another", SHOWN)
+    keys = [wire.tf2[one] for one in ("global", "session") if one in wire.tf2]
+    for key in keys if block is not None else ():
+        assert block is not None
+        if key in block.values:
+            return _conclude(wanted, key, block, single)
+    warned = process.warned.get(wire.tf2["leaf"], [])
+    if single and block is not None:
+        if warned:
+            return Verdict(name, ABSENT, (), "the adapter does not know it, and says so")
+        if block.whole and "unset" not in wire.tf2:
+            return Verdict(name, ABSENT, (), "the one block of all options has no line of it")
+        return Verdict(name, CANNOT_TELL, (), "the block has no line of it", SHOWN)
+    if "global" in wire.tf2:
+        if block is not None and block.whole and "unset" not in wire.tf2:
+            return Verdict(name, ABSENT, (), "the block of options has no line of it")
+        return Verdict(name, CANNOT_TELL, (), "" if block is None else "the block has no line of it", SHOWN)
+    if "session" not in wire.tf2:
+        return Verdict(name, CANNOT_TELL, (), "the adapter gives it to nobody")
+    if block is None and warned:
+        return Verdict(name, CANNOT_TELL, (), "the block of options is not there, which tells what a warning means", SHOWN)
+    if len(warned) > 1:
+        return Verdict(name, CANNOT_TELL, tuple(text.text for text in warned), "several processes warn of several values")
+    if warned:
+        return _conclude(wanted, wire.tf2["leaf"], Map({wire.tf2["leaf"]: warned[0]}), single)
+    if block is not None and "unset" not in wire.tf2 and _are_warnings_whole(process):
+        return Verdict(name, ABSENT, (), "no warning has it, and those of all others are there")
+    return Verdict(name, CANNOT_TELL, (), "", SHOWN)
+
+
+def _find_block(process: Process) -> Map | None:
+    found = [one for epoch in process.epochs for one in epoch.maps.get("init", ())]
+    return found[0] if len(found) == 1 else None
+
+
+def _conclude(wanted: Wanted, key: str, found: Map, single: bool) -> Verdict:
+    text = found.values[key]
+    says = wanted.judge(key, text)
+    name = wanted.wire.name
+    if says == SAME:
+        old = tuple(wanted.wire.unset_in) if single else ()
+        same = wanted.plain == wanted.wire.tf2.get("unset") or wanted.is_default(())
+        same = same or any(wanted.plain == wanted.wire.unset_in[one] for one in old)
+        return Verdict(name, DEFAULT_OR_SET if same else IN_FORCE)
+    if says == OTHER:
+        return Verdict(name, CHANGED, (text.text + text.more,))
+    note = "other lines follow that may be part of it" if text.more else "its line is cut"
+    return Verdict(name, CANNOT_TELL, (text.text + text.more,), note)
+
+
+def _are_warnings_whole(process: Process) -> bool:
+    """Return whether all options that go another way and are always sent are warned of: then the warnings are all there."""
+    always = [
+        wire.tf2["leaf"] for wire in load_wires().values() if "session" in wire.tf2 and "global" not in wire.tf2 and "unset" in wire.tf2
+    ]
+    return all(leaf in process.warned for leaf in always)

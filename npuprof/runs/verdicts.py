@@ -1,0 +1,261 @@
+"""Verdicts: what the evidence of a process proves of the settings of a preset, and never more than that.
+
+A setting is ``in force``, ``changed`` (another value is), ``too late`` (the engine was running already), ``absent`` (it never arrived),
+``default or set`` (its value is in force, and would be without the preset), or evidence ``cannot tell``. Where anything is in doubt, it
+cannot: a wrong "in force" would be worse than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from npuprof.catalog.wire import Generation, Wire, find_wire, load_generations
+from npuprof.runs import dumps, tf2verdicts
+from npuprof.runs.evidence import Epoch, Map, Process, Text
+from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, TOO_LATE, Outcome, Verdict, merge
+from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted, find_texts, split_ranges
+
+__all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NOT_IN_FORCE", "TOO_LATE", "Verdict", "judge_process"]
+
+#: What would show the blocks of the adapter next time, what keeps the beginning of a log, what dumps graphs.
+BLOCKS, KEEP, DUMPS = "ASCEND_MODULE_LOG_LEVEL=FMK=1", "ASCEND_HOST_LOG_FILE_NUM=1000", "PRINT_MODEL=1"
+
+
+def judge_process(options: Mapping[str, Any], process: Process) -> list[Verdict]:
+    """Return the verdict on each option of a preset, in the order of the options."""
+    return [_judge_setting(name, value, process) for name, value in options.items()]
+
+
+def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
+    wire = find_wire(name)
+    if wire is None:
+        return dumps.judge_unknown(name, process)
+    wanted = Wanted(wire, value, process.tf2)
+    if process.tf2:
+        return tf2verdicts.judge(wanted, process)
+    if wanted.plain is None:
+        return Verdict(name, CANNOT_TELL, _show_texts(wire, process), wanted.why)
+    generation = next((one for one in load_generations() if one.name == process.generation), None)
+    if wire.proves == "nothing" and not wire.init:
+        return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
+    verdicts = [_judge_epoch(wanted, epoch, process, generation) for epoch in process.epochs if _touches(wire, epoch)]
+    found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", _find_teller(wire, process))
+    if process.crowded and found.state in (IN_FORCE, DEFAULT_OR_SET):
+        found = Verdict(name, CANNOT_TELL, found.found, "the engine was started more often than npuprof keeps apart")
+    return dumps.complete(found, wanted, process) if process.dumps else found
+
+
+def _touches(wire: Wire, epoch: Epoch) -> bool:
+    """Return whether an epoch can say anything of an option: one in which no session was made says nothing of what sessions get."""
+    if wire.init:
+        return True
+    return epoch.has("session", "graph", "add graph", "single session", "partition", "operator")
+
+
+def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Generation | None) -> Verdict:
+    wire = wanted.wire
+    apart = generation is not None and generation.per == "start"
+    init = _judge_init(wanted, epoch)
+    session = _judge_sessions(wanted, epoch, apart or generation is None)
+    graph = _judge_graphs(wanted, epoch)
+    stages = [one for one in (init, session, graph) if one is not None]
+    others = tuple(dict.fromkeys(text for one in stages for text in one.texts))
+    says = {one.says for one in stages}
+    name = wire.name
+    note = next((one.note for one in stages if one.note), "")
+    if not stages:
+        return Verdict(name, CANNOT_TELL, (), _explain_missing(wire, epoch, process), _find_teller(wire, process))
+    if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
+        return Verdict(name, CHANGED, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
+    if says == {OTHER}:
+        if init is not None and session is None and not wire.session and epoch.late and _was_asked(wanted, epoch):
+            return Verdict(name, TOO_LATE, others, epoch.late)
+        return Verdict(name, CHANGED, others, note or _explain_needs(wire))
+    if says != {SAME}:
+        note = note or ("its places in the log do not agree" if len(says) > 1 else "")
+        return Verdict(name, CANNOT_TELL, others, note, DUMPS if "cut" in note else "")
+    teller = _find_teller(wire, process)
+    if wire.init and init is None and not epoch.has("single init"):
+        return Verdict(name, CANNOT_TELL, others, "the sessions have it; with what the engine was started is not there", teller)
+    if wire.init and wire.session and session is None and epoch.has("add graph", "graph"):
+        return Verdict(name, CANNOT_TELL, others, "the engine was started with it; what its sessions got is not there", teller)
+    if any(stage in epoch.crowded for stage in ("session", "graph", *wire.lines)):
+        return Verdict(name, CANNOT_TELL, others, "there are more kinds of sessions or graphs than npuprof keeps apart")
+    names = (generation.name, *generation.also) if generation is not None and generation.per == "operator" else ()
+    if not names and epoch.has("single init", "single session") and not epoch.has("init", "session"):
+        names = tuple(one.name for one in load_generations() if one.single)
+    state = DEFAULT_OR_SET if wanted.is_default(names) else IN_FORCE
+    return Verdict(name, state, others, note)
+
+
+def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
+    wire = wanted.wire
+    found = [merge(_judge_map(wanted, "init", one), one) for one in epoch.maps.get("init", ())]
+    known = [one for one in found if one is not None]
+    if not known and not epoch.has("init"):
+        maps = epoch.maps.get("single init", ())
+        known = [_judge_text(wanted, wire.name, one.values[wire.name]) for one in maps if wire.name in one.values]
+    if not known:
+        return None
+    joined = _join(known)
+    if joined.says == UNSURE and any(one.engine and one.says == OTHER for one in known):
+        last = [one for one in known if one.engine]
+        joined = _join(last)
+    if epoch.doubtful:
+        return joined._replace(says=UNSURE, note="nothing says whether this block was in force, or came when the engine was running")
+    return joined
+
+
+def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None:
+    """Judge the sessions; where each has its own block, one that has what nobody set was not made for this preset."""
+    wire = wanted.wire
+    blocks = [merge(_judge_map(wanted, "session", found), found) for found in epoch.maps.get("session", ())]
+    known = [one for one in blocks if one is not None]
+    if not known and not epoch.has("session"):
+        singles = epoch.maps.get("single session", ())
+        known = [_judge_text(wanted, wire.name, one.values[wire.name]) for one in singles if wire.name in one.values]
+    if not known:
+        return None
+    joined = _join(known)
+    same = [number for number, one in enumerate(known, 1) if one.says == SAME]
+    rest = [one for one in known if one.says != SAME]
+    if joined.says == UNSURE and apart and same and all(one.says == OTHER and one.unset for one in rest):
+        numbers = ", ".join(map(str, same))
+        return Outcome(SAME, joined.texts, f"in session {numbers} of {len(known)}; the others have what nobody set")
+    return joined
+
+
+def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
+    wire = wanted.wire
+    found = [merge(_judge_map(wanted, "graph", one), one) for one in epoch.maps.get("graph", ())]
+    for stage, name in wire.lines.items():
+        found += [
+            _judge_ranges(wanted, one) if wire.form == "split" else _judge_field(wanted, name, one) for one in epoch.maps.get(stage, ())
+        ]
+    if wire.any_operator and epoch.has("session", "graph", "operator", "add graph", "single session"):
+        says = SAME if wanted.plain == wire.any_operator else OTHER
+        found.append(Outcome(says, () if says == SAME else (wire.any_operator,), "an operator was made, which is not done without it"))
+    known = [one for one in found if one is not None]
+    return _join(known) if known else None
+
+
+def _judge_field(wanted: Wanted, name: str, found: Map) -> Outcome | None:
+    if name not in found.values:
+        return None
+    text = found.values[name]
+    if wanted.wire.needs and text.text == "":
+        return None  # the line has it only where what it needs is on
+    return _judge_text(wanted, wanted.wire.name, text)
+
+
+def _judge_ranges(wanted: Wanted, found: Map) -> Outcome | None:
+    """Judge shape ranges: each kind of input has a field of its own."""
+    fields = {kind: found.values.get(f"{kind}_inputs_shape_range") for kind in ("getnext", "data")}
+    parts = split_ranges(wanted.plain or "")
+    if all(text is None for text in fields.values()):
+        return None
+    if parts is None or any(text is None or text.cut or text.more for text in fields.values()):
+        return Outcome(UNSURE, note="the parts of it cannot be told apart")
+    shown = {kind: text.text for kind, text in fields.items() if text is not None}
+    if all(shown[kind] == parts.get(kind, "") for kind in shown):
+        return Outcome(SAME)
+    if any(shown.values()) and any(shown[kind].replace(" ", "") == parts.get(kind, "").replace(" ", "") for kind in parts):
+        return Outcome(UNSURE, note="it is written in another way")
+    return Outcome(OTHER, tuple(text for text in shown.values() if text) or ("",), unset=not any(shown.values()))
+
+
+def _judge_map(wanted: Wanted, stage: str, found: Map) -> list[Outcome]:
+    return [_judge_text(wanted, key, text) for key, text in find_texts(wanted.wire, stage, found.values).items()]
+
+
+def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
+    says = wanted.judge(key, text)
+    note = ""
+    if says == UNSURE:
+        note = "it begins as set, and its line is cut" if text.cut else "other lines follow that may be part of it" if text.more else ""
+        note = note or ("the log has the real path" if wanted.wire.form == "folder" else "")
+    named = f"{key} = " if key in wanted.wire.key_forms else ""
+    shown = () if says == SAME else (f"{named}{text.text}{text.more}",)
+    return Outcome(says, shown, note, wanted.is_unset(key, text.text))
+
+
+def _join(known: list[Outcome]) -> Outcome:
+    says = {one.says for one in known}
+    texts = tuple(dict.fromkeys(text for one in known for text in one.texts))
+    note = next((one.note for one in known if one.note), "")
+    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(one.unset for one in known))
+
+
+def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
+    """Return one verdict on all epochs of a process: what was not in force in one of them was not."""
+    first = verdicts[0]
+    if all(one.state == first.state and one.found == first.found for one in verdicts):
+        return first
+    for states in (NOT_IN_FORCE, (CANNOT_TELL,)):
+        numbers = [number for number, one in enumerate(verdicts, 1) if one.state in states]
+        if numbers:
+            one = verdicts[numbers[0] - 1]
+            told = f"at start {', '.join(map(str, numbers))} of {len(verdicts)} of the engine"
+            return one._replace(note=f"{told}: {one.note}" if one.note else told)
+    return first
+
+
+def _was_asked(wanted: Wanted, epoch: Epoch) -> bool:
+    """Return whether the setting came, when it was too late; adapters that do not write that down are believed."""
+    if not epoch.asked:
+        return True
+    texts = [item for one in epoch.asked for item in find_texts(wanted.wire, "init", one.values).items()]
+    return any(_judge_text(wanted, key, text).says == SAME for key, text in texts)
+
+
+def _find_outdone(wire: Wire, epoch: Epoch) -> str:
+    """Return the text of the option that wins over one, empty where it is not set."""
+    winner = find_wire(wire.outdone_by)
+    assert winner is not None
+    maps = [(stage, one.values) for stage in ("init", "graph") for one in epoch.maps.get(stage, ())]
+    texts = [text.text for stage, found in maps for text in find_texts(winner, stage, found).values()]
+    return next((text for text in texts if text not in ("", "None")), "")
+
+
+def _explain_missing(wire: Wire, epoch: Epoch, process: Process) -> str:
+    if wire.init and epoch.late and not epoch.has("init"):
+        return f"{epoch.late}; its start is not in the log"
+    if epoch.has("init") and wire.init and not wire.lines:
+        return "the block has no line of it: it never came, or the line was lost"
+    if epoch.has("session") and wire.session:
+        return "the block has no line of it: it never came, or the line was lost"
+    return ""
+
+
+def _explain_needs(wire: Wire) -> str:
+    return f"it is read only where {' or '.join(wire.needs)} is on" if wire.needs else ""
+
+
+def _find_teller(wire: Wire, process: Process) -> str:
+    """Return the variable that would let the next run tell."""
+    if wire.proves in ("dump", "nothing"):
+        return DUMPS if wire.node else ""
+    if any(epoch.has("init", "session") for epoch in process.epochs):
+        has = any(epoch.has("init") for epoch in process.epochs) if wire.init else True
+        return DUMPS if has else KEEP
+    return KEEP if process.informed and not any(epoch.has("single init") for epoch in process.epochs) else BLOCKS
+
+
+def _show_texts(wire: Wire, process: Process) -> tuple[str, ...]:
+    texts = (
+        text.text
+        for epoch in process.epochs
+        for stage, maps in epoch.maps.items()
+        if stage in ("init", "session", "graph")
+        for one in maps
+        for text in find_texts(wire, stage, one.values).values()
+    )
+    return tuple(dict.fromkeys(texts))
+
+
+class JudgedRun(NamedTuple):
+    """A process and the verdicts on it."""
+
+    process: Process
+    verdicts: list[Verdict]

@@ -1,0 +1,160 @@
+"""What the texts of an option on the wire say of a value: the same, another, or that it cannot be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import values
+from npuprof.catalog.wire import NO_KEY, STAGES, Wire
+from npuprof.renderers.common import encode_field_value
+from npuprof.runs.evidence import Text, Values
+
+#: What a text says of a wanted one.
+SAME, OTHER, UNSURE = "same", "other", "unsure"
+
+_LARGEST_FUSION = 33554432
+_MODES = {"true": "1", "false": "0", "auto": "2"}
+_FLAGS = {"true": "1", "True": "1", "false": "0", "False": "0"}
+#: Forms of which a line without a head behind it can be no part.
+_ONE_WORD = frozenset(("flag", "number", "mode", "word", "clamped", "inverted"))
+_CLOSING = "forbidden_close_pass:on"
+
+
+class Wanted:
+    """A value of a preset as the texts that stand for it; ``plain`` is None where no text does, and ``why`` says why."""
+
+    def __init__(self, wire: Wire, value: Any, tf2: bool = False) -> None:
+        self.wire = wire
+        self.value = value
+        self.tf2 = tf2
+        self.why = ""
+        self.plain = self._write(value)
+        if tf2:
+            self.unset = {wire.tf2["unset"]} if "unset" in wire.tf2 else set()
+        else:
+            known = [item for stage in STAGES for item in wire.keys(stage).items()]
+            self.unset = {text for key, text in known if text != NO_KEY and key not in wire.key_forms}
+            self.unset |= {wire.unset} if wire.unset is not None else set()
+
+    def _write(self, value: Any) -> str | None:
+        name = self.wire.name
+        encoded = encode_field_value(name, value)
+        if isinstance(encoded, (dict, list)):
+            self.why = "the preset has the content of a file, of which only the path is written down"
+            return None
+        if self.tf2:
+            option = catalog.find_option(name)
+            fits, written = option.write_on("global_options", encoded) if option else (False, None)
+            if not fits:
+                self.why = "global_options() cannot have this value"
+                return None
+            return str(int(written)) if isinstance(written, bool) else str(written)
+        if self.wire.form == "clamped" and isinstance(encoded, int) and not 0 <= encoded <= _LARGEST_FUSION:
+            self.why = f"the adapter bounds it to 0 to {_LARGEST_FUSION}, so that its text stands for many values"
+            return None
+        return write_text(self.wire.form, encoded)
+
+    def judge(self, key: str, found: Text) -> str:
+        """Return what the text of a key says of it."""
+        form = self.wire.key_forms.get(key, self.wire.form)
+        wanted = self._spell(form)
+        if not wanted:
+            return UNSURE
+        text = _read_text(form, found.text, wanted)
+        if found.more and form not in _ONE_WORD:
+            whole = f"{found.text}{found.more}"
+            if self._is_same(whole, wanted, form):
+                return UNSURE if found.cut else SAME
+            return UNSURE if any(_begins(one, text) for one in wanted) else OTHER
+        if found.cut:
+            return UNSURE if any(_begins(one, text) for one in wanted) else OTHER
+        if self._is_same(text, wanted, form):
+            return SAME
+        if form == "folder" and text not in self.unset and text:
+            return UNSURE  # the real path of a folder has another name where a link leads to it
+        return OTHER
+
+    def is_unset(self, key: str, text: str) -> bool:
+        """Return whether a text is what stands there where nobody set the option."""
+        texts = {self.wire.tf2.get("unset")} if self.tf2 else {self.wire.keys(stage).get(key) for stage in STAGES}
+        return text in texts or text in ("", "None") or (key not in texts and text in self.unset)
+
+    def is_default(self, generation: tuple[str, ...]) -> bool:
+        """Return whether the value is written as one that nobody set, by one of the adapters that it may have been."""
+        if self.plain is None:
+            return False
+        old = [self.wire.unset_in[name] for name in generation if name in self.wire.unset_in]
+        texts = set(old) if old and len(old) == len(generation) else self.unset | set(old)
+        if not texts and not self.tf2:
+            return self.plain == ""
+        spelled = set() if self.tf2 else {write_text("text", self.value)} if isinstance(self.value, str) else set()
+        return bool(({self.plain} | spelled) & texts) or any(
+            isinstance(self.value, str) and values.is_equivalent_setting(self.wire.name, self.value, text) for text in texts
+        )
+
+    def _spell(self, form: str) -> tuple[str, ...]:
+        if self.plain is None:
+            return ()
+        if self.tf2:
+            more = write_text(self.wire.form, self.value) if not isinstance(self.value, (dict, list)) else None
+            return (self.plain,) if more is None or self.wire.form not in ("mode", "word") else (self.plain, more)
+        if form == self.wire.form:
+            return (self.plain,)
+        if form == "inverted":
+            return ("0" if self.value is True else "1",)
+        assert form == "closed"
+        return (f"{self.plain};{_CLOSING}" if self.plain else _CLOSING,)
+
+    def _is_same(self, text: str, wanted: tuple[str, ...], form: str) -> bool:
+        if text in wanted:
+            return True
+        if form == "folder":
+            return text.rstrip("/") == wanted[0].rstrip("/") != ""
+        if form == "text" and isinstance(self.value, (str, dict, list)) and text:
+            return values.is_equivalent_setting(self.wire.name, self.value, text)
+        return False
+
+
+def write_text(form: str, value: Any) -> str | None:
+    """Return how a value is written in a form, None where it has none there."""
+    if form in ("text", "folder", "split"):
+        return value if isinstance(value, str) else None
+    if form == "flag":
+        return str(int(value)) if isinstance(value, bool) else None
+    if form == "word":
+        return str(value).lower() if isinstance(value, bool) else None
+    if form == "mode":
+        return _MODES.get(value) if isinstance(value, str) else None
+    return str(value) if type(value) is int else None
+
+
+def _read_text(form: str, text: str, wanted: tuple[str, ...]) -> str:
+    """Return a text as the adapter for sessions writes it: init_resource hands on what Python makes of a value."""
+    if text == "None" and "None" not in wanted:
+        return ""
+    if form in ("flag", "inverted"):
+        return _FLAGS.get(text, text)
+    return text
+
+
+def _begins(wanted: str, text: str) -> bool:
+    return wanted.encode("utf-8", "surrogateescape").startswith(text.encode("utf-8", "surrogateescape"))
+
+
+def find_texts(wire: Wire, stage: str, found: Values) -> dict[str, Text]:
+    """Return the texts that a map has of an option: by the keys of its stage, of a graph by those of all stages."""
+    stages = STAGES if stage == "graph" else (stage,)
+    keys = dict.fromkeys(key for one in stages for key in wire.keys(one))
+    return {key: found[key] for key in keys if key in found}
+
+
+def split_ranges(text: str) -> dict[str, str] | None:
+    """Return the parts of shape ranges by the kind of input, None where the text is not of that form."""
+    parts: dict[str, str] = {}
+    for part in text.split(";"):
+        kind, colon, rest = part.partition(":")
+        if not colon or kind.strip() not in ("getnext", "data") or kind.strip() in parts:
+            return None
+        parts[kind.strip()] = rest.strip()
+    return parts

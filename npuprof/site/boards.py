@@ -1,0 +1,119 @@
+"""Boards: where each preset works, and what moving to another release would do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuprof import catalog, checks
+from npuprof.catalog import products, releases
+from npuprof.edit.migration import list_changed_defaults
+from npuprof.model import Context, NpuprofError, Record
+from npuprof.resolve.config import Config
+from npuprof.store import spec
+
+#: What a preset says of itself, not of whether it would work.
+_MEANT = ("NP406", "NP407")
+#: How many releases the board shows, the newest.
+_RELEASES = 8
+
+
+class Cell(Record):
+    """One preset on one platform: how many errors and warnings, their codes, and whether the preset is meant for it."""
+
+    errors: int
+    warnings: int
+    codes: tuple[str, ...]
+    meant: bool = True
+
+    @property
+    def state(self) -> str:
+        """``error``, ``warning`` or ``ok``."""
+        return "error" if self.errors else "warning" if self.warnings else "ok"
+
+    @property
+    def text(self) -> str:
+        """The cell in a word."""
+        said = f"{self.errors} errors" if self.errors > 1 else "1 error" if self.errors else "ok"
+        said += f", {self.warnings} warning{'s' if self.warnings > 1 else ''}" if self.warnings and not self.errors else ""
+        return said if self.meant else f"({said})"
+
+
+class Board(Record):
+    """Presets by name, each with a cell a platform."""
+
+    columns: tuple[str, ...]
+    rows: dict[str, tuple[Cell | None, ...]]
+
+
+class Upgrade(Record):
+    """What a release would do to one preset: what breaks, whose default changes, what is deprecated there."""
+
+    name: str
+    breaks: tuple[str, ...]
+    defaults: tuple[str, ...]
+    deprecated: tuple[str, ...]
+
+
+def build_board(store: str | None, names: Sequence[str]) -> Board:
+    """Return what the checks find of presets on the newest releases, and on each product."""
+    shown = releases.load_releases()[-_RELEASES:]
+    families = list(dict.fromkeys(products.find_product_family(name) for name in products.product_names()))
+    contexts = {f"CANN {release}": Context(cann=release) for release in shown} | {name: Context(product=name) for name in families}
+    columns = [_judge_all(store, context, names) for context in contexts.values()]
+    return Board(tuple(contexts), {name: tuple(column[name] for column in columns) for name in names})
+
+
+def _judge_all(store: str | None, context: Context, names: Sequence[str]) -> dict[str, Cell | None]:
+    """Return a cell for each preset, None where it cannot be resolved or is only there to be extended."""
+    workspace = spec.Workspace(store, context)
+    found: dict[str, Cell | None] = {}
+    for name in names:
+        config = _resolve(workspace, name)
+        found[name] = _judge(config) if config is not None and not config.abstract else None
+    return found
+
+
+def _resolve(workspace: spec.Workspace, name: str) -> Config | None:
+    try:
+        return workspace.resolve_spec(name)
+    except NpuprofError:
+        return None
+
+
+def _judge(config: Config) -> Cell:
+    findings = checks.check_config(config, notes=False)
+    errors = [finding for finding in findings if finding.severity == "error" and finding.code not in _MEANT]
+    warnings = [finding for finding in findings if finding.severity == "warning" and finding.code not in _MEANT]
+    codes = tuple(dict.fromkeys(finding.code for finding in (*errors, *warnings)))
+    return Cell(len(errors), len(warnings), codes, all(finding.code not in _MEANT for finding in findings))
+
+
+def build_upgrades(store: str | None, names: Sequence[str], release: str) -> list[Upgrade]:
+    """Return what a release would do to presets, those that break first; presets it does nothing to are left out."""
+    here, there = spec.Workspace(store), spec.Workspace(store, Context(cann=release))
+    found = []
+    for name in names:
+        now, then = _resolve(here, name), _resolve(there, name)
+        if now is None or then is None or now.abstract:
+            continue
+        before = {checks.identify_finding(finding)[::2] for finding in checks.check_config(now, notes=False)}
+        after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in _MEANT]
+        breaks = tuple(f"{one.code} {one.message}" for one in after if one.severity == "error" and (one.code, one.message) not in before)
+        stale = tuple(sorted(key for key in then.settings if _is_past(key)))
+        upgrade = Upgrade(name, breaks, tuple(_list_defaults(now, release)), stale)
+        if upgrade.breaks or upgrade.defaults or upgrade.deprecated:
+            found.append(upgrade)
+    return sorted(found, key=lambda one: (not one.breaks, one.name))
+
+
+def _is_past(key: str) -> bool:
+    record = catalog.find_option(key)
+    return record is not None and (record.deprecated or record.no_effect)
+
+
+def _list_defaults(config: Config, release: str) -> list[str]:
+    within = releases.find_releases_in_range(config.cann) if config.cann else None
+    if not within or releases.release_index(within[0]) >= releases.release_index(release):
+        return []
+    rows = list_changed_defaults(within[0], release)
+    return [row.build_finding().message for row in rows if row.option not in config.settings and row.unless not in config.settings]

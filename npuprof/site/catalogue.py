@@ -1,0 +1,129 @@
+"""The catalogue as the pages show it: a row for each option, variable, flag and rule, and what each release brought."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import pages, releases
+from npuprof.document import keys
+from npuprof.edit.migration import list_changed_defaults
+from npuprof.model import Record
+
+#: What the sections of a preset hold, as a reader names it.
+KINDS = {"options": "option", "env": "variable", "estimator": "argument", "atc": "flag"}
+
+
+class CatalogueRow(Record):
+    """One record of the catalogue; ``since`` and ``until`` are the first and last release that read it, where that is known."""
+
+    key: str
+    kind: str
+    summary: str
+    doc: str = ""
+    value: str = ""
+    default: str = ""
+    unit: str = ""
+    risk: tuple[str, ...] = ()
+    products: tuple[str, ...] = ()
+    surfaces: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    state: str = ""
+    replacement: str = ""
+    sources: tuple[str, ...] = ()
+
+
+class RuleRow(Record):
+    """The page of one code of a finding."""
+
+    code: str
+    severity: str
+    title: str
+    why: str
+    fix: str
+
+
+class ReleaseRow(Record):
+    """What one release brought, against the one before it: keys that are new and gone, defaults that changed."""
+
+    release: str
+    new: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()
+
+
+def list_catalogue_rows() -> list[CatalogueRow]:
+    """Return the records of all sections, in the catalogue's order."""
+    return [_build_row(section, name) for section in catalog.PREFIXES for name in catalog.record_names(section)]
+
+
+def _build_row(section: str, name: str) -> CatalogueRow:
+    record, texts = catalog.find_record(section, name), catalog.find_record_texts(section, name)
+    since, until = find_span(section, name)
+    return CatalogueRow(
+        keys.format_full_key(section, name),
+        KINDS[section],
+        str(texts.get("summary", "")),
+        str(texts.get("doc", "")),
+        _describe_values(record),
+        _format_default(record),
+        getattr(record, "unit", ""),
+        tuple(getattr(record, "risk", ())),
+        tuple(getattr(record, "products", ())),
+        tuple(f"{surface}: {spelling}" for surface, spelling in getattr(record, "spelling", {}).items() if spelling),
+        since,
+        until,
+        _describe_state(record),
+        getattr(record, "replaced_by", "") or getattr(record, "replacement", ""),
+        tuple(map(str, texts.get("source", ()))) if isinstance(texts.get("source"), (list, tuple)) else (),
+    )
+
+
+def find_span(section: str, name: str) -> tuple[str, str]:
+    """Return the first and the last release that are known to read a setting; empty texts where all do, or nobody knows."""
+    option = catalog.find_option(name) if section == "options" else None
+    known = releases.load_releases()
+    if option is None or "Y" not in option.states:
+        return "", ""
+    first, last = option.states.index("Y"), option.states.rindex("Y")
+    return known[first] if "." in option.states[:first] else "", known[last] if "." in option.states[last:] else ""
+
+
+def _describe_values(record: Any) -> str:
+    kind = str(getattr(record, "kind", ""))
+    choices = getattr(record, "choices", ())
+    if choices:
+        return f"{kind}: {', '.join(map(str, choices))}" if kind else ", ".join(map(str, choices))
+    low, high = getattr(record, "minimum", None), getattr(record, "maximum", None)
+    bounds = f"{'' if low is None else low}..{'' if high is None else high}" if (low, high) != (None, None) else ""
+    return f"{kind} {bounds}".strip()
+
+
+def _format_default(record: Any) -> str:
+    value = getattr(record, "default", None)
+    return "" if value is None else keys.format_toml_value(value)
+
+
+def _describe_state(record: Any) -> str:
+    if getattr(record, "no_effect", False):
+        return "without effect"
+    return "deprecated" if getattr(record, "deprecated", False) else ""
+
+
+def list_rule_rows() -> list[RuleRow]:
+    """Return the pages of all codes."""
+    return [RuleRow(page.code, page.severity, page.title, page.why, page.fix) for page in pages.load_pages().values()]
+
+
+def list_release_rows() -> list[ReleaseRow]:
+    """Return what each release brought, the newest first."""
+    known = releases.load_releases()
+    states = {name: option.states for name in catalog.record_names() if (option := catalog.find_option(name)) is not None}
+    found = []
+    for place in range(1, len(known)):
+        pairs = {name: text[place - 1 : place + 1] for name, text in states.items()}
+        new, gone = (tuple(sorted(name for name, pair in pairs.items() if pair == sign)) for sign in (".Y", "Y."))
+        changed = tuple(row.build_finding().message for row in list_changed_defaults(known[place - 1], known[place]))
+        found.append(ReleaseRow(known[place], new, gone, changed))
+    return [row for row in reversed(found) if row.new or row.gone or row.defaults]

@@ -1,0 +1,76 @@
+"""The folder of a site: written only where something changed, and never over what somebody else put there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.report import output
+from npuprof.report.output import read_plain_file
+from npuprof.report.writing import Wanted, make_folder_below, remove_empty_folders, write_wanted_files
+
+#: Says which files are npuprof's: what it wrote and does not write any more is removed.
+MARK = ".npuprof-site.json"
+_SCHEMA = "npuprof.site/1"
+
+
+class Written(Record):
+    """How many files were written, removed, and left as they were."""
+
+    written: int
+    removed: int
+    kept: int
+
+
+def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
+    """Write the files of a site below a folder, by their paths in it. Raises NpuprofError (NP980) where it holds something else."""
+    known = _read_mark(folder)
+    output.make_folder(folder)
+    wanted = dict(files)
+    wanted[MARK] = (json.dumps({"schema": _SCHEMA, "files": sorted(files)}, indent=1) + "\n").encode()
+    changed = {name: content for name, content in wanted.items() if not _holds(os.path.join(folder, name), content)}
+    gone = [name for name in known if name not in files and os.path.isfile(os.path.join(folder, name))]
+    for name in changed:
+        make_folder_below(os.path.dirname(os.path.join(folder, name)), folder)
+    write_wanted_files([Wanted(os.path.join(folder, name), content, below=folder) for name, content in sorted(changed.items())])
+    for name in gone:
+        path = os.path.join(folder, name)
+        os.unlink(path)
+        remove_empty_folders(path, folder)
+    return Written(len(changed) - (MARK in changed), len(gone), len(files) - len(changed) + (MARK in changed))
+
+
+def _read_mark(folder: str) -> list[str]:
+    """Return the files that the last run wrote. Raises NpuprofError where the folder is somebody else's."""
+    try:
+        held = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise NpuprofError([Finding("NP012", f"cannot write {folder}: {output.describe_os_error(error, folder)}", "", "")]) from None
+    if not held:
+        return []
+    path = os.path.join(folder, MARK)
+    try:
+        said = json.loads(read_plain_file(path))
+        files = said["files"] if said["schema"] == _SCHEMA else None
+    except (OSError, ValueError, KeyError, TypeError):
+        files = None
+    if not isinstance(files, list) or not all(map(_is_own_name, files)):
+        what = f"{folder} holds something else than a site that npuprof wrote"
+        why = "A site is written over only where npuprof wrote it: what lies there may be somebody's work."
+        raise NpuprofError([Finding("NP980", what, why, "name an empty folder, or one that is not there yet", where=Place(folder))])
+    return files
+
+
+def _is_own_name(name: object) -> bool:
+    return isinstance(name, str) and not name.startswith("/") and ".." not in name.split("/") and "\\" not in name
+
+
+def _holds(path: str, content: bytes) -> bool:
+    try:
+        return os.path.getsize(path) == len(content) and read_plain_file(path) == content
+    except (OSError, ValueError):
+        return False

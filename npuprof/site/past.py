@@ -1,0 +1,66 @@
+"""What git knows of presets: the commits that touched what each is made of, and its released versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npuprof.model import NpuprofError, Record
+from npuprof.site.presets import PresetPage
+from npuprof.store import ReadOnceStore, revisions
+from npuprof.store.commits import Commit, load_commit_headers, walk_commits
+
+#: How many commits a page lists; ``npuprof log`` tells them all.
+_MOST = 20
+
+
+class CommitRow(Record):
+    """One commit that touched a preset, or one that it extends (``through``)."""
+
+    commit: str
+    date: str
+    author: str
+    subject: str
+    through: tuple[str, ...] = ()
+
+
+class Past(Record):
+    """The commits and the versions of each preset, by its name, newest first; the commit that is checked out."""
+
+    head: str = ""
+    commits: dict[str, list[CommitRow]] = {}
+    versions: dict[str, list[str]] = {}
+
+
+def read_past(store: ReadOnceStore, pages: Iterable[PresetPage]) -> Past:
+    """Return what git knows of presets: nothing where the store is in no repository, or has no commit yet."""
+    try:
+        repository = revisions.find_repository(store)
+        head = repository.resolve_commit("HEAD")
+        touching: dict[str, list[Commit]] = {}
+        for commit in walk_commits(repository, head):
+            names = {name for changes in commit.changes.values() for change in changes for name in (change.was, change.now) if name}
+            for name in names:
+                touching.setdefault(name, []).append(commit)
+        refs = repository.list_tag_refs()
+    except NpuprofError:
+        return Past()
+    order = {id(commit): place for place, commit in enumerate(dict.fromkeys(one for found in touching.values() for one in found))}
+    wanted = {page.name: _list_touching(page, touching, order) for page in pages}
+    load_commit_headers({id(commit): commit for rows in wanted.values() for commit, _ in rows}.values())
+    versions: dict[str, list[str]] = {}
+    for ref in reversed(refs):
+        versions.setdefault(ref.name, []).append(str(ref.text))
+    return Past(head, {name: [_build_row(commit, through) for commit, through in rows] for name, rows in wanted.items()}, versions)
+
+
+def _list_touching(page: PresetPage, touching: dict[str, list[Commit]], order: dict[int, int]) -> list[tuple[Commit, tuple[str, ...]]]:
+    found: dict[int, tuple[Commit, list[str]]] = {}
+    for name in (page.name, *page.lineage):
+        for commit in touching.get(name, ()):
+            found.setdefault(id(commit), (commit, []))[1].append(name)
+    newest = sorted(found, key=lambda mark: order[mark])[:_MOST]
+    return [(found[mark][0], () if page.name in found[mark][1] else tuple(sorted(found[mark][1]))) for mark in newest]
+
+
+def _build_row(commit: Commit, through: tuple[str, ...]) -> CommitRow:
+    return CommitRow(commit.id, commit.date[:10], commit.author, commit.subject, through)

@@ -1,0 +1,169 @@
+"""Which versions of its presets a source had when it was locked, and what ``team:base@1.2.0`` is where the lock does not spell it.
+
+The tags of a mirror are those of the day it was fetched. The lock says how many version tags led to the locked commit, and their
+digest: in the order in which they were made, those that came later stand behind them, so every machine finds the same ones.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection
+
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.resolve.digests import load_sha256
+from npuprof.store.repository import Repository
+from npuprof.store.sources.lock import LockedSource, LockedVersion
+from npuprof.store.sources.mirror import TextCache
+from npuprof.store.sources.mirrorrefs import is_version_tag
+from npuprof.store.versions import YANKED, VersionText, parse_version_request, parse_version_text
+
+#: What the tags are kept as, beside the texts of a commit: no preset can be called so.
+_KEPT = ".releases"
+#: A commit as users name one: by its id, or the locked one, and so many steps back.
+_COMMIT = re.compile(r"(HEAD|@|[0-9a-f]{4,64})((?:[~^]\d*)*)")
+_SHOWN = 8  # versions that a message lists
+
+
+class ReleasedTag(Record):
+    """An annotated tag of a version, or of its yank, and the commit that it names."""
+
+    tag: str
+    commit: str
+
+
+def list_released_tags(repository: Repository, commit: str, known: Collection[str] | None = None) -> list[ReleasedTag]:
+    """Return the tags of versions that lead to a commit, the oldest first; ``known`` are those that count. Raises NpuprofError."""
+    form = "--format=%(taggerdate:unix) %(objecttype) %(*objecttype) %(*objectname) %(refname:strip=2)"
+    listed = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={commit}", form, "refs/tags/"))
+    rows = (line.split(" ", 4) for line in listed.splitlines())
+    found = [
+        (int(date or "0"), tag, oid)
+        for date, kind, inner, oid, tag in rows
+        if (kind, inner) == ("tag", "commit") and is_version_tag(tag.removesuffix(YANKED)) and (known is None or tag in known)
+    ]
+    return [ReleasedTag(tag, oid) for _, tag, oid in sorted(found)]
+
+
+def seal_released_tags(tags: list[ReleasedTag]) -> str:
+    """Return what a lock says of tags: how many there are, and their digest."""
+    return f"{len(tags)} sha256:{load_sha256()(_format(tags)).hexdigest()}"
+
+
+def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:
+    """Keep the tags that a source had when it was locked: later ones may get in between."""
+    _open_cache(locked).keep_text(_name_kept(locked), _format(tags))
+
+
+def load_released_tags(locked: LockedSource, open_repository: Callable[[], Repository]) -> list[ReleasedTag]:
+    """Return the tags that a source had when it was locked, from the cache or the mirror. Raises NpuprofError where neither has them."""
+    kept = _open_cache(locked).read_text(_name_kept(locked))
+    if kept is not None and seal_released_tags(found := _parse(kept)) == locked.releases:
+        return found
+    count = int(locked.releases.partition(" ")[0])
+    found = list_released_tags(open_repository(), locked.commit)[:count]
+    if seal_released_tags(found) != locked.releases:
+        what = f"which versions the presets of the source {locked.name!r} had when it was locked cannot be told here"
+        why = "Its version tags are not those that npuprof.lock was written with: some were moved, deleted, or made with an older date."
+        hint = f"name a commit behind the @, or lock what it has now: npuprof source update {locked.name}"
+        raise NpuprofError([Finding("NP044", what, why, hint)])
+    keep_released_tags(locked, found)
+    return found
+
+
+def find_released_version(tags: list[ReleasedTag], name: str, wanted: str) -> LockedVersion | None:
+    """Return the version of a preset that a text behind an @ means, by the tags of when its source was locked; None where there is none.
+
+    Of a range it is the newest, a yanked one only where all are. Why it was yanked is not told.
+    """
+    known = {one.tag: one.commit for one in tags}
+    if (tag := wanted.removeprefix("refs/").removeprefix("tags/")) in known and tag.startswith(f"{name}/v"):
+        wanted = tag.rpartition("/")[2]
+    request = parse_version_request(wanted)
+    if request is None:
+        return None
+    texts = [text for text in _list_numbers(tags, name) if request.accepts(text)]
+    kept = [text for text in texts if f"{name}/v{text}{YANKED}" not in known]
+    if not texts:
+        return None
+    best = max(kept or texts, key=lambda text: text.order)
+    return LockedVersion(str(best), known[f"{name}/v{best}"])
+
+
+def find_newest_kept(tags: list[ReleasedTag], name: str) -> str:
+    """Return the number of the newest version of a preset that was not yanked when its source was locked; an empty text for none."""
+    known = {one.tag for one in tags}
+    texts = [text for text in _list_numbers(tags, name) if not text.pre and f"{name}/v{text}{YANKED}" not in known]
+    return str(max(texts, key=lambda text: text.order)) if texts else ""
+
+
+def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
+    """Return the commit that an id names, or HEAD, which is the locked one; an empty text where it is not in the history of that.
+
+    Raises NpuprofError where several commits of that history begin so.
+    """
+    match = _COMMIT.fullmatch(wanted)
+    if match is None:
+        return ""
+    start, steps = match[1], match[2]
+    if start not in ("HEAD", "@"):
+        listed = repository.git.try_command("rev-parse", f"--disambiguate={start}")
+        oids = listed.output.decode().split() if not listed.code else []
+        kinds = repository.git.read_objects(oids)
+        found = [
+            oid
+            for oid, one in zip(oids, kinds, strict=True)
+            if one is not None and one.type == "commit" and repository.is_ancestor(oid, locked)
+        ]
+        if len(found) > 1:
+            what = f"several commits begin with {start!r}"
+            raise NpuprofError([Finding("NP011", what, "", f"write more of it: {' or '.join(oid[:12] for oid in found[:3])}")])
+        if not found:
+            return ""
+        start = found[0]
+    else:
+        start = locked
+    named = repository.git.read_objects([f"{start}{steps}"])[0] if steps else None
+    return start if not steps else named.oid if named is not None and named.type == "commit" else ""
+
+
+def build_unknown_finding(source: str, reference: str, tags: list[ReleasedTag]) -> Finding:
+    """Return that a reference with an @ names nothing that the lock of a source knows."""
+    name, _, wanted = reference.partition("@")
+    first = source.partition("/")[0]
+    if not wanted:
+        what, hint = f"the revision behind @ is missing in {source}:{reference}", "write a version, a commit or HEAD, or leave the @ off"
+        return Finding("NP011", what, "", hint)
+    if parse_version_request(wanted) is None:
+        what = f"npuprof.lock does not say which commit {source}:{reference} is"
+        why = "Branches and tags that name no version move; a source is seen as it was when it was locked."
+        hint = f'name a commit of its history, or extend "{source}:{reference}" in a preset, then npuprof source update {first}'
+        return Finding("NP047", what, why, hint)
+    numbers = [str(text) for text in sorted(_list_numbers(tags, name), key=lambda text: text.order, reverse=True)]
+    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    what = f"{source}:{name} has no released version {wanted} where it is locked"
+    has = f"released are {', '.join(numbers[:_SHOWN])}{more}" if numbers else "leave the @ off"
+    why = "A source is seen as it was when it was locked; what was released later, or elsewhere, does not count."
+    return Finding("NP047", what, why, f"{has}; npuprof source update {first} takes what is newer there")
+
+
+def _list_numbers(tags: list[ReleasedTag], name: str) -> list[VersionText]:
+    pairs = (one.tag.rpartition("/v")[::2] for one in tags)
+    return [text for preset, number in pairs if preset == name and (text := parse_version_text(number)) is not None]
+
+
+def _open_cache(locked: LockedSource) -> TextCache:
+    return TextCache(locked.url, locked.path, locked.commit)
+
+
+def _name_kept(locked: LockedSource) -> str:
+    return f"{_KEPT}.{locked.releases.rpartition(':')[2][:16]}"
+
+
+def _format(tags: list[ReleasedTag]) -> bytes:
+    return "".join(f"{one.commit} {one.tag}\n" for one in tags).encode(errors="surrogateescape")
+
+
+def _parse(text: bytes) -> list[ReleasedTag]:
+    pairs = (line.partition(" ") for line in text.decode(errors="surrogateescape").splitlines())
+    return [ReleasedTag(tag, commit) for commit, _, tag in pairs]

@@ -1,0 +1,297 @@
+"""From a parameter map to the maps that the graph engine is given: TF 1 from 2021-04 to 2026-07, TF 2 from 2021-09."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FOLDER = Path(__file__).parent
+#: The states of the adapter that were read.
+SNAPSHOTS = {"a": "2021-04", "b": "2021-09", "c": "2022-04", "d": "2022-10", "e": "2023-04", "f": "2023-12", "g": "2026-07"}
+#: What the adapter puts in place of an empty profiling_options.
+PROFILING = (
+    '{"output":"./","training_trace":"on","task_time":"on","hccl":"on","aicpu":"on","aic_metrics":"PipeUtilization","msproftx":"off"}'
+)
+#: Folders that are links on the machine that is played.
+LINKS = {"/data/link/dump": "/mnt/disk1/dump", "/data/link/work": "/mnt/disk1/work"}
+CLOSE = "forbidden_close_pass:on"
+#: What an option needs beside it to be read at all.
+NEEDS: dict[str, dict[str, Any]] = {
+    "dump_mode": {"enable_dump": True},
+    "dump_step": {"enable_dump": True},
+    "dump_path": {"enable_dump": True},
+    "dump_debug_mode": {"enable_dump_debug": True},
+    "profiling_options": {"profiling_mode": True},
+    "work_path": {"aoe_mode": "2"},
+    "distribute_config": {"aoe_mode": "2"},
+    "modify_mixlist": {"precision_mode": "allow_mix_precision"},
+    "optypelist_for_implmode": {"op_select_implmode": "high_precision"},
+    "dynamic_graph_execute_mode": {"dynamic_input": True},
+    "dynamic_inputs_shape_range": {"dynamic_input": True},
+    "input_shape": {"dynamic_dims": "1;2", "dynamic_node_type": 1},
+    "dynamic_dims": {"input_shape": "data:-1", "dynamic_node_type": 1},
+    "dynamic_node_type": {"input_shape": "data:-1", "dynamic_dims": "1;2"},
+}
+JIT = {"true": "1", "false": "0", "auto": "2"}
+
+#: An entry of the parameter map: the protobuf field that the script filled, and its value.
+Entry = tuple[str, Any]
+
+
+class Key(NamedTuple):
+    """A key of a map: its stage, its name, its text when the user set nothing (None: no key), the first snapshot that has it."""
+
+    stage: str
+    name: str
+    unset: str | None
+    since: str
+
+
+class Option(NamedTuple):
+    """What an adapter of TF 1 makes of one option."""
+
+    name: str
+    field: str
+    read: str
+    mapped: str
+    keys: tuple[Key, ...]
+    attributes: tuple[str, ...]
+    values: tuple[Any, ...]
+
+
+class Attribute(NamedTuple):
+    """What an adapter of TF 2 makes of one attribute of its global options."""
+
+    path: str
+    name: str
+    mapped: str
+    common: str
+    session: str
+    sent: str | None
+
+    @property
+    def leaf(self) -> str:
+        """The name as the adapter's lines spell it."""
+        return self.path.rpartition(".")[2]
+
+
+class Maps(NamedTuple):
+    """What the adapter hands over, and what it read."""
+
+    init: dict[str, str]
+    session: dict[str, str]
+    graph: dict[str, str]
+    asked: dict[str, str | None]
+
+
+def _read_rows(name: str) -> list[list[str]]:
+    lines = (FOLDER / name).read_text(encoding="utf-8").splitlines()
+    return [[cell.removeprefix(".") if cell == "." else cell for cell in line.split(" | ")] for line in lines if not line.startswith("#")]
+
+
+def _parse_key(text: str, first: str) -> Key:
+    stage, _, rest = text.partition(":")
+    name, _, unset = rest.partition("=")
+    unset, _, since = unset.partition("@")
+    return Key(stage, name, None if unset == "-" else unset, since or first)
+
+
+@cache
+def list_options() -> dict[str, Option]:
+    """Return the options of TF 1 by name."""
+    found = {}
+    for name, field, read, mapped, keys, attributes, values in _read_rows("tf1.txt"):
+        made = tuple(_parse_key(key, mapped[:1] or "a") for key in keys.split())
+        found[name] = Option(name, field, read, mapped, made, tuple(attributes.split()), tuple(json.loads(values)))
+    return found
+
+
+@cache
+def list_attributes() -> tuple[Attribute, ...]:
+    """Return the attributes of TF 2's global options."""
+    return tuple(
+        Attribute(path, name, mapped, common, session, None if sent == "-" else sent[1:])
+        for path, name, mapped, common, session, sent in _read_rows("tf2.txt")
+    )
+
+
+def list_keys(option: Option, snapshot: str) -> list[Key]:
+    """Return the keys of an option that the maps of a snapshot have; those of the pass stage stand in no map."""
+    return [key for key in option.keys if snapshot in option.mapped and key.since <= snapshot and key.stage != "p"]
+
+
+def write_value(option: Option, value: Any) -> str:
+    """Return the text that a value of the right field becomes."""
+    if option.name == "jit_compile":
+        return JIT[value]
+    if option.name == "oo_constant_folding":
+        return "true" if value else "false"
+    if option.field == "b":
+        return "1" if value else "0"
+    return LINKS.get(str(value), str(value)) if option.name in ("dump_path", "work_path") else str(value)
+
+
+def read_entry(option: Option, entries: Mapping[str, Entry], snapshot: str) -> str | None:
+    """Return the text of what the adapter reads for an option; None where it reads nothing."""
+    if option.name not in entries or snapshot not in option.read:
+        return None
+    field, value = entries[option.name]
+    if field == option.field:
+        return write_value(option, value)
+    if option.name in ("oo_constant_folding", "export_compile_stat"):
+        return None
+    return {"i": "0", "b": "0", "s": ""}[option.field]
+
+
+def _strike_unread(asked: dict[str, str | None]) -> None:
+    """Take away what is only read when something else is on."""
+    for name, need in (("dump_mode", "enable_dump"), ("dump_step", "enable_dump"), ("dump_debug_mode", "enable_dump_debug")):
+        if asked[need] != "1":
+            asked[name] = None
+    if "1" not in (asked["enable_dump"], asked["enable_dump_debug"]):
+        asked["dump_path"] = None
+    for name in ("work_path", "distribute_config"):
+        if not asked["aoe_mode"]:
+            asked[name] = None
+    for name in ("dynamic_graph_execute_mode", "dynamic_inputs_shape_range"):
+        if asked["dynamic_input"] != "1":
+            asked[name] = None
+    if not asked["op_select_implmode"]:
+        asked["optypelist_for_implmode"] = None
+    if asked["profiling_mode"] != "1":
+        asked["profiling_options"] = None
+    elif not asked["profiling_options"]:
+        asked["profiling_options"] = PROFILING
+    if not all(asked[name] for name in ("input_shape", "dynamic_dims", "dynamic_node_type")):
+        asked.update(input_shape=None, dynamic_dims=None, dynamic_node_type=None)
+    for name in ("graph_memory_max_size", "variable_memory_max_size", "graph_compiler_cache_dir", "precision_mode", "precision_mode_v2"):
+        asked[name] = asked[name] or None
+
+
+def build_maps(entries: Mapping[str, Entry], snapshot: str, kept: dict[str, str] | None = None) -> Maps:
+    """Return what an adapter of TF 1 makes of a parameter map; ``kept`` is what stays in the process from session to session."""
+    options = list_options()
+    asked = {option.name: read_entry(option, entries, snapshot) for option in options.values()}
+    _strike_unread(asked)
+    if snapshot >= "e":  # read into an attribute that nobody looks at
+        asked["auto_tune_mode"] = None
+    stages: dict[str, dict[str, str]] = {"i": {}, "s": {}, "g": {}}
+    for option in options.values():
+        for key in list_keys(option, snapshot):
+            text = asked[option.name]
+            text = key.unset if text is None else text
+            if text is not None:
+                stages[key.stage][key.name] = text
+    init, session, graph = stages.values()
+    if asked["graph_run_mode"] == "0" and snapshot >= "d":
+        session["ge.enableSmallChannel"] = "1"
+    if asked["aoe_mode"] and not asked["work_path"] and snapshot >= "b":
+        init.update({name: "/home/user/job" for name in ("ge.tuningPath", "work_path") if name in init})
+    if snapshot in "abcde":
+        _add_precision_of_old(asked, init, snapshot)
+    if snapshot in "de":
+        init["GE_USE_STATIC_MEMORY"] = init["ge.exec.staticMemoryPolicy"]
+    if snapshot == "g":
+        _finish_current(asked, init, session, graph)
+    if kept is not None and snapshot >= "f":
+        for name in ("precision_mode", "precision_mode_v2"):
+            text = asked.get(name) or kept.get(name)
+            if text:
+                kept[name] = text
+                init[name] = init[f"ge.exec.{name}"] = text
+    return Maps(init, session, graph, asked)
+
+
+def _add_precision_of_old(asked: Mapping[str, str | None], init: dict[str, str], snapshot: str) -> None:
+    text = asked["precision_mode"] or ("force_fp16" if asked["graph_run_mode"] == "0" else "allow_fp32_to_fp16")
+    init["ge.exec.precision_mode"] = text
+    if snapshot >= "c":
+        init["precision_mode"] = text
+
+
+def _finish_current(asked: Mapping[str, str | None], init: dict[str, str], session: dict[str, str], graph: dict[str, str]) -> None:
+    """Make what only the adapter of 2026 makes: keys of no option, and those that several options share."""
+    init["ge.autoTuneMode"] = ""
+    for stage in (init, session):
+        text = asked["optimization_switch"]
+        stage["ge.optimizationSwitch"] = f"{text};{CLOSE}" if text else CLOSE
+        stage["ge.inputPlacement"] = "DeviceHbm"
+    plain = asked["jit_compile"] == "1" and (asked["shape_generalization_mode"] or "STRICT") == "STRICT"
+    session["ge.compile_dynamic_mode"] = "0" if plain and asked["compile_dynamic_mode"] != "1" else "1"
+    if (asked["iterations_per_loop"] or "1") == "1":
+        graph.pop("iterations_per_loop", None)
+    if asked["graph_compiler_cache_dir"]:
+        graph["ge.graph_key"] = "GeOp11_0"
+    if asked["aoe_mode"]:
+        graph["ge.buildMode"] = "normal"
+    graph["ge.graphLevelSat"] = "0" if asked["mix_compile_mode"] == "1" else "1"
+    graph["ge.shape_generalized_build_mode"] = "shape_precise"
+    graph.pop("ge.exec.dynamicInput", None)
+    graph.pop("ge.exec.dynamicGraphExecuteMode", None)
+    graph.pop("ge.exec.dataInputsShapeRange", None)
+    if asked["dynamic_input"] == "1":
+        mode = asked["dynamic_graph_execute_mode"] or "dynamic_execute"
+        span = (asked["dynamic_inputs_shape_range"] or "").removeprefix("data:")
+        precise = mode != "dynamic_execute" or span
+        graph.update({"ge.exec.dynamicInput": "1", "ge.exec.dynamicGraphExecuteMode": mode, "ge.exec.dataInputsShapeRange": span})
+        graph.update({"ge.jit_compile": "1", "ge.shape_generalized_build_mode": "shape_precise" if precise else "shape_generalized"})
+    if asked["experimental_accelerate_train_mode"]:
+        graph["ge.exec.precision_mode"] = "allow_mix_precision"
+    graph.update({"ge.exec.graphIOMemAllocMode": "ByGE", "ge.exec.overflow": "1", "ge.exec.isVarInitGraph": "0"})
+    graph.update({"ge.exec.inputReuseMemIndexes": "0", "ge.exec.outputReuseMemIndexes": "0"})
+
+
+def build_resource_map(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the init map of npu_resource_init, in Python's spelling: every argument, None where it was left out."""
+    init = {}
+    for option in list_options().values():
+        for key in list_keys(option, "g"):
+            if key.stage == "i" and key.name.startswith("ge."):
+                value = arguments.get(option.name)
+                name = "ge.optimization_switch" if key.name == "ge.optimizationSwitch" else key.name
+                init[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return init
+
+
+class Maps2(NamedTuple):
+    """What the adapter of TF 2 hands over: the global map, the session map, and the text of each attribute that Python sends."""
+
+    common: dict[str, str]
+    session: dict[str, str]
+    sent: dict[str, str]
+
+
+def write_attribute(attribute: Attribute, value: Any) -> str:
+    """Return the text that Python sends for a value."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def write_key2(key: str, text: str) -> str:
+    """Return the text under a key of the maps of TF 2."""
+    if key == "ge.oo.constantFolding":
+        return "false" if text == "0" else "true"
+    if key == "ge.jit_compile":
+        return {"true": "1", "auto": "2"}.get(text, "0")
+    return text + CLOSE if key == "ge.optimizationSwitch" else text
+
+
+def build_maps2(values: Mapping[str, Any], snapshot: str) -> Maps2:
+    """Return what an adapter of TF 2 makes of global options, by session option name or, where there is none, by leaf."""
+    common: dict[str, str] = {}
+    session: dict[str, str] = {}
+    sent: dict[str, str] = {}
+    for attribute in list_attributes():
+        value = values.get(attribute.name or attribute.leaf)
+        text = attribute.sent if value is None else write_attribute(attribute, value)
+        if snapshot not in attribute.mapped or text is None:
+            continue
+        sent[attribute.leaf] = text
+        for key, stage in ((attribute.common, common), (attribute.session, session)):
+            if key:
+                stage[key] = write_key2(key, text)
+    if sent.get("graph_run_mode") == "0":
+        session["ge.enableSmallChannel"] = "1"
+    return Maps2(common, session, sent)

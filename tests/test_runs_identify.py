@@ -1,0 +1,318 @@
+"""``whatran``: digests of both kinds, and whatever says one, traced to presets, commits and versions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from repositories import Repo, fast_import
+
+from npuprof.runs import index
+from npuprof.runs.clues import read_clues
+from npuprof.store.repository import Repository
+
+NPUPROF = [sys.executable, "-m", "npuprof"]
+BASE = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = {}\n'
+HEIR = '[profile]\nextends = ["base"]\n[options]\niterations_per_loop = 10\n'
+OVERRIDDEN = HEIR + '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { precision_mode_v2 = "mixed_bfloat16" }\n'
+
+
+def digests_of(run: Any, *words: str) -> tuple[str, str]:
+    shown = json.loads(run("show", *words, "--format", "json").out)
+    return shown["digest"], shown["preset_digest"]
+
+
+def found(run: Any, *words: str) -> list[dict[str, Any]]:
+    done = run("whatran", *words, "--format", "json")
+    assert done.code in (0, 1), done.err
+    rows: list[dict[str, Any]] = [match for one in json.loads(done.out)["found"] for match in one["presets"]]
+    assert (done.code == 0) is bool(rows)
+    return rows
+
+
+def test_a_digest_of_either_kind_or_its_beginning_leads_to_the_commits_that_had_it(repo: Repo, run: Any) -> None:
+    first = repo.commit({"base": BASE.format(600), "bert": HEIR}, "make it")
+    digest, preset = digests_of(run, "bert")
+    repo.commit({"other": "[options]\nhccl_timeout = 5\n"})
+    last = repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
+    repo.commit({"base": BASE.format(700)}, "raise it")
+    for wanted, kind in ((digest, "resolved"), (preset, "preset"), (digest[:8], "resolved"), (f"sha256:{preset}", "preset")):
+        (match,) = found(run, wanted)
+        assert (match["name"], match["matched"], match["commits"]) == ("bert", kind, 3)
+        assert (match["first"]["commit"], match["newest"]["commit"]) == (first, last)
+        assert (match["first"]["author"], match["first"]["subject"]) == ("Ada Lovelace", "make it")
+        assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [("hccl_timeout", 600, 700)]
+    done = run("whatran", digest)
+    assert done.code == 0
+    assert "hccl_timeout 600 → 700" in done.out
+
+
+def test_what_was_resolved_for_a_product_is_found_with_its_context(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": OVERRIDDEN})
+    digest, _ = digests_of(run, "bert", "--product", "atlas-a3")
+    repo.commit({"base": BASE.format(700)})
+    (match,) = found(run, digest)
+    assert (match["name"], match["context"]) == ("bert", {"product": "atlas-a3"})
+
+
+def test_a_version_is_named(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    repo.release("bert", "1.2.0")
+    digest, _ = digests_of(run, "bert")
+    repo.commit({"base": BASE.format(700)})
+    assert found(run, digest)[0]["versions"] == ["1.2.0"]
+    assert "bert@1.2.0" in run("whatran", digest).out
+
+
+def test_a_branch_that_is_not_checked_out_and_a_merge_are_looked_at(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    repo.git("checkout", "-q", "-b", "side")
+    there = repo.commit({"base": BASE.format(650)})
+    digest, _ = digests_of(run, "bert")
+    repo.git("checkout", "-q", "main")
+    repo.commit({"base": BASE.format(700)})
+    (match,) = found(run, digest)
+    assert match["newest"]["commit"] == there
+
+
+def test_a_preset_that_is_gone_or_renamed_or_in_a_store_that_was_moved_is_found(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR, "gone": "[options]\nhccl_timeout = 9\n"})
+    digest, _ = digests_of(run, "bert")
+    gone, _ = digests_of(run, "gone")
+    repo.commit({"gone": None})
+    repo.git("mv", "profiles", "elsewhere")
+    repo.git("commit", "-qm", "move")
+    os.rename("elsewhere", "presets")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "move again")
+    assert found(run, digest, "--store", "presets")[0]["commits"] == 4
+    assert [(one["name"], one["changes_since"]) for one in found(run, gone, "--store", "presets")] == [("gone", None)]
+
+
+def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    repo.write({"base": BASE.format(650)})
+    digest, _ = digests_of(run, "bert")
+    (match,) = found(run, digest)
+    assert (match["work_tree"], match["commits"]) == (True, 0)
+    done = run("whatran", "0" * 64)
+    assert done.code == 1
+    assert "not committed" in done.out
+
+
+def test_without_a_repository_the_presets_as_they_are_are_looked_at(store: Any, run: Any) -> None:
+    store({"base": BASE.format(600)})
+    digest, _ = digests_of(run, "base")
+    done = run("whatran", digest)
+    assert (done.code, "no git repository" in done.err) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "render bert --to session -o out", "render bert --to session --inline -o x.py", "render bert --to toml -o x.toml",
+        "render bert --to json -o x.json", "render bert --to estimator -o out",
+        *(f"env bert --shell {shell} -o x.sh" for shell in ("bash", "fish", "tcsh", "pwsh")),
+        *(f"env bert --format {form} -o x" for form in ("dotenv", "docker", "systemd", "k8s-configmap", "k8s-env", "json", "slurm")),
+    ],
+)  # fmt: skip
+def test_what_is_rendered_or_exported_says_what_it_was_made_of(words: str, repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    done = run(*words.split())
+    assert done.code == 0, done.err
+    made = next(path for path in Path().rglob("*") if path.is_file() and path.parts[0] in ("out", "x", "x.py", "x.toml", "x.json", "x.sh"))
+    clues = read_clues(str(made))
+    if "--inline" in words and "NPUPROF" not in made.read_text() and not clues:
+        pytest.skip("bare lines say nothing")
+    assert {match["name"] for match in found(run, str(made))} == {"bert"}
+
+
+def test_a_block_in_a_script_says_what_it_was_made_of(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    Path("train.py").write_text("import tensorflow as tf\nconfig = tf.compat.v1.ConfigProto()\n")
+    assert run("inject", "train.py", "bert").code == 0
+    assert {match["name"] for match in found(run, "train.py")} == {"bert"}
+
+
+def test_a_live_process_says_what_it_was_given(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    with subprocess.Popen([*NPUPROF, "run", "bert", "--", "sleep", "30"]) as process:
+        for _ in range(200):
+            if b"NPUPROF_DIGEST" in Path(f"/proc/{process.pid}/environ").read_bytes():
+                break
+            time.sleep(0.05)
+        assert [one["name"] for one in found(run, "--pid", str(process.pid))] == ["bert"]
+        assert [one["name"] for one in found(run, f"/proc/{process.pid}/environ")] == ["bert"]
+        process.kill()
+    assert run("whatran", "--pid", str(process.pid)).code == 2
+    assert run("whatran", "--pid", str(os.getpid())).code == 2
+
+
+def record(*flags: str) -> str:
+    subprocess.run([*NPUPROF, "run", "bert", "--record", "out", *flags, "--", "true"], check=True, capture_output=True)
+    return "out/bert.0.run.json"
+
+
+def test_a_record_is_asked_for_again_with_what_was_laid_over_it(repo: Repo, run: Any) -> None:
+    first = repo.commit({"base": BASE.format(600), "bert": HEIR, "mix": "[options]\nenable_data_pre_proc = true\n"})
+    path = record("--set", "hccl_timeout=650", "--with", "mix")
+    repo.commit({"base": BASE.format(700)})
+    (match,) = found(run, path)
+    assert (match["name"], match["asked"], match["newest"]["commit"]) == ("bert", ["--with mix", "--set hccl_timeout=650"], first)
+    assert {one["key"] for one in match["changes_since"]} == {"hccl_timeout", "enable_data_pre_proc"}
+
+
+def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    repo.write({"base": BASE.format(650)})
+    path = record()
+    repo.write({"base": BASE.format(600)})
+    assert run("whatran", path).code == 1
+    repo.git("branch", "kept")
+    late = repo.commit({"base": BASE.format(650)})
+    assert found(run, path)[0]["newest"]["commit"] == late
+    assert [one["name"] for one in found(run, "out")] == ["bert"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("nothing here\n", "says no digest"), ("", "says no digest"), ("NPUPROF_DIGEST=12\n", "says no digest"),
+     ("\0\0NPUPROF_X=1\0", "no NPUPROF_DIGEST")],
+)  # fmt: skip
+def test_what_says_nothing_is_told(text: str, said: str, repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600)})
+    Path("x").write_text(text)
+    done = run("whatran", "x")
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize("words", [(), ("abcdef0", "--pid", "1"), ("zzz",), ("abc",)])
+def test_what_is_no_clue_is_an_error_of_usage(words: tuple[str, ...], repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600)})
+    assert run("whatran", *words).code == 2
+
+
+# -- the index ---------------------------------------------------------------------------------------------------------
+
+
+def kept() -> list[Path]:
+    return list(Path(os.environ["XDG_CACHE_HOME"], "npuprof", "history").glob("*.index"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def load(repo: Repo) -> index.Index:
+    repository = Repository(str(repo.folder / "profiles"))
+    return index.load_index(repository, index.list_commits(repository))
+
+
+def describe(built: index.Index) -> dict[str, dict[str, index.Digests]]:
+    """Return the presets of every commit."""
+    now: dict[str, index.Digests] = {}
+    found: dict[str, dict[str, index.Digests]] = {}
+    for state in built.states:
+        for name, digests in state.changed.items():
+            now = {**now, name: digests} if digests is not None else {key: value for key, value in now.items() if key != name}
+        found |= dict.fromkeys(state.commits, now)
+    return found
+
+
+def test_the_index_is_built_once_and_a_commit_adds_only_itself(repo: Repo) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    repo.commit({"base": BASE.format(700)})
+    assert load(repo).added == 2
+    assert load(repo).added == 0
+    repo.commit({"base": BASE.format(800)})
+    grown = load(repo)
+    assert grown.added == 1
+    kept()[0].unlink()
+    assert describe(load(repo)) == describe(grown)
+
+
+def damage(path: Path, how: str) -> None:
+    raw = path.read_bytes()
+    if how == "cut":
+        path.write_bytes(raw[: len(raw) // 2])
+    elif how == "changed":
+        path.write_bytes(raw.replace(b'"bert"', b'"evil"'))
+    elif how == "linked":
+        path.rename(path.with_suffix(".other"))
+        path.symlink_to(path.with_suffix(".other"))
+    elif how == "junk":
+        path.write_bytes(b"\x00\xff" * 100)
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "linked", "junk"])
+def test_an_index_that_is_not_whole_or_not_ours_is_not_believed(how: str, repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    digest, _ = digests_of(run, "bert")
+    repo.commit({"base": BASE.format(700)})
+    assert [one["name"] for one in found(run, digest)] == ["bert"]
+    damage(kept()[0], how)
+    assert load(repo).added == 2
+    assert [one["name"] for one in found(run, digest)] == ["bert"]
+
+
+def test_an_index_of_another_user_is_neither_read_nor_written(repo: Repo, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    load(repo)
+    before = kept()[0].read_bytes()
+    monkeypatch.setattr(index, "is_own_folder", lambda folder: False)
+    assert load(repo).added == 1
+    assert kept()[0].read_bytes() == before
+
+
+def test_a_poisoned_index_that_is_sealed_gives_no_wrong_answer(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    load(repo)
+    path = kept()[0]
+    body = path.read_bytes().rpartition(b"# npuprof sha256:")[0]
+    poisoned = body.replace(digests_of(run, "bert")[0].encode(), b"f" * 64)
+    assert poisoned != body
+    path.write_bytes(poisoned + b"# npuprof sha256:" + index.load_sha256()(poisoned).hexdigest().encode() + b"\n")
+    assert run("whatran", "f" * 64).code == 1
+
+
+def test_a_range_that_a_new_tag_moves_is_looked_at_again(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR.replace('"base"', '"base@1"')})
+    repo.release("base", "1.0.0")
+    repo.commit({"base": BASE.format(700)})
+    old, _ = digests_of(run, "bert")
+    assert found(run, old)
+    repo.release("base", "1.1.0")
+    new, _ = digests_of(run, "bert")
+    assert new != old
+    repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
+    repo.write({"bert": "[options]\nhccl_timeout = 1\n"})
+    assert [one["name"] for one in found(run, new)] == ["bert"]
+    assert [one["name"] for one in found(run, old)] == ["bert"]
+
+
+def history(commits: int) -> list[Mapping[str, str]]:
+    trees: list[Mapping[str, str]] = []
+    presets = {"base": BASE.format(600), **{f"p{number}": HEIR for number in range(10)}}
+    for number in range(commits):
+        presets = {**presets, f"p{number % 10}": f"{HEIR}max_key_num = {number + 1}\n"}
+        trees.append(presets)
+    return trees
+
+
+@pytest.mark.slow
+def test_building_the_index_is_linear_in_the_history(tmp_path: Path) -> None:
+    took = []
+    for count in (200, 800):
+        repo = fast_import(tmp_path / f"r{count}", history(count))
+        start = time.perf_counter()
+        assert load(repo).added == count
+        took.append(time.perf_counter() - start)
+    assert took[1] < 4 * 2.5 * took[0]

@@ -1,0 +1,248 @@
+"""``run --record`` as the parent of a command: real processes, real signals, a real terminal, real launchers."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import build_store
+
+NPUPROF = [sys.executable, "-m", "npuprof"]
+RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--"]
+#: Says which signals it gets, one a line, until it gets SIGTERM a second time, or its standard input ends.
+LISTENER = """
+import os, signal, sys, time
+def tell(number, frame):
+    print(signal.Signals(number).name, flush=True)
+for name in ("INT", "TERM", "HUP", "USR1", "USR2", "WINCH", "CONT", "QUIT"):
+    signal.signal(getattr(signal, "SIG" + name), tell)
+print("ready", os.getpid(), os.getpgid(0), flush=True)
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    time.sleep(0.05)
+    if os.path.exists("stop"):
+        sys.exit(5)
+"""
+
+
+@pytest.fixture(autouse=True)
+def leaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_store(tmp_path / "profiles", {"leaf": "[options]\nhccl_timeout = 600\n"})
+    monkeypatch.chdir(tmp_path)
+
+
+def read_record(name: str = "leaf.0") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(f"out/{name}.run.json").read_bytes())
+    return found
+
+
+@pytest.fixture
+def listening() -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen([*RUN, sys.executable, "-c", LISTENER], stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        yield process
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def read_line(process: subprocess.Popen[str], wait: float = 10) -> str:
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], wait)
+    return process.stdout.readline().rstrip("\n") if ready else ""
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 126, 255])
+def test_the_exit_code_is_the_commands_own(code: int) -> None:
+    assert subprocess.run([*RUN, "sh", "-c", f"exit {code}"], capture_output=True, check=False).returncode == code
+    assert read_record()["exit"] == {"code": code, "signal": None}
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGSEGV", "SIGABRT", "SIGINT", "SIGUSR1", "SIGPIPE"])
+def test_it_dies_of_the_signal_that_the_command_died_of(name: str) -> None:
+    number = getattr(signal, name)
+    done = subprocess.run([*RUN, "sh", "-c", f"kill -{name[3:]} $$"], capture_output=True, check=False)
+    assert done.returncode == -number
+    assert read_record()["exit"] == {"code": None, "signal": name}
+    assert read_record()["state"] == "ended"
+    assert not list(Path().glob("core*"))
+
+
+def test_a_signal_to_it_reaches_the_command_once(listening: subprocess.Popen[str]) -> None:
+    word, pid, group = read_line(listening).split()
+    assert (word, int(group)) == ("ready", listening.pid)
+    assert int(pid) != listening.pid
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH"):
+        listening.send_signal(getattr(signal, name))
+        assert read_line(listening) == name
+    assert read_line(listening, 0.3) == ""
+    assert read_record()["state"] == "running"
+    assert read_record()["process"]["pid"] == int(pid)
+    Path("stop").touch()
+    assert listening.wait(10) == 5
+
+
+def test_a_signal_to_the_whole_group_reaches_the_command_once(listening: subprocess.Popen[str]) -> None:
+    read_line(listening)
+    for name in ("SIGINT", "SIGTERM", "SIGUSR1"):
+        os.killpg(listening.pid, getattr(signal, name))
+        assert read_line(listening) == name
+        assert read_line(listening, 0.3) == ""
+    listening.send_signal(signal.SIGTERM)  # what the group got before does not count for this one
+    assert read_line(listening) == "SIGTERM"
+
+
+def wait_for_state(pid: int, letters: str) -> None:
+    for _ in range(200):
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in letters:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"{pid} never came to {letters}")
+
+
+def test_a_stop_that_is_sent_to_it_stops_the_command_and_it_goes_on_with_it(tmp_path: Path) -> None:
+    script = "import time\nprint('ready', flush=True)\ntime.sleep(0.5)\nprint('done', flush=True)"
+    # Of a group that no shell looks after, a stop from a terminal is ignored: so there is one.
+    with subprocess.Popen([*RUN, sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, process_group=0) as process:
+        assert read_line(process) == "ready"
+        child = read_record()["process"]["pid"]
+        process.send_signal(signal.SIGTSTP)
+        wait_for_state(child, "T")
+        wait_for_state(process.pid, "T")
+        process.send_signal(signal.SIGCONT)
+        assert read_line(process) == "done"
+        assert process.wait(10) == 0
+
+
+def test_who_kills_it_for_good_kills_the_command_and_the_record_says_that_it_was_running(listening: subprocess.Popen[str]) -> None:
+    pid = int(read_line(listening).split()[1])
+    listening.kill()
+    listening.wait(10)
+    for _ in range(100):
+        if not os.path.exists(f"/proc/{pid}") or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("the command lives on")
+    assert (read_record()["state"], read_record()["exit"]) == ("running", None)
+
+
+def test_the_end_of_a_pipe_is_seen_when_the_command_closes_it(tmp_path: Path) -> None:
+    script = "import os, time\nos.write(1, b'x')\nos.close(1)\nos.close(0)\nwhile not os.path.exists('stop'): time.sleep(0.05)"
+    with subprocess.Popen([*RUN, sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"x"  # it has not ended yet
+        assert process.poll() is None
+        Path("stop").touch()
+        assert process.wait(10) == 0
+
+
+def test_output_of_a_reader_that_leaves_ends_the_command_by_sigpipe() -> None:
+    words = " ".join(RUN)
+    done = subprocess.run(["bash", "-c", f"{words} yes | head -1; echo ${{PIPESTATUS[0]}}"], capture_output=True, timeout=20, check=True)
+    assert done.stdout == b"y\n141\n"
+
+
+def test_signals_that_were_ignored_stay_ignored_and_no_others() -> None:
+    words = "grep -E 'SigIgn|SigBlk' /proc/self/status"
+    plain = subprocess.run(["sh", "-c", f"trap '' HUP; {words}"], capture_output=True, check=True).stdout
+    done = subprocess.run(
+        ["sh", "-c", f"trap '' HUP; exec {' '.join(RUN)} {words.replace(chr(39), chr(34))}"], capture_output=True, check=True
+    )
+    assert done.stdout == plain
+
+
+class Terminal:
+    """A shell with job control on a terminal."""
+
+    def __init__(self) -> None:
+        self.pid, self.handle = pty.fork()
+        if self.pid == 0:
+            os.environ["PS1"] = "$ "
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+        self.seen = ""
+
+    def send(self, text: str) -> None:
+        os.write(self.handle, text.encode())
+
+    def expect(self, text: str, wait: float = 15) -> str:
+        end = time.monotonic() + wait
+        while text not in self.seen:
+            ready, _, _ = select.select([self.handle], [], [], max(end - time.monotonic(), 0))
+            if not ready:
+                pytest.fail(f"no {text!r} in {self.seen!r}")
+            with suppress(OSError):
+                self.seen += os.read(self.handle, 4096).decode()
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def close(self) -> None:
+        with suppress(OSError):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.handle)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not here")
+    made = Terminal()
+    yield made
+    made.close()
+
+
+def test_on_a_terminal_ctrl_c_arrives_once_and_the_command_has_the_foreground(terminal: Terminal) -> None:
+    Path("listener.py").write_text(f"{LISTENER}".replace('print("ready"', 'print("fore", os.tcgetpgrp(0) == os.getpgid(0))\nprint("ready"'))
+    terminal.expect("$ ")
+    terminal.send(f"{' '.join(RUN)} {sys.executable} listener.py; echo code $?\n")
+    terminal.expect("fore True")
+    terminal.expect("ready ")
+    terminal.expect("\r\n")
+    terminal.send("\x03")
+    terminal.expect("SIGINT")
+    time.sleep(0.3)
+    Path("stop").touch()
+    assert "SIGINT" not in terminal.expect("code 5")
+
+
+def test_on_a_terminal_ctrl_z_stops_the_job_and_fg_goes_on_with_it(terminal: Terminal) -> None:
+    terminal.expect("$ ")
+    terminal.send(f"{' '.join(RUN)} sh -c 'echo begun; sleep 2; echo ended'; echo code $?\n")
+    terminal.expect("begun\r\n")
+    time.sleep(0.5)  # a shell that is stopped while it makes a process waits for that, and tells nobody
+    terminal.send("\x1a")
+    terminal.expect("Stopped")
+    terminal.send("jobs; fg\n")
+    terminal.expect("ended\r\n")
+    terminal.expect("$ ")
+    assert read_record()["exit"] == {"code": 0, "signal": None}
+
+
+def test_a_command_that_reads_the_terminal_gets_what_is_typed(terminal: Terminal) -> None:
+    terminal.expect("$ ")
+    terminal.send(f"{' '.join(RUN)} sh -c 'read x; echo got $x; stty size >/dev/null && echo tty'\n")
+    time.sleep(1)
+    terminal.send("hello\n")
+    terminal.expect("got hello")
+    terminal.expect("tty")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI is not here")
+def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
+    words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", *RUN, "sh", "-c", "exit 0"]
+    done = subprocess.run(words, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir("out")) == [f"leaf.{rank}.run.json" for rank in range(3)]
+    assert [read_record(f"leaf.{rank}")["process"]["world_size"] for rank in range(3)] == [3, 3, 3]

@@ -1,0 +1,381 @@
+"""Records of runs: what stands in them, and how the verbs that read take them as specs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import build_store
+from jsonschema import Draft202012Validator
+from repositories import Repo
+
+from npuprof.runs import kinds, records
+from npuprof.runs.schema import build_record_schema
+
+NPUPROF = [sys.executable, "-m", "npuprof"]
+BASE = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 600\nprecision_mode_v2 = "mixed_float16"\n'
+HEIR = """\
+[profile]
+description = "the one that runs"
+extends = ["base/training"]
+[options]
+hccl_timeout = 1800
+modify_mixlist = { black-list = { to-add = ["Cast"] } }
+[env]
+HCCL_CONNECT_TIMEOUT = 300
+RANK_ID = { launcher = "rank" }
+"""
+Record = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    """Run a command with a record in ``out``, over presets given as texts."""
+
+    def start(
+        presets: Mapping[str, str], *command: str, spec: str = "bert", environ: Mapping[str, str] | None = None, flags: tuple[str, ...] = ()
+    ) -> subprocess.CompletedProcess[bytes]:
+        build_store(tmp_path / "profiles", presets)
+        words = [*NPUPROF, "run", spec, "--record", "out", *flags, "--", *command]
+        return subprocess.run(words, env={**os.environ, **(environ or {})}, capture_output=True, cwd=tmp_path, check=False)
+
+    return start
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_bytes())
+    Draft202012Validator(build_record_schema(), format_checker=Draft202012Validator.FORMAT_CHECKER).validate(found)
+    return found
+
+
+def test_the_published_schema_is_a_schema_and_shown(run: Any) -> None:
+    Draft202012Validator.check_schema(build_record_schema())
+    assert json.loads(run("schema", "--of", "run").out) == build_record_schema()
+
+
+def test_a_record_says_what_was_asked_given_and_done(record: Record, tmp_path: Path) -> None:
+    done = record(
+        {"base/training": BASE, "bert": HEIR}, "sh", "-c", "exit 3",
+        environ={"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "OTHER": "x"},
+        flags=("--set", "hccl_timeout=700", "--product", "atlas-a2-training"),
+    )  # fmt: skip
+    assert done.returncode == 3
+    found = read(tmp_path / "out" / "bert.5.run.json")
+    assert found["asked"] == {"spec": "bert", "set": ["hccl_timeout=700"], "product": "atlas-a2-training"}
+    assert found["context"] == {"product": "atlas-a2-training"}
+    assert (found["state"], found["exit"], found["command"]) == ("ended", {"code": 3, "signal": None}, ["sh", "-c", "exit 3"])
+    assert [found["process"][name] for name in ("rank", "local_rank", "world_size")] == [5, 1, 8]
+    by_key = {one["key"]: one for one in found["settings"]}
+    assert by_key["hccl_timeout"]["value"] == 700
+    assert [origin["path"] for origin in by_key["hccl_timeout"]["origins"]] == [
+        "--set",
+        "profiles/bert.toml",
+        "profiles/base/training.toml",
+    ]
+    assert by_key["precision_mode_v2"]["origins"][0]["line"] == 5
+    assert found["environment"]["RANK_ID"] == "5"
+    assert "OTHER" not in found["environment"]
+    assert "HOME" not in found["environment"]
+    assert [one["name"] for one in found["profiles"]] == ["base/training", "bert"]
+    assert found["start"] <= found["end"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "environ", "name"),
+    [
+        ("base/training", {}, "base-training.0.run.json"),
+        ("bert", {"RANK_ID": "7"}, "bert.7.run.json"),
+        ("bert", {"SLURM_PROCID": "2"}, "bert.2.run.json"),
+        ("bert", {"OMPI_COMM_WORLD_RANK": "4", "SLURM_PROCID": "0"}, "bert.4.run.json"),
+        ("base/training+bert", {}, "base-training-bert.0.run.json"),
+    ],
+)
+def test_a_record_is_called_by_preset_and_rank(spec: str, environ: dict[str, str], name: str, record: Record, tmp_path: Path) -> None:
+    assert record({"base/training": BASE, "bert": HEIR}, "true", spec=spec, environ=environ).returncode == 0
+    assert os.listdir(tmp_path / "out") == [name]
+
+
+def test_names_that_are_taken_get_numbers_and_many_ranks_can_start_at_once(record: Record, tmp_path: Path) -> None:
+    for _ in range(2):
+        record({"bert": BASE}, "true")
+    words = [*NPUPROF, "run", "bert", "--record", "out", "--", "true"]
+    started = [subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) for _ in range(6)]
+    assert [process.wait(60) for process in started] == [0] * 6
+    assert sorted(os.listdir(tmp_path / "out")) == sorted(f"bert.0{f'-{n}' if n > 1 else ''}.run.json" for n in range(1, 9))
+    assert all(read(path)["state"] == "ended" for path in (tmp_path / "out").iterdir())
+
+
+def test_what_logs_somebody_in_is_not_recorded(record: Record, tmp_path: Path) -> None:
+    text = f'{BASE}[env]\nWANDB_API_KEY = "k3y"\nHTTPS_PROXY = "http://me:pa55@proxy:80"\n'
+    words = ("true", "--token", "t0ken", "--password=pa55", "https://me:pa55@host/x", "--epochs=3")
+    assert record({"bert": text}, *words, flags=("--no-check", "--set", "env.MY_SECRET=s3cret")).returncode == 0
+    raw = (tmp_path / "out" / "bert.0.run.json").read_text()
+    assert not any(secret in raw for secret in ("k3y", "t0ken", "s3cret", "pa55"))
+    found = read(tmp_path / "out" / "bert.0.run.json")
+    assert set(found["hidden"]) == {"env.WANDB_API_KEY", "env.MY_SECRET", "env.HTTPS_PROXY"}
+    assert found["command"] == ["true", "--token", "***", "--password=***", "https://***@host/x", "--epochs=3"]
+
+
+def test_a_record_says_of_which_commit_each_file_was_and_whether_it_was_changed(repo: Repo) -> None:
+    repo.commit({"base/training": BASE, "bert": HEIR})
+    repo.write({"bert": f"{HEIR}\n# changed\n"})
+    done = subprocess.run([*NPUPROF, "run", "bert", "--record", "out", "--", "true"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = read(repo.folder / "out" / "bert.0.run.json")
+    head = repo.head
+    assert [(one["name"], one["commit"], one["dirty"]) for one in found["profiles"]] == [
+        ("base/training", head, False),
+        ("bert", head, True),
+    ]
+
+
+def test_a_record_that_cannot_be_written_stops_nothing_but_what_can_be_mended_first(record: Record, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    done = record({"bert": BASE}, "touch", str(tmp_path / "ran"))
+    assert done.returncode == 2
+    assert not (tmp_path / "ran").exists()
+    assert b"it is no folder" in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full") or os.geteuid() != 0, reason="a full file system can be made by root only")
+def test_on_a_full_disk_the_command_runs_and_it_is_told(tmp_path: Path) -> None:
+    full = tmp_path / "out"
+    full.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", str(full)], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        (full / "filler").write_bytes(b"x" * 4096)
+        build_store(tmp_path / "profiles", {"bert": BASE})
+        done = subprocess.run(
+            [*NPUPROF, "run", "bert", "--record", "out", "--", "echo", "ran"], cwd=tmp_path, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, b"ran\n")
+        assert b"no record is kept" in done.stderr
+        assert os.listdir(full) == ["filler"]
+    finally:
+        subprocess.run(["umount", str(full)], check=True)
+
+
+def test_a_command_that_is_not_there_is_recorded_as_not_started(record: Record, tmp_path: Path) -> None:
+    assert record({"bert": BASE}, "no-such-command").returncode == 127
+    found = read(tmp_path / "out" / "bert.0.run.json")
+    assert (found["state"], found["exit"]) == ("not started", {"code": 127, "signal": None})
+
+
+# -- records as specs --------------------------------------------------------------------------------------------------
+
+
+def test_a_record_is_a_spec_with_the_digest_and_the_origins_of_what_ran(record: Record, tmp_path: Path, run: Any) -> None:
+    record({"base/training": BASE, "bert": HEIR}, "true", flags=("--set", "hccl_timeout=700"))
+    path = "out/bert.0.run.json"
+    digest = read(tmp_path / path)["preset"]["digest"]
+    shown = json.loads(run("show", path, "--format", "json", "--origin").out)
+    assert shown["digest"] == digest
+    assert (
+        shown["origins"]["precision_mode_v2"][0] | {"path": "profiles/base/training.toml", "line": 5}
+        == shown["origins"]["precision_mode_v2"][0]
+    )
+    assert run("diff", path, f"./{path}", "--exit-code").code == 0
+    told = run("diff", "bert", path)
+    assert "hccl_timeout" in told.out
+    assert "700" in told.out
+    assert run("check", path).code == 0
+    assert "hccl_timeout = 700  # --set" in run("show", path, "--origin").out
+    assert "hccl_timeout" in run("explain", path, "hccl_timeout").out
+    assert run("render", path, "--to", "json").code == 0
+
+
+def test_a_preset_of_that_name_wins_and_a_dot_forces_the_file(record: Record, run: Any) -> None:
+    record({"bert": BASE, "out/bert.0.run.json": "[options]\nhccl_timeout = 1\n"}, "true")
+    assert "hccl_timeout = 1\n" in run("show", "out/bert.0.run.json").out
+    assert "hccl_timeout = 600\n" in run("show", "./out/bert.0.run.json").out
+
+
+def test_a_record_needs_no_store_and_can_be_composed(record: Record, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    record({"bert": BASE}, "true")
+    (tmp_path / "profiles" / "bert.toml").write_text("[options]\nhccl_timeout = 5\n")
+    assert "hccl_timeout = 5\n" in run("show", "./out/bert.0.run.json+bert").out
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    os.rename(tmp_path / "out" / "bert.0.run.json", elsewhere / "a+b.run.json")
+    monkeypatch.chdir(elsewhere)
+    os.rename(tmp_path / "profiles", tmp_path / "moved")
+    assert "hccl_timeout = 600\n" in run("show", "./a+b.run.json").out
+
+
+@pytest.mark.parametrize("words", ["run {} -- true", "env {} --shell bash"])
+def test_verbs_that_do_something_take_no_record_and_say_so(words: str, record: Record, run: Any) -> None:
+    record({"bert": BASE}, "true")
+    done = run(*words.format("out/bert.0.run.json").split())
+    assert (done.code, "NP961" in done.err) == (2, True)
+
+
+BAD = {
+    "": "it is empty",
+    "{": "no record",
+    "[]": "its top is no object",
+    "{}": "it has no schema",
+    '{"schema": "npuprof.run/2"}': "this npuprof reads npuprof.run/1",
+    '{"schema": "npuprof.run/1"}': "which preset",
+    '{"schema": "npuprof.run/1", "preset": {"name": "a"}}': "settings are no list",
+    '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "a"}]}': "no key or no value",
+    '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "x.y", "value": 1}]}': "of no section",
+    '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "a", "value": null}]}': "cannot be read",
+    '{"schema": "npuprof.run/1", "preset": {"name": "a"}, "settings": [{"key": "a", "value": {"$toml": "x"}}]}': "cannot be read",
+    "[" * 100_000: "nested too deeply",
+    "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"): "no record",
+}
+
+
+@pytest.mark.parametrize("text", BAD, ids=[f"{place}" for place in range(len(BAD))])
+def test_what_is_no_record_is_told_with_its_place(text: str, tmp_path: Path, run: Any) -> None:
+    (tmp_path / "x.run.json").write_text(text)
+    done = run("show", "./x.run.json")
+    assert (done.code, "NP960" in done.err) == (2, True), done.err
+    assert BAD[text] in done.err
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1, 1.0, True, "x", "", [1, [2.5]], {"a": {"b": []}}, {"$toml": "1"}, {"$toml": {"x": 1}}, float("inf"), 10**30, "\x00\u2028é"],
+)
+def test_every_value_comes_back_typed(value: Any) -> None:
+    back = records.decode_value(json.loads(json.dumps(records.encode_value(value))))
+    assert (back, repr(back)) == (value, repr(value))
+
+
+def test_every_kind_of_file_is_a_row() -> None:
+    assert kinds.find_kind("/") is None
+    assert [kind.noun for kind in kinds.KINDS][:1] == ["the record of a run"]
+
+
+# -- ranks -------------------------------------------------------------------------------------------------------------
+
+
+def write_records(tmp_path: Path, record: Record, changes: Mapping[int, Mapping[str, Any]], count: int = 8) -> None:
+    """Make the records of many ranks of one real one."""
+    record({"bert": BASE}, "true")
+    made = json.loads((tmp_path / "out" / "bert.0.run.json").read_text())
+    for rank in range(count):
+        fields = json.loads(json.dumps(made))
+        fields["process"] |= {"rank": rank, "pid": 100 + rank}
+        fields["environment"]["RANK_ID"] = str(rank)
+        for name, value in changes.get(rank, {}).items():
+            if name.isupper():
+                fields["environment"][name] = value
+            elif name == "exit":
+                fields["exit"] = value
+            else:
+                next(one for one in fields["settings"] if one["key"] == name)["value"] = value
+        (tmp_path / "out" / f"bert.{rank}.run.json").write_text(json.dumps(fields))
+
+
+def test_ranks_that_were_given_the_same_are_alike_whatever_their_rank(record: Record, tmp_path: Path, run: Any) -> None:
+    write_records(tmp_path, record, {})
+    done = run("diff", "out", "--exit-code")
+    assert (done.code, done.out) == (0, "8 records of bert: all were given the same\n")
+
+
+def test_the_rank_that_differs_is_told_with_what_differs(record: Record, tmp_path: Path, run: Any) -> None:
+    changes = {3: {"hccl_timeout": 1200, "exit": {"code": None, "signal": "SIGKILL"}}, 6: {"ASCEND_GLOBAL_LOG_LEVEL": "1"}}
+    write_records(tmp_path, record, changes)
+    done = run("diff", "out", "--exit-code")
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert lines[0] == "8 records of bert: ranks 0-2, 4-5, 7 alike; rank 3; rank 6 differ"
+    assert any("hccl_timeout 600" in line and "1200" in line for line in lines[lines.index("rank 3:") :])
+    assert lines[lines.index("rank 6:") + 1] == "  + ASCEND_GLOBAL_LOG_LEVEL '1'  (environment)"
+    assert "  died of SIGKILL: rank 3" in lines
+    assert run("diff", "out", "--name-only").out.splitlines() == ["out/bert.3.run.json", "out/bert.6.run.json"]
+    fields = json.loads(run("diff", "out", "--format", "json").out)["presets"][0]
+    assert [group["ranks"] for group in fields["groups"]] == [[0, 1, 2, 4, 5, 7], [3], [6]]
+    assert "hccl_timeout" in run("diff", "out", "--format", "markdown").out
+    two = run("diff", "out/bert.0.run.json", "out/bert.6.run.json")
+    assert "the environments differ: + ASCEND_GLOBAL_LOG_LEVEL" in two.err
+
+
+def test_of_several_runs_in_one_folder_the_last_of_each_rank_counts(record: Record, tmp_path: Path, run: Any) -> None:
+    for timeout in ("600", "700"):
+        record({"bert": BASE}, "true", flags=("--set", f"hccl_timeout={timeout}"))
+    done = run("diff", "out")
+    assert done.out == "1 record of bert: all were given the same\n"
+    assert "1 older record" in done.err
+    assert json.loads(run("diff", "./out", "--format", "json").out)["presets"][0]["groups"][0]["paths"] == ["./out/bert.0-2.run.json"]
+
+
+def test_a_damaged_record_in_a_folder_is_told(record: Record, tmp_path: Path, run: Any) -> None:
+    write_records(tmp_path, record, {})
+    (tmp_path / "out" / "bert.3.run.json").write_text("{")
+    done = run("diff", "out")
+    assert (done.code, "bert.3.run.json" in done.err) == (2, True)
+
+
+# -- what the function in the script says ------------------------------------------------------------------------------
+
+#: As much of TensorFlow as the loader asks for, so that no test needs it.
+TENSORFLOW = """
+import collections, types
+class Value:
+    s = b = i = None
+def ConfigProto():
+    optimizers = []
+    def add():
+        optimizers.append(types.SimpleNamespace(name="", parameter_map=collections.defaultdict(Value)))
+        return optimizers[-1]
+    class Optimizers(list):
+        pass
+    made = Optimizers()
+    made.add = add
+    rewrite = types.SimpleNamespace(custom_optimizers=made)
+    return types.SimpleNamespace(graph_options=types.SimpleNamespace(rewrite_options=rewrite))
+compat = types.SimpleNamespace(as_bytes=str.encode, v1=types.SimpleNamespace(ConfigProto=ConfigProto))
+"""
+
+
+@pytest.fixture
+def loader(tmp_path: Path, store: Any, run: Any) -> Path:
+    """A script that calls the env-loader, beside modules that stand for TensorFlow."""
+    store({"bert": BASE + "enable_dump = false\n"})
+    folder = tmp_path / "script"
+    (folder / "tensorflow" / "core" / "protobuf").mkdir(parents=True)
+    for below in ("core", "core/protobuf"):
+        (folder / "tensorflow" / below / "__init__.py").touch()
+    (folder / "tensorflow" / "__init__.py").write_text(TENSORFLOW)
+    (folder / "tensorflow" / "core" / "protobuf" / "rewriter_config_pb2.py").write_text("class RewriterConfig:\n    OFF = 2\n")
+    assert run("render", "bert", "--to", "env-loader", "-o", str(folder / "env_loader.py")).code == 0
+    (folder / "train.py").write_text("import env_loader\nenv_loader.session_config()\n")
+    return folder / "train.py"
+
+
+def test_the_function_in_the_script_says_what_it_set_where_it_is_asked_to(loader: Path, tmp_path: Path, run: Any) -> None:
+    words = [*NPUPROF, "run", "bert", "--record", "out", "--", sys.executable, str(loader)]
+    for _ in range(2):
+        done = subprocess.run(
+            words, cwd=tmp_path, env={**os.environ, "NPUPROF_RECORD": "out", "RANK_ID": "3"}, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, done.stderr if b"made the folder" in done.stderr else b"")
+    assert sorted(os.listdir(tmp_path / "out")) == [
+        "bert.3-2.run.json", "bert.3.loader-2.run.json", "bert.3.loader.run.json", "bert.3.run.json",
+    ]  # fmt: skip
+    said = read(tmp_path / "out" / "bert.3.loader.run.json")
+    assert (said["by"], said["state"], said["process"]["rank"]) == ("env-loader", "loaded", 3)
+    assert said["preset"]["digest"] == read(tmp_path / "out" / "bert.3.run.json")["preset"]["digest"]
+    assert {one["key"]: one["value"] for one in said["settings"]} == {
+        "hccl_timeout": 600, "precision_mode_v2": "mixed_float16", "enable_dump": False,
+    }  # fmt: skip
+    done = run("diff", "out/bert.3.run.json", "out/bert.3.loader.run.json", "--exit-code")
+    assert [line for line in done.out.splitlines() if not line.startswith(("~ profile", "- profile", "- scenario"))] == [], done.out
+
+
+def test_a_script_that_is_not_asked_writes_nothing_and_one_that_cannot_write_goes_on(loader: Path, tmp_path: Path) -> None:
+    words = [*NPUPROF, "run", "bert", "--", sys.executable, str(loader)]
+    assert subprocess.run(words, cwd=tmp_path, capture_output=True, check=True).stderr == b""
+    (tmp_path / "file").touch()
+    done = subprocess.run(words, cwd=tmp_path, env={**os.environ, "NPUPROF_RECORD": "file"}, capture_output=True, check=True)
+    assert b"no record is kept" in done.stderr

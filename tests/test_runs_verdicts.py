@@ -1,0 +1,326 @@
+"""What evidence proves of settings: logs with known truth, made for each case, and the verdict that may be claimed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logged import (
+    INIT,
+    SESSION,
+    write_block,
+    write_dump,
+    write_engine_line,
+    write_line,
+    write_run,
+    write_tf2_block,
+    write_tf2_line,
+)
+
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.found import Verdict
+from npuprof.runs.verdicts import judge_process
+
+PARTITION = (
+    "OMPartition subgraph_0 begin. mix_compile_mode is {mix}, iterations_per_loop is {loop}, input_shape: {shape}, dynamic_dims: {dims}"
+)
+OPERATOR = (
+    "[GEOP] dynamic_input: {input}, dynamic_graph_execute_mode: {mode}, jit_compile: 2, is_dynamic_input: 0,"
+    " getnext_inputs_shape_range: {getnext}, data_inputs_shape_range: {data}, is_train_graph: 0, is_dynamic_getnext: 0,"
+    " placeholder_index: , is_var_init_graph: 0, compile_dynamic_mode: {dynamic}, shape_generalization_mode: {shape}"
+)
+
+
+def judge(folder: Path, text: str | bytes, name: str = "run.log", **options: Any) -> dict[str, Verdict]:
+    """Return the verdicts on the one process of a log."""
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(errors="surrogateescape"))
+    found = read_evidence([str(path)]).processes
+    assert len(found) == 1
+    return {verdict.setting: verdict for verdict in judge_process(options, found[0])}
+
+
+def judge_one(folder: Path, text: str | bytes, setting: str, value: Any, name: str = "run.log") -> str:
+    return judge(folder, text, name, **{setting: value})[setting].state
+
+
+def fill(text: str, **fields: str) -> str:
+    known = {"mix": "False", "loop": "1", "shape": "", "dims": "", "input": "0", "mode": "", "getnext": "", "data": "", "dynamic": "0"}
+    return text.format(**{**known, **fields})
+
+
+MIXLIST = {"black-list": {"to-add": ["Cast"]}}
+MODES = {"ge.exec.precision_mode": "force_fp16", "precision_mode": "force_fp16"}
+V2 = {"ge.exec.precision_mode_v2": "fp16", "precision_mode_v2": "fp16"}
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "value", "state"),
+    [
+        (write_run(MODES), "precision_mode", "force_fp16", "in force"),
+        (write_run(MODES), "precision_mode", "force_fp32", "changed"),
+        (write_run({**MODES, **V2}), "precision_mode", "force_fp16", "changed"),
+        (write_run({**MODES, **V2}), "precision_mode_v2", "fp16", "in force"),
+        (write_run(), "precision_mode", "force_fp16", "cannot tell"),
+        (write_run(), "deterministic", 0, "default or set"),
+        (write_run(), "deterministic", 1, "changed"),
+        (write_run({"ge.deterministic": "1"}), "deterministic", 1, "in force"),
+        (write_run({"ge.deterministic": "True"}), "profiling_mode", False, "default or set"),
+        (write_run({}, {"ge.hcomParallel": "0"}), "hcom_parallel", False, "in force"),
+        (write_run(), "hcom_parallel", True, "default or set"),
+        (write_run({}, {"ge.jit_compile": "1", "jit_compile": "1"}), "jit_compile", "true", "in force"),
+        (write_run({}, {"ge.jit_compile": "1", "jit_compile": "1"}), "jit_compile", "auto", "changed"),
+        (write_run(), "jit_compile", "auto", "default or set"),
+        # in a place that GE gets twice both have to say so
+        (write_run({"ge.exec.hcclExecuteTimeOut": "7"}, {"ge.exec.hcclExecuteTimeOut": "7"}), "hccl_timeout", 7, "in force"),
+        (write_run({"ge.exec.hcclExecuteTimeOut": "7"}), "hccl_timeout", 7, "cannot tell"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}), "dump_path", "/d", "in force"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}), "dump_path", "/d/", "in force"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d"}), "dump_path", "/d", "cannot tell"),
+        (write_run(), "dump_path", "/d", "changed"),
+        (write_run(), "dump_mode", "output", "default or set"),
+        (write_run({}, {"ge.exec.input_fusion_size": "33554432"}), "input_fusion_size", 99999999, "cannot tell"),
+        (write_run({"ge.oo.constantFolding": "true"}), "oo_constant_folding", True, "in force"),
+        (write_run({"ge.oo.constantFolding": "true"}), "oo_constant_folding", False, "changed"),
+        (write_run(), "fp_point", "x", "cannot tell"),
+        (write_run(), "in_out_pair", "((1,2))", "cannot tell"),
+        (write_run(), "use_off_line", True, "default or set"),
+        (write_run(), "use_off_line", False, "changed"),
+        (write_run({}, {"ge.exec.modify_mixlist": "/a/ops_info.json"}), "modify_mixlist", MIXLIST, "cannot tell"),
+        (write_run(), "no_such_option", 1, "cannot tell"),
+    ],
+)  # fmt: skip
+def test_blocks_of_2026_prove_a_value_or_that_nobody_set_it(tmp_path: Path, text: str, setting: str, value: Any, state: str) -> None:
+    assert judge_one(tmp_path, text, setting, value) == state
+
+
+SWITCH = {"ge.optimizationSwitch": "p:off;forbidden_close_pass:on", "optimization_switch": "p:off"}
+LOST = {**SWITCH, "ge.optimizationSwitch": "forbidden_close_pass:on"}
+
+
+@pytest.mark.parametrize(
+    ("init", "session", "state"),
+    [(SWITCH, SWITCH, "in force"), (LOST, SWITCH, "cannot tell"), ({}, {}, "cannot tell")],
+)  # fmt: skip
+def test_a_switch_is_read_without_what_the_adapter_adds(tmp_path: Path, init: dict[str, str], session: dict[str, str], state: str) -> None:
+    assert judge_one(tmp_path, write_run(init, session), "optimization_switch", "p:off") == state
+
+
+def test_what_comes_after_the_start_of_the_engine_is_too_late(tmp_path: Path) -> None:
+    text = write_run({"ge.exec.precision_mode": "force_fp32"}, {}, {"ge.enableSmallChannel": "1"})
+    found = judge(
+        tmp_path, text, precision_mode="force_fp16", deterministic=1, enable_small_channel=1, graph_run_mode=1, hcom_parallel=False
+    )
+    assert {name: verdict.state for name, verdict in found.items()} == {
+        "precision_mode": "too late", "deterministic": "too late", "enable_small_channel": "in force", "graph_run_mode": "default or set",
+        "hcom_parallel": "changed",
+    }  # fmt: skip
+    assert "session 2 of 2" in found["enable_small_channel"].note
+
+
+def test_options_that_init_resource_started_the_engine_with_are_too_late_to_change(tmp_path: Path) -> None:
+    made = write_block("Init options: ", {**INIT, "ge.deterministic": "None", "ge.exec.profilingMode": "true", "profiling_mode": "true"})
+    text = made + write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc")
+    found = judge(tmp_path, text, deterministic=1, profiling_mode=True)
+    assert found["deterministic"].state == "too late"
+    assert found["profiling_mode"].state == "in force"
+
+
+def test_a_start_that_is_not_in_the_log_leaves_what_it_was_given_open(tmp_path: Path) -> None:
+    text = write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc") + write_block(
+        "Session options: ", {**SESSION, "ge.hcomParallel": "0"}
+    )
+    found = judge(tmp_path, text, deterministic=1, hcom_parallel=False, graph_run_mode=1)
+    assert [found[name].state for name in ("deterministic", "hcom_parallel", "graph_run_mode")] == [
+        "cannot tell",
+        "in force",
+        "cannot tell",
+    ]
+    assert found["deterministic"].tell == "ASCEND_HOST_LOG_FILE_NUM=1000"
+
+
+def test_each_start_of_the_engine_has_to_agree(tmp_path: Path) -> None:
+    first, second = write_run({"ge.deterministic": "1"}), write_run({"ge.deterministic": "0"})
+    assert judge_one(tmp_path, first + first, "deterministic", 1) == "in force"
+    found = judge(tmp_path, first + second, deterministic=1)["deterministic"]
+    assert (found.state, found.found) == ("changed", ("0",))
+    assert "start 2 of 2" in found.note
+
+
+def test_lines_of_the_default_level_prove_what_they_name(tmp_path: Path) -> None:
+    text = write_line(fill(PARTITION, mix="True", loop="10", shape="a:1,2;b:3", dims="1,2;3,4"), "om_partition_subgraphs_pass.cc")
+    text += write_line("[GEOP] call ge session add graph jit_compile: 1, graph_id: 1", "geop_npu.cc")
+    found = judge(
+        tmp_path, text, mix_compile_mode=True, iterations_per_loop=10, input_shape="a:1,2;b:3", dynamic_dims="1,2;3,4", jit_compile="true",
+        precision_mode="force_fp16",
+    )  # fmt: skip
+    assert {name: verdict.state for name, verdict in found.items() if verdict.state != "in force"} == {"precision_mode": "cannot tell"}
+    assert found["precision_mode"].tell == "ASCEND_MODULE_LOG_LEVEL=FMK=1"
+
+
+@pytest.mark.parametrize(
+    ("fields", "setting", "value", "state"),
+    [
+        ({"shape": "FULL"}, "shape_generalization_mode", "FULL", "in force"),
+        ({"shape": "STRICT"}, "shape_generalization_mode", "FULL", "changed"),
+        ({"shape": "STRICT", "dynamic": "1"}, "compile_dynamic_mode", True, "in force"),
+        ({"shape": "STRICT"}, "compile_dynamic_mode", False, "default or set"),
+        ({"shape": "STRICT", "input": "1", "mode": "lazy_recompile"}, "dynamic_graph_execute_mode", "lazy_recompile", "in force"),
+        ({"shape": "STRICT", "input": "1", "data": "[1,2],[3]"}, "dynamic_inputs_shape_range", "data:[1,2],[3]", "in force"),
+        ({"shape": "STRICT", "input": "1", "data": "[1,2]"}, "dynamic_inputs_shape_range", "data:[1,2],[3]", "changed"),
+        ({"shape": "STRICT", "getnext": "[1,2]", "data": "[3]"}, "dynamic_inputs_shape_range", "getnext:[1,2];data:[3]", "in force"),
+    ],
+)
+def test_the_line_of_an_operator_proves_its_fields(tmp_path: Path, fields: dict[str, str], setting: str, value: Any, state: str) -> None:
+    text = write_run() + write_line(fill(OPERATOR, **fields), "geop_npu.cc")
+    assert judge_one(tmp_path, text, setting, value) == state
+
+
+def write_old(init: dict[str, str], session: dict[str, str], started: str = "[GePlugin] Initialize ge success.", **more: Any) -> str:
+    text = write_line(started, "ge_plugin.cc", **more) if started else ""
+    text += write_block("init options:", {**INIT, **init}, file="geop_npu.cc", **more)
+    return text + write_block("session options:", {**SESSION, **session}, file="geop_npu.cc", **more)
+
+
+DROPPED = "[GePlugin] Ge has already initialized"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "state"),
+    [
+        (write_old({"ge.deterministic": "1"}, {}, old=True), 1, "in force"),
+        (write_old({"ge.deterministic": "1"}, {}), 1, "in force"),
+        (write_old({}, {}, old=True) + write_old({"ge.deterministic": "1"}, {}, DROPPED, old=True), 1, "too late"),
+        (write_old({"ge.deterministic": "1"}, {}, old=True) + write_old({}, {}, DROPPED, old=True), 1, "in force"),
+        (write_old({"ge.deterministic": "1"}, {}, DROPPED, old=True), 1, "cannot tell"),
+        (write_old({"ge.deterministic": "1"}, {}, "", old=True), 1, "cannot tell"),
+    ],
+)
+def test_a_block_that_every_operator_writes_counts_where_it_started_the_engine(tmp_path: Path, text: str, value: Any, state: str) -> None:
+    assert judge_one(tmp_path, text, "deterministic", value) == state
+
+
+@pytest.mark.parametrize(("title", "state"), [("init options: ", "default or set"), ("Init options: ", "in force")])
+def test_a_default_of_another_age_is_no_proof_of_a_setting(tmp_path: Path, title: str, state: str) -> None:
+    text = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc") + write_block(title, INIT)
+    small = "session options: " if title[0] == "i" else "Session options: "
+    assert judge_one(tmp_path, text + write_block(small, {**SESSION, "ge.hcomParallel": "0"}), "hcom_parallel", False) == state
+
+
+def test_single_lines_of_2021_prove_their_values(tmp_path: Path) -> None:
+    lines = [
+        ("[GePlugin] graph run mode : 0", "ge_plugin.cc"), ("[GePlugin] precision_mode : force_fp16", "ge_plugin.cc"),
+        ("[GePlugin] Initialize ge success.", "ge_plugin.cc"), ("[GEOP] hcom_parallel :1", "session_manager.cc"),
+        ("[GEOP] variable_acceleration :0", "session_manager.cc"),
+    ]  # fmt: skip
+    text = "".join(write_line(line, f"tf_adapter/util/{file}", old=True) for line, file in lines)
+    found = judge(
+        tmp_path, text, graph_run_mode=0, precision_mode="force_fp16", hcom_parallel=True, variable_format_optimize=False, deterministic=1
+    )
+    assert {name: one.state for name, one in found.items() if one.state != "in force"} == {"deterministic": "cannot tell"}
+
+
+def test_the_engine_has_the_last_word(tmp_path: Path) -> None:
+    given = "".join(
+        write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in sorted({**INIT, **MODES}.items())
+    )
+    assert judge_one(tmp_path, given, "precision_mode", "force_fp16") == "in force"
+    assert judge_one(tmp_path, write_run({**MODES, "ge.deterministic": "1"}) + given, "deterministic", 1) == "changed"
+    long = write_engine_line("GE option: op_debug_config, value: " + "x" * 800, "GEInitializeImpl")
+    assert judge_one(tmp_path, long, "op_debug_config", "x" * 800) == "cannot tell"
+    assert judge_one(tmp_path, long, "op_debug_config", "y") == "changed"
+
+
+TF2 = {
+    "ge.deterministic": "0", "ge.graphRunMode": "1", "ge.exec.precision_mode_v2": "fp16", "ge.oo.constantFolding": "true",
+    "ge.optimizationSwitch": "p:offforbidden_close_pass:on",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "state"),
+    [
+        ("precision_mode_v2", "fp16", "in force"),
+        ("precision_mode", "force_fp16", "absent"),
+        ("deterministic", 0, "default or set"),
+        ("deterministic", 1, "changed"),
+        ("optimization_switch", "p:off", "changed"),
+        ("hcom_parallel", False, "in force"),
+        ("jit_compile", "auto", "default or set"),
+        ("jit_compile", "true", "changed"),
+        ("enable_dump", False, "cannot tell"),
+        ("use_off_line", True, "cannot tell"),
+    ],
+)
+def test_tensorflow_2_tells_of_the_block_and_of_warnings(tmp_path: Path, setting: str, value: Any, state: str) -> None:
+    warned = write_tf2_line("Unrecognized graph engine option hcom_parallel:0", "W")
+    warned += write_tf2_line("Unrecognized graph engine option jit_compile:auto", "W")
+    assert judge_one(tmp_path, warned + write_tf2_block(TF2), setting, value) == state
+
+
+def test_tensorflow_2_of_one_map_says_what_it_does_not_know(tmp_path: Path) -> None:
+    text = write_tf2_line("Unrecognized graph engine option oo_level:O1", "W") + write_tf2_block(
+        {**TF2, "ge.hcomParallel": "1", "ge.exec.enableDump": "0"}
+    )
+    found = judge(tmp_path, text, oo_level="O1", hcom_parallel=True, stream_max_parallel_num="a:1", enable_dump=False)
+    assert [one.state for one in found.values()] == ["absent", "default or set", "absent", "default or set"]
+
+
+def test_blocks_of_tensorflow_2_that_stand_in_one_another_prove_nothing(tmp_path: Path) -> None:
+    one, two = write_tf2_block(TF2).splitlines(True), write_tf2_block({**TF2, "ge.deterministic": "1"}).splitlines(True)
+    (tmp_path / "run.log").write_text("".join(line for pair in zip(one, two, strict=True) for line in pair))
+    states = {
+        verdict.state
+        for process in read_evidence([str(tmp_path / "run.log")]).processes
+        for verdict in judge_process({"deterministic": 1}, process)
+    }
+    assert states == {"cannot tell"}
+
+
+ATTRIBUTES = {
+    "_" + name: "" for name in (
+        "op_debug_config", "debug_dir", "dump_layer", "soc_config", "work_path", "topo_sorting_mode", "quant_dumpable", "input_shape",
+        "hccl_timeout", "op_wait_timeout", "resource_config_path", "graph_slice", "insert_op_file", "fusion_switch_file", "dump_step",
+        "op_precision_mode", "modify_mixlist", "customize_dtypes", "logical_device_id", "distribute_config", "HCCL_algorithm",
+    )
+} | {
+    "_in_out_pair": "((1, 2))", "_local_rank_id": "3", "_frozen_variable": "0", "_precision_mode": "force_fp16", "_hcom_parallel": "0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "state"),
+    [
+        ("in_out_pair", "((1, 2))", "in force"),
+        ("in_out_pair", "((3, 4))", "changed"),
+        ("local_rank_id", 3, "in force"),
+        ("frozen_variable", False, "default or set"),
+        ("hcom_parallel", False, "in force"),
+        ("job", "worker", "absent"),
+        ("no_such_option", 1, "absent"),
+        # what the adapter read is not what the engine was started with
+        ("precision_mode", "force_fp16", "cannot tell"),
+        ("precision_mode", "force_fp32", "changed"),
+    ],
+)
+def test_a_graph_dump_proves_what_the_adapter_read(tmp_path: Path, setting: str, value: Any, state: str) -> None:
+    assert judge_one(tmp_path, write_dump(ATTRIBUTES), setting, value, "BeforeSubGraph_0.pbtxt") == state
+
+
+def test_a_dump_that_is_cut_off_proves_no_absence(tmp_path: Path) -> None:
+    text = write_dump(ATTRIBUTES, end='node {\n  name: "d"\n  attr {\n')
+    assert judge_one(tmp_path, text, "job", "worker", "a.pbtxt") == "cannot tell"
+    assert judge_one(tmp_path, text, "local_rank_id", 3, "a.pbtxt") == "in force"
+
+
+def test_log_and_dump_of_one_process_show_what_was_lost_on_the_way(tmp_path: Path) -> None:
+    folder = tmp_path / "log" / "extra-info" / "graph" / "100_0"
+    folder.mkdir(parents=True)
+    (folder / "BeforeSubGraph_0.pbtxt").write_text(write_dump(ATTRIBUTES))
+    logs = tmp_path / "log" / "debug" / "plog"
+    logs.mkdir(parents=True)
+    (logs / "plog-100_20260304050607008.log").write_text(write_run({"ge.exec.precision_mode": "force_fp32"}))
+    (process,) = read_evidence([str(tmp_path / "log")]).processes
+    (found,) = judge_process({"precision_mode": "force_fp16"}, process)
+    assert (found.state, found.found) == ("too late", ("force_fp32",))

@@ -1,0 +1,104 @@
+"""What of a script no importer follows is read where that is simple, and named where it is not: nothing vanishes without a word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from importing import imported, write
+
+HEAD = "import functools\nimport tensorflow as tf\nfrom npu_bridge.npu_init import *\n"
+MODE = 'precision_mode="force_fp32"'
+ENTRY = "config = tf.ConfigProto()\nop = config.graph_options.rewrite_options.custom_optimizers.add()\n"
+SET = 'op.parameter_map["precision_mode"].s = b"force_fp32"\n'
+ATC = "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3"
+
+
+def by_scope(text: str, name: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for one in imported(text, name).found:
+        found.setdefault(one.scope.rpartition("@")[2], {})[one.key] = one.reason or one.value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (f"make = functools.partial(NPURunConfig, {MODE}, iterations_per_loop=10)\nc = make(iterations_per_loop=20)\nd = make()\n",
+         {"5": {"precision_mode": "force_fp32", "iterations_per_loop": 20},
+          "6": {"precision_mode": "force_fp32", "iterations_per_loop": 10}}),
+        (f"build(functools.partial(NPURunConfig, {MODE}))\n", {"4": {"precision_mode": "force_fp32"}}),
+        (f"from functools import partial\nmake = partial(NPURunConfig, {MODE})\ndef main():\n    return make(model_dir='x')\n",
+         {"7": {"precision_mode": "force_fp32", "estimator.model_dir": "x"}}),
+        # a name of the function is not that of the module
+        ("m = 'force_fp32'\nmake = functools.partial(NPURunConfig, precision_mode=m)\ndef main(m):\n    return make(model_dir='x')\n",
+         {"5": {"precision_mode": "force_fp32"}}),
+        (f"class Mine(NPURunConfig):\n    pass\nc = Mine({MODE})\n", {"6": {"precision_mode": "force_fp32"}}),
+        (f"class Mine(NPURunConfig):\n    def __init__(self, n):\n        super().__init__({MODE}, iterations_per_loop=n)\nc = Mine(3)\n",
+         {"6": {"precision_mode": "force_fp32", "iterations_per_loop": "depends on the parameter n of Mine.__init__()"}}),
+        (f"class Mine(NPURunConfig):\n    def __init__(self):\n        super(Mine, self).__init__({MODE})\nc = Mine(precision_mode=3)\n",
+         {"6": {"precision_mode": "force_fp32"}}),
+        ("class Mine(Other):\n    def __init__(self):\n        super().__init__(precision_mode='x')\n", {}),
+        ("class NPURunConfig:\n    pass\n", {}),
+    ],
+)  # fmt: skip
+def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(text: str, read: dict[str, dict[str, Any]]) -> None:
+    assert by_scope(HEAD + text, "x.py") == read
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        (f"OUT=$({ATC})\n", [(1, 11)]),
+        (f'x=1; OUT="$(cd b &&\n  {ATC})" || exit 1\n', [(2, 7)]),
+        (f"OUT=`{ATC}`\n", [(1, 10)]),
+        (f"echo $(echo $({ATC}))\n", [(1, 19)]),
+        (f"OUT=$(which atc)\n{ATC}\n", [(2, 5)]),
+        ("OUT=$((atc + 1))\n", []),
+        (f"OUT=$(cat <<'E'\n{ATC}\nE\n)\n", []),
+        (f"OUT='$({ATC})'\n", []),
+    ],
+)
+def test_a_conversion_that_runs_for_its_answer_is_read_where_it_stands(text: str, places: list[tuple[int, int]]) -> None:
+    found = imported(text, "x.sh").found
+    assert [(one.line, one.column) for one in found if one.key == "atc.model"] == places
+    for one in found:
+        assert text.split("\n")[one.line - 1][one.column - 1 :].startswith(one.name)
+
+
+def test_a_conversion_behind_a_test_stands_under_it() -> None:
+    assert {one.condition for one in imported(f"[ -f a ] && OUT=$({ATC})\n", "x.sh").found} == {"[ -f a ]"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("x.py", f"{HEAD}class Mine(NPURunConfig):\n    def __init__(self):\n        NPURunConfig.__init__(self)\n",
+         "Mine is a class made of NPURunConfig (line 4)"),
+        ("x.py", f"{HEAD}make(NPURunConfig, {MODE})\n", "NPURunConfig is handed on in line 4"),
+        ("x.py", f"{HEAD}{ENTRY}if x:\n    op.name = 'NpuOptimizer'\nelse:\n    op.name = 'Other'\n{SET}",
+         "the optimizer entry is named NpuOptimizer (line 7) or Other (line 9)"),
+        ("x.py", f"{HEAD}put = lambda op, k, v: op.parameter_map[k].CopyFrom(v)\n", "in line 4 belongs to an entry that is not followed"),
+        ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"),
+        ("x.sh", f'eval "{ATC}"\n', "atc is run in line 1"),
+        ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),
+        ("x.py", "print('NPURunConfig')\n", "no setting in it"),
+        ("x.py", f"{HEAD}c = NPURunConfig()\n", "no setting in it"),
+        ("x.py", f"{HEAD}assert isinstance(c, NPURunConfig)\n", "no setting in it"),
+    ],
+)  # fmt: skip
+def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(
+    name: str, text: str, said: str, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    write(tmp_path, {name: text})
+    told = json.loads(run("import", name, "--format", "json").out)
+    assert told["settings"] == []
+    [one] = told["nothing"]
+    assert one["file"] == name
+    assert said in one["reason"]
+    done = run("import", name)
+    assert done.code == 2
+    assert said == "no setting in it" or said[1:] in done.err
