@@ -392,3 +392,13 @@ def test_what_presets_are_for_is_not_tried_and_said(run: Run, store: Run) -> Non
     store({"good": preset("good"), "bad": '[profile]\nscenario = "training"\n' + preset("bad")})
     result = run("bisect", "good", "bad", "--", *judge("H"))
     assert "not tried: profile.scenario differs" in result.out
+
+
+def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> None:
+    """What a good and a bad run were given, whatever has become of their presets since."""
+    for name in ("good", "bad"):
+        subprocess.run([*NPUPROF, "run", name, "--record", "records", "--", "true"], cwd=tmp_path, check=True, capture_output=True)
+        (tmp_path / "profiles" / f"{name}.toml").write_text("")
+    result = run("bisect", "records/good.0.run.json", "records/bad.0.run.json", "--format", "json", "--", *judge("H"))
+    answer = json.loads(result.out)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
