@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 from building import build_store
 
-from npuprof.catalog import load_rules
-
 NPUPROF = [sys.executable, "-m", "npuprof"]
 Run = Callable[..., Any]
 NAMES = "ABCDEFGHIJKLMNOP"
@@ -133,34 +131,6 @@ def test_elements_of_lists_are_tried_singly_and_what_they_need_goes_with_them(ru
     assert changed == [("precision_mode_v2", "mixed_float16"), ("modify_mixlist.black-list.to-add", "Op13")]
     assert [member["tied"] for member in cause["members"]] == [True]
     assert answer["runs"] <= 12
-
-
-def test_companions_are_found_for_every_rule_that_two_changes_can_break() -> None:
-    """Of each rule of the catalogue: what breaks it is never run where neither end does."""
-    import npuprof
-    from npuprof.trials.configs import Combinations
-    from npuprof.trials.ties import tie_changes
-    from npuprof.trials.units import Difference
-
-    tried = 0
-    for rule in load_rules():
-        good, bad = (npuprof.loads(text) for text in _list_examples(rule.code))
-        if len(Difference(good, bad).changes) < 2:
-            continue
-        found = Combinations(Difference(good, bad), "trial")
-        units, drops = tie_changes(found)
-        every = found.difference.every
-        for unit in units:
-            tried += 1
-            assert not found.find_new_errors(every & ~drops[unit]), rule.code
-    assert tried > 50
-
-
-def _list_examples(code: str) -> tuple[str, str]:
-    from npuprof.catalog import load_built_part
-
-    texts = load_built_part("rule_texts")["rules"][code]
-    return "", texts["good"] if isinstance(texts["good"], str) else next(iter(texts["good"].values()))
 
 
 @pytest.mark.parametrize(
