@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -372,3 +374,58 @@ def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> N
     result = run("bisect", "records/good.0.run.json", "records/bad.0.run.json", "--format", "json", "--", *judge("H"))
     answer = json.loads(result.out)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
+
+
+def test_a_command_that_has_changed_since_is_told(run: Run, ends: Path, tmp_path: Path) -> None:
+    script = tmp_path / "judge.sh"
+    script.write_text('[ "$SET_E" = good ]\n')
+    assert "newer" not in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
+    script.write_text('[ "$SET_F" = good ]\n')
+    later = time.time() + 5
+    os.utime(script, (later, later))
+    assert "judge.sh is newer than the results that are kept" in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
+    assert "SET_F" in run("bisect", "good", "bad", "--fresh", "--", "sh", "judge.sh").out
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_what_runs_and_what_is_left_and_a_pipe_does_not(ends: Path, tmp_path: Path) -> None:
+    import pty
+
+    command = ["sh", "-c", 'sleep 0.2; [ "$SET_B$SET_M" != badbad ]']
+    words = [*NPUPROF, "bisect", "good", "bad", "--", *command]
+    near, far = pty.openpty()
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=far) as process:
+        os.close(far)
+        shown = b""
+        try:
+            while piece := os.read(near, 4096):
+                shown += piece
+        except OSError:  # the other end is closed
+            pass
+        os.close(near)
+        assert process.wait(30) == 0
+    assert re.search(rb"run \d+: \d+ of 16 changes ruled out; runs left, at most: \d+ if 1 is needed, \d+ if 2 are", shown)
+    assert shown.endswith(b"\r\x1b[K")
+    done = subprocess.run([*words[:5], "--fresh", *words[5:]], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stderr == b""
+
+
+def test_a_full_disk_loses_nothing_and_counts_nothing_wrongly(run: Run, ends: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, written = os.write, [0]
+
+    def write(handle: int, data: bytes) -> int:
+        if data.startswith(b'{"digest"'):
+            written[0] += 1
+            if written[0] == 4:
+                return real(handle, data[:30])
+        return real(handle, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        result = run("bisect", "good", "bad", "--", *judge("E"))
+    assert (result.code, "NP012" in result.err, "no space left" in result.err) == (2, True, True)
+    (journal,) = Path().glob(".npuprof/trials/*/journal.jsonl")
+    assert [json.loads(line) for line in journal.read_text().splitlines()][-1]["digest"]
+    assert len(journal.read_text().splitlines()) == 4
+    answer = ask(run, "--", *judge("E"))
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]

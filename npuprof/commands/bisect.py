@@ -18,6 +18,8 @@ from npuprof.commands.trying import (
     format_command,
     refuse_unfit_end,
     resolve_end,
+    tell_progress,
+    warn_of_newer_files,
 )
 from npuprof.commands.verb import Verb, argument, arguments, option
 from npuprof.model import Finding, NpuprofError
@@ -43,6 +45,7 @@ class Bisect(Verb):
     """
 
     group = "export"
+    prose = True
     usage_hint = "The command stands behind --, with its options: npuprof bisect GOOD BAD -- python train.py"
 
     good: str = argument("GOOD", "The preset that works: any SPEC.")
@@ -98,7 +101,6 @@ class Bisect(Verb):
         return self._bisect(difference, setup)
 
     def _bisect(self, difference: Difference, setup: object) -> Answer:
-        from npuprof.report.terminal import progress_line
         from npuprof.trials.bisecting import Bisection
         from npuprof.trials.configs import Combinations
         from npuprof.trials.journal import Journal
@@ -113,10 +115,11 @@ class Bisect(Verb):
         combinations = Combinations(difference, "trial", build_fit(setup))
         units, drops = tie_changes(combinations)
         journal = Journal(asked, self.fresh)
+        newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, judgement.judge_run)
         found = Bisection(combinations, units, drops, runner, judgement)
         try:
-            with progress_line() as tell:
+            with tell_progress() as tell:
                 found.try_ends(self.tolerance, tell)
                 found.search(tell)
         except KeyboardInterrupt:
@@ -124,7 +127,7 @@ class Bisect(Verb):
             raise
         finally:
             journal.close()
-        return self._build_answer(found, tuple(sorted(runner.told)))
+        return self._build_answer(found, (*newer, *sorted(runner.told)))
 
     def _build_judgement(self) -> Judgement:
         from npuprof.trials.judging import Judgement

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import renderers
 from npuprof.commands.parameters import CANN, COLOR, NO_CHECK, OUTPUT, PRODUCT, SETS, SPEC, STORE, TRUST, UNSETS, formats
-from npuprof.commands.trying import DEVICES, FRESH, JOBS, MAX_RUNS, TIMEOUT, build_fit, build_setup
+from npuprof.commands.trying import DEVICES, FRESH, JOBS, MAX_RUNS, TIMEOUT, build_fit, build_setup, tell_progress, warn_of_newer_files
 from npuprof.commands.verb import Verb, arguments, flag, many, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
@@ -190,18 +190,18 @@ class Sweep(Verb):
         return Answer(forms, notes, code=0 if whole else 2)
 
     def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
-        from npuprof.report.terminal import progress_line
         from npuprof.trials.running import Runner, tell_interrupted
         from npuprof.trials.sweeping import refuse_missing_command, run_combinations
 
+        newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, refuse_missing_command)
         try:
-            with progress_line() as tell:
+            with tell_progress() as tell:
                 whole = run_combinations(combinations, runner, tell)
         except KeyboardInterrupt:
             tell_interrupted(runner)
             raise
-        notes = sorted(runner.told)
+        notes = [*newer, *sorted(runner.told)]
         if not whole:
             notes.append("not all combinations were run: say a greater --max-runs to go on")
         return tuple(notes), whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
@@ -192,10 +193,17 @@ class Bisection:
         """Return in a line what is ruled out, and how many runs are left."""
         total = len(self.difference.changes)
         out = total - self.state.bad.bit_count()
-        needed = self.state.needed.bit_count()
-        least = 1 + 2 * needed
-        most = min(5 * self.state.open + 2 * needed + 2, 1 << min(total, 30))
-        return f"run {self._runner.made}: {out} of {total} changes ruled out, {least} to {max(most, least)} runs left"
+        made = self.count_runs() + self._runner.running
+        needed = max(self.state.needed.bit_count(), 1)
+        left = [f"{max(count_promised_runs(len(self.units), k) - made, 1)} if {k}" for k in (needed, needed + 1)]
+        return f"run {made}: {out} of {total} changes ruled out; runs left, at most: {left[0]} is needed, {left[1]} are"
+
+
+def count_promised_runs(units: int, needed: int) -> int:
+    """Return how many runs are made at most where so many of the units are needed together; where most are, each is tried singly."""
+    if 4 * needed > units:
+        return min(5 * units + 4, 1 << min(units, 30))
+    return int(2 * needed * math.log2(units / needed) + 2 * needed + 4)
 
 
 def _build_end_error(what: str, why: str, answer: str) -> NpuprofError:
