@@ -429,3 +429,17 @@ def test_a_full_disk_loses_nothing_and_counts_nothing_wrongly(run: Run, ends: Pa
     assert len(journal.read_text().splitlines()) == 4
     answer = ask(run, "--", *judge("E"))
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+
+
+def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itself(run: Run, store: Run) -> None:
+    store({
+        "good": 'options.precision_mode_v2 = "fp16"\n',
+        "bad": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["A", "B", "C", "D"] } }\n',
+    })  # fmt: skip
+    command = ["--", "sh", "-c", 'f=$NPUPROF_MODIFY_MIXLIST; [ -z "$f" ] || ! { grep -q \'"B"\' "$f" && grep -q \'"D"\' "$f"; }']
+    answer = ask(run, *command)
+    members = [[answer["changes"][place]["after"] for place in member["changes"]] for member in answer["causes"][0]["members"]]
+    assert members == [["mixed_float16"], ["B"], ["D"]]
+    assert [len(member["needed_by"]) for member in answer["causes"][0]["members"]] == [2, 0, 0]
+    assert all(member["without"]["verdict"] == "good" for member in answer["causes"][0]["members"])
+    assert "    without it and them: good, exit code 0\n" in run("bisect", "good", "bad", *command).out

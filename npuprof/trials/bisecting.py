@@ -69,13 +69,9 @@ class Bisection:
                 self.asked[mask] = self.find_digest(mask)
         return UNKNOWN if mask in self.barred else self.judgement.judge_runs(self.list_results(mask))
 
-    def close(self, mask: int) -> int:
-        """Return a unit with what cannot stand without it, and what it cannot stand without."""
-        found = mask
-        for unit, gone in self._drops.items():
-            if unit & mask or gone & mask:
-                found |= unit | gone
-        return found
+    def find_dropped(self, unit: int) -> int:
+        """Return what goes with a unit: itself, and what cannot stand without it."""
+        return self._drops.get(unit, unit)
 
     def count_runs(self) -> int:
         """Return how many runs were made of what was asked for, those of earlier times among them."""
