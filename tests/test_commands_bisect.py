@@ -443,3 +443,61 @@ def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itsel
     assert [len(member["needed_by"]) for member in answer["causes"][0]["members"]] == [2, 0, 0]
     assert all(member["without"]["verdict"] == "good" for member in answer["causes"][0]["members"])
     assert "    without it and them: good, exit code 0\n" in run("bisect", "good", "bad", *command).out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["good", "bad"], "npuprof bisect GOOD BAD -- python train.py"),
+        (["good", "--", "true"], "npuprof bisect GOOD BAD -- python train.py"),
+        (["good", "nosuch", "--", "true"], "there is no profile 'nosuch'"),
+        (["good", "bad", "--tolerance", "x", "--metric", "a", "--", "true"], "is no tolerance"),
+        (["good", "bad", "--metric", "(", "--", "true"], "is no pattern"),
+        (["good", "bad", "--timeout", "soon", "--", "true"], "is no time"),
+        (["good", "bad", "--to", "sesion", "--", "true"], "session"),
+        (["good", "bad", "--hang", "good", "--", "true"], "--hang 'good' is unknown"),
+    ],
+)
+def test_what_cannot_be_understood_is_said_before_anything_runs(run: Run, ends: Path, words: list[str], said: str) -> None:
+    result = run("bisect", *words)
+    assert (result.code, said in result.err) == (2, True), result.err
+    assert not Path(".npuprof").exists()
+
+
+@pytest.mark.slow
+def test_what_a_killed_one_has_left_running_is_ended_before_anything_runs(run: Run, ends: Path, tmp_path: Path) -> None:
+    command = ["sh", "-c", '[ -e stay ] && { setsid sleep 60 & echo $! >> pids; wait; }; [ "$SET_B" = good ]']
+    (tmp_path / "stay").touch()
+    with start(tmp_path, "--", *command) as process:
+        while not (tmp_path / "pids").exists():
+            time.sleep(0.02)
+        process.kill()
+    (pid,) = (tmp_path / "pids").read_text().split()
+    assert is_alive(pid)
+    (tmp_path / "stay").unlink()
+    result = run("bisect", "good", "bad", "--", *command)
+    assert not is_alive(pid)
+    assert "processes of an earlier npuprof that was killed were still there" in result.err
+    assert "SET_B" in result.out
+
+
+@pytest.mark.slow
+def test_killed_at_random_with_several_at_once_it_comes_to_the_same_answer(run: Run, ends: Path, tmp_path: Path) -> None:
+    import random
+
+    chance = random.Random(11)
+    command = ["sh", "-c", 'sleep 0.03; echo "$NPUPROF_DIGEST" >> done; [ "$SET_B$SET_G$SET_M" != badbadbad ]']
+    (tmp_path / "done").touch()
+    for _ in range(5):
+        before = (tmp_path / "done").stat().st_size
+        with start(tmp_path, "-j", "3", "--", *command) as process:
+            while (tmp_path / "done").stat().st_size == before and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(chance.random() / 4)
+            process.kill()
+    answer = ask(run, "-j", "3", "--", *command)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B", "env.SET_G", "env.SET_M"]
+    kept = {trial["digest"] for trial in answer["trials"]}
+    ran = (tmp_path / "done").read_text().split()
+    assert kept <= set(ran)
+    assert all(ran.count(digest) <= 6 for digest in kept)

@@ -82,10 +82,11 @@ class Bisect(Verb):
         """Return the causes. Exit 1 where not all could be told, 2 where none was found. Raises NpuprofError."""
         from npuprof.commands.reading import open_workspace
         from npuprof.store import spec
-        from npuprof.trials.judging import compile_pattern
+        from npuprof.trials.judging import compile_pattern, parse_tolerance
         from npuprof.trials.units import Difference
 
         target = self.to or "session"
+        parse_tolerance(self.tolerance, 1.0)  # before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
         setup = build_setup(self, metrics, target)
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))

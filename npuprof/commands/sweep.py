@@ -264,7 +264,9 @@ def _build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterable[Axis]:
 
 
 def _explain_nothing(combinations: Sequence[Combination], left_out: int) -> Finding:
-    why = f"--where leaves {left_out} out, and the checks do not allow the other {len(combinations)}."
+    told = [f"--where leaves {left_out} out"] if left_out else []
+    told += [f"the checks do not allow {len(combinations)}"] if combinations else []
+    why = f"{' and '.join(told)[:1].upper()}{' and '.join(told)[1:]}."
     return Finding("NP954", "no combination is left to run", why, "vary other values; npuprof check says what is wrong with one")
 
 

@@ -33,7 +33,7 @@ def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:
     from npuprof.trials.running import CODE, Setup, parse_devices, parse_seconds
 
     if not asked.command:
-        raise NpuprofError([Finding("NP914", "no command to run", "", "write it after --, as in -- python train.py")])
+        raise NpuprofError([Finding("NP914", "no command to run", "", f"write it after --: {asked.usage_hint.partition(': ')[2]}")])
     devices = parse_devices(asked.devices) if asked.devices is not None else ()
     jobs = asked.jobs or len(devices) or 1
     if devices and jobs > len(devices):

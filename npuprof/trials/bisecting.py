@@ -136,7 +136,8 @@ class Bisection:
             value = find_median_value([result for result in results if not result.exit], self.judgement.metric)
             if value is None:
                 what = f"{config.name} told no value of the metric"
-                raise _build_end_error(what, self._describe_runs(mask), UNKNOWN)
+                hint = f"see that {self.judgement.metric!r} finds a number in what it prints, and that it ends with 0"
+                raise NpuprofError([Finding("NP954", what, self._describe_runs(mask), hint)])
             ends.append(value)
         good, bad = ends
         effect = Effect(good, bad, parse_tolerance(tolerance, bad))
