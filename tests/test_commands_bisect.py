@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,8 +15,6 @@ from typing import Any
 
 import pytest
 from building import build_store
-
-from npuprof.catalog import load_rules
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 Run = Callable[..., Any]
@@ -133,34 +133,6 @@ def test_elements_of_lists_are_tried_singly_and_what_they_need_goes_with_them(ru
     assert changed == [("precision_mode_v2", "mixed_float16"), ("modify_mixlist.black-list.to-add", "Op13")]
     assert [member["tied"] for member in cause["members"]] == [True]
     assert answer["runs"] <= 12
-
-
-def test_companions_are_found_for_every_rule_that_two_changes_can_break() -> None:
-    """Of each rule of the catalogue: what breaks it is never run where neither end does."""
-    import npuprof
-    from npuprof.trials.configs import Combinations
-    from npuprof.trials.ties import tie_changes
-    from npuprof.trials.units import Difference
-
-    tried = 0
-    for rule in load_rules():
-        good, bad = (npuprof.loads(text) for text in _list_examples(rule.code))
-        if len(Difference(good, bad).changes) < 2:
-            continue
-        found = Combinations(Difference(good, bad), "trial")
-        units, drops = tie_changes(found)
-        every = found.difference.every
-        for unit in units:
-            tried += 1
-            assert not found.find_new_errors(every & ~drops[unit]), rule.code
-    assert tried > 50
-
-
-def _list_examples(code: str) -> tuple[str, str]:
-    from npuprof.catalog import load_built_part
-
-    texts = load_built_part("rule_texts")["rules"][code]
-    return "", texts["good"] if isinstance(texts["good"], str) else next(iter(texts["good"].values()))
 
 
 @pytest.mark.parametrize(
@@ -392,3 +364,140 @@ def test_what_presets_are_for_is_not_tried_and_said(run: Run, store: Run) -> Non
     store({"good": preset("good"), "bad": '[profile]\nscenario = "training"\n' + preset("bad")})
     result = run("bisect", "good", "bad", "--", *judge("H"))
     assert "not tried: profile.scenario differs" in result.out
+
+
+def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> None:
+    """What a good and a bad run were given, whatever has become of their presets since."""
+    for name in ("good", "bad"):
+        subprocess.run([*NPUPROF, "run", name, "--record", "records", "--", "true"], cwd=tmp_path, check=True, capture_output=True)
+        (tmp_path / "profiles" / f"{name}.toml").write_text("")
+    result = run("bisect", "records/good.0.run.json", "records/bad.0.run.json", "--format", "json", "--", *judge("H"))
+    answer = json.loads(result.out)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
+
+
+def test_a_command_that_has_changed_since_is_told(run: Run, ends: Path, tmp_path: Path) -> None:
+    script = tmp_path / "judge.sh"
+    script.write_text('[ "$SET_E" = good ]\n')
+    assert "newer" not in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
+    script.write_text('[ "$SET_F" = good ]\n')
+    later = time.time() + 5
+    os.utime(script, (later, later))
+    assert "judge.sh is newer than the results that are kept" in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
+    assert "SET_F" in run("bisect", "good", "bad", "--fresh", "--", "sh", "judge.sh").out
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_what_runs_and_what_is_left_and_a_pipe_does_not(ends: Path, tmp_path: Path) -> None:
+    import pty
+
+    command = ["sh", "-c", 'sleep 0.2; [ "$SET_B$SET_M" != badbad ]']
+    words = [*NPUPROF, "bisect", "good", "bad", "--", *command]
+    near, far = pty.openpty()
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=far) as process:
+        os.close(far)
+        shown = b""
+        try:
+            while piece := os.read(near, 4096):
+                shown += piece
+        except OSError:  # the other end is closed
+            pass
+        os.close(near)
+        assert process.wait(30) == 0
+    assert re.search(rb"run \d+: \d+ of 16 changes ruled out; runs left, at most: \d+ if 1 is needed, \d+ if 2 are", shown)
+    assert shown.endswith(b"\r\x1b[K")
+    done = subprocess.run([*words[:5], "--fresh", *words[5:]], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stderr == b""
+
+
+def test_a_full_disk_loses_nothing_and_counts_nothing_wrongly(run: Run, ends: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, written = os.write, [0]
+
+    def write(handle: int, data: bytes) -> int:
+        if data.startswith(b'{"digest"'):
+            written[0] += 1
+            if written[0] == 4:
+                return real(handle, data[:30])
+        return real(handle, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        result = run("bisect", "good", "bad", "--", *judge("E"))
+    assert (result.code, "NP012" in result.err, "no space left" in result.err) == (2, True, True)
+    (journal,) = Path().glob(".npuprof/trials/*/journal.jsonl")
+    assert [json.loads(line) for line in journal.read_text().splitlines()][-1]["digest"]
+    assert len(journal.read_text().splitlines()) == 4
+    answer = ask(run, "--", *judge("E"))
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
+
+
+def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itself(run: Run, store: Run) -> None:
+    store({
+        "good": 'options.precision_mode_v2 = "fp16"\n',
+        "bad": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["A", "B", "C", "D"] } }\n',
+    })  # fmt: skip
+    command = ["--", "sh", "-c", 'f=$NPUPROF_MODIFY_MIXLIST; [ -z "$f" ] || ! { grep -q \'"B"\' "$f" && grep -q \'"D"\' "$f"; }']
+    answer = ask(run, *command)
+    members = [[answer["changes"][place]["after"] for place in member["changes"]] for member in answer["causes"][0]["members"]]
+    assert members == [["mixed_float16"], ["B"], ["D"]]
+    assert [len(member["needed_by"]) for member in answer["causes"][0]["members"]] == [2, 0, 0]
+    assert all(member["without"]["verdict"] == "good" for member in answer["causes"][0]["members"])
+    assert "    without it and them: good, exit code 0\n" in run("bisect", "good", "bad", *command).out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["good", "bad"], "npuprof bisect GOOD BAD -- python train.py"),
+        (["good", "--", "true"], "npuprof bisect GOOD BAD -- python train.py"),
+        (["good", "nosuch", "--", "true"], "there is no profile 'nosuch'"),
+        (["good", "bad", "--tolerance", "x", "--metric", "a", "--", "true"], "is no tolerance"),
+        (["good", "bad", "--metric", "(", "--", "true"], "is no pattern"),
+        (["good", "bad", "--timeout", "soon", "--", "true"], "is no time"),
+        (["good", "bad", "--to", "sesion", "--", "true"], "session"),
+        (["good", "bad", "--hang", "good", "--", "true"], "--hang 'good' is unknown"),
+    ],
+)
+def test_what_cannot_be_understood_is_said_before_anything_runs(run: Run, ends: Path, words: list[str], said: str) -> None:
+    result = run("bisect", *words)
+    assert (result.code, said in result.err) == (2, True), result.err
+    assert not Path(".npuprof").exists()
+
+
+@pytest.mark.slow
+def test_what_a_killed_one_has_left_running_is_ended_before_anything_runs(run: Run, ends: Path, tmp_path: Path) -> None:
+    command = ["sh", "-c", '[ -e stay ] && { setsid sleep 60 & echo $! >> pids; wait; }; [ "$SET_B" = good ]']
+    (tmp_path / "stay").touch()
+    with start(tmp_path, "--", *command) as process:
+        while not (tmp_path / "pids").exists():
+            time.sleep(0.02)
+        process.kill()
+    (pid,) = (tmp_path / "pids").read_text().split()
+    assert is_alive(pid)
+    (tmp_path / "stay").unlink()
+    result = run("bisect", "good", "bad", "--", *command)
+    assert not is_alive(pid)
+    assert "processes of an earlier npuprof that was killed were still there" in result.err
+    assert "SET_B" in result.out
+
+
+@pytest.mark.slow
+def test_killed_at_random_with_several_at_once_it_comes_to_the_same_answer(run: Run, ends: Path, tmp_path: Path) -> None:
+    import random
+
+    chance = random.Random(11)
+    command = ["sh", "-c", 'sleep 0.03; echo "$NPUPROF_DIGEST" >> done; [ "$SET_B$SET_G$SET_M" != badbadbad ]']
+    (tmp_path / "done").touch()
+    for _ in range(5):
+        before = (tmp_path / "done").stat().st_size
+        with start(tmp_path, "-j", "3", "--", *command) as process:
+            while (tmp_path / "done").stat().st_size == before and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(chance.random() / 4)
+            process.kill()
+    answer = ask(run, "-j", "3", "--", *command)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B", "env.SET_G", "env.SET_M"]
+    kept = {trial["digest"] for trial in answer["trials"]}
+    ran = (tmp_path / "done").read_text().split()
+    assert kept <= set(ran)
+    assert all(ran.count(digest) <= 6 for digest in kept)

@@ -18,6 +18,8 @@ from npuprof.commands.trying import (
     format_command,
     refuse_unfit_end,
     resolve_end,
+    tell_progress,
+    warn_of_newer_files,
 )
 from npuprof.commands.verb import Verb, argument, arguments, option
 from npuprof.model import Finding, NpuprofError
@@ -43,6 +45,7 @@ class Bisect(Verb):
     """
 
     group = "export"
+    prose = True
     usage_hint = "The command stands behind --, with its options: npuprof bisect GOOD BAD -- python train.py"
 
     good: str = argument("GOOD", "The preset that works: any SPEC.")
@@ -77,14 +80,16 @@ class Bisect(Verb):
 
     def run(self) -> Answer:
         """Return the causes. Exit 1 where not all could be told, 2 where none was found. Raises NpuprofError."""
+        from npuprof.commands.reading import open_workspace
         from npuprof.store import spec
-        from npuprof.trials.judging import compile_pattern
+        from npuprof.trials.judging import compile_pattern, parse_tolerance
         from npuprof.trials.units import Difference
 
         target = self.to or "session"
+        parse_tolerance(self.tolerance, 1.0)  # before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
         setup = build_setup(self, metrics, target)
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         changes = spec.parse_assignments(self.set_, self.unset)
         ends = [resolve_end(workspace, one, self.mixin, changes) for one in (self.good, self.bad)]
         for end in ends:
@@ -97,7 +102,6 @@ class Bisect(Verb):
         return self._bisect(difference, setup)
 
     def _bisect(self, difference: Difference, setup: object) -> Answer:
-        from npuprof.report.terminal import progress_line
         from npuprof.trials.bisecting import Bisection
         from npuprof.trials.configs import Combinations
         from npuprof.trials.journal import Journal
@@ -112,10 +116,11 @@ class Bisect(Verb):
         combinations = Combinations(difference, "trial", build_fit(setup))
         units, drops = tie_changes(combinations)
         journal = Journal(asked, self.fresh)
+        newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, judgement.judge_run)
         found = Bisection(combinations, units, drops, runner, judgement)
         try:
-            with progress_line() as tell:
+            with tell_progress() as tell:
                 found.try_ends(self.tolerance, tell)
                 found.search(tell)
         except KeyboardInterrupt:
@@ -123,7 +128,7 @@ class Bisect(Verb):
             raise
         finally:
             journal.close()
-        return self._build_answer(found, tuple(sorted(runner.told)))
+        return self._build_answer(found, (*newer, *sorted(runner.told)))
 
     def _build_judgement(self) -> Judgement:
         from npuprof.trials.judging import Judgement

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import renderers
 from npuprof.commands.parameters import CANN, COLOR, NO_CHECK, OUTPUT, PRODUCT, SETS, SPEC, STORE, TRUST, UNSETS, formats
-from npuprof.commands.trying import DEVICES, FRESH, JOBS, MAX_RUNS, TIMEOUT, build_fit, build_setup
+from npuprof.commands.trying import DEVICES, FRESH, JOBS, MAX_RUNS, TIMEOUT, build_fit, build_setup, tell_progress, warn_of_newer_files
 from npuprof.commands.verb import Verb, arguments, flag, many, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
@@ -131,11 +131,12 @@ class Sweep(Verb):
     def _combine(self, setup: Setup) -> tuple[tuple[Axis, ...], list[Combination], int]:
         from npuprof.catalog import condition, written_condition
         from npuprof.checks import check_before_export
+        from npuprof.commands.reading import open_workspace
         from npuprof.store import spec
         from npuprof.trials.sweeping import combine_axes
 
         axes = tuple(_build_axes(self.vary, self.mixin))
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         fixed = spec.parse_assignments(self.set_, self.unset)
         wanted = None
         if self.where is not None:
@@ -189,18 +190,18 @@ class Sweep(Verb):
         return Answer(forms, notes, code=0 if whole else 2)
 
     def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
-        from npuprof.report.terminal import progress_line
         from npuprof.trials.running import Runner, tell_interrupted
         from npuprof.trials.sweeping import refuse_missing_command, run_combinations
 
+        newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, refuse_missing_command)
         try:
-            with progress_line() as tell:
+            with tell_progress() as tell:
                 whole = run_combinations(combinations, runner, tell)
         except KeyboardInterrupt:
             tell_interrupted(runner)
             raise
-        notes = sorted(runner.told)
+        notes = [*newer, *sorted(runner.told)]
         if not whole:
             notes.append("not all combinations were run: say a greater --max-runs to go on")
         return tuple(notes), whole
@@ -263,7 +264,9 @@ def _build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterable[Axis]:
 
 
 def _explain_nothing(combinations: Sequence[Combination], left_out: int) -> Finding:
-    why = f"--where leaves {left_out} out, and the checks do not allow the other {len(combinations)}."
+    told = [f"--where leaves {left_out} out"] if left_out else []
+    told += [f"the checks do not allow {len(combinations)}"] if combinations else []
+    why = f"{' and '.join(told)[:1].upper()}{' and '.join(told)[1:]}."
     return Finding("NP954", "no combination is left to run", why, "vary other values; npuprof check says what is wrong with one")
 
 

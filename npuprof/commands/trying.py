@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from npuprof import renderers
@@ -15,6 +17,7 @@ from npuprof.resolve.config import Config
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.spec import Workspace
+    from npuprof.trials.journal import Journal
     from npuprof.trials.running import Setup
 
 JOBS = number("--jobs", "-j", metavar="N", text="Run so many at once.", least=1)
@@ -30,7 +33,7 @@ def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:
     from npuprof.trials.running import CODE, Setup, parse_devices, parse_seconds
 
     if not asked.command:
-        raise NpuprofError([Finding("NP914", "no command to run", "", "write it after --, as in -- python train.py")])
+        raise NpuprofError([Finding("NP914", "no command to run", "", f"write it after --: {asked.usage_hint.partition(': ')[2]}")])
     devices = parse_devices(asked.devices) if asked.devices is not None else ()
     jobs = asked.jobs or len(devices) or 1
     if devices and jobs > len(devices):
@@ -70,6 +73,30 @@ def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
 def resolve_end(workspace: Workspace, spec: str, mixins: Sequence[str], changes: Sequence[Any]) -> Config:
     """Return what a spec names, resolved once: what is changed in its files later is no part of the runs. Raises NpuprofError."""
     return workspace.resolve_spec(spec, mixins, changes)
+
+
+@contextmanager
+def tell_progress() -> Iterator[Callable[[str], None]]:
+    """Give a function that shows how far the runs are, on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from npuprof.report.terminal import progress_line
+
+    with progress_line() as tell:
+        yield tell
+
+
+def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
+    """Return a remark for each file in a command that is newer than the results that are kept: it may give others now."""
+    if not journal.results:
+        return ()
+    kept = os.stat(journal.file).st_mtime
+    return tuple(
+        f"{word} is newer than the results that are kept; --fresh forgets them"
+        for word in dict.fromkeys(command)
+        if os.path.isfile(word) and os.stat(word).st_mtime > kept
+    )
 
 
 def format_command(command: Sequence[str]) -> str:

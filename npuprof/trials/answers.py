@@ -20,26 +20,32 @@ _MOST_SHOWN = 20  # changes that are still in question
 
 
 class Member(Record):
-    """A part of a cause: changes that rules tie together, and what the cause is without them."""
+    """A part of a cause: changes that rules tie together, what the cause is without them, and what needs them and goes with them."""
 
     changes: int
     without: int
     verdict: str | None
     tied: bool
+    needed_by: int = 0
 
 
 def list_members(bisection: Bisection, cause: Cause) -> list[Member]:
-    """Return the members of a cause: units, those as one that cannot be without one another in it."""
-    left = [unit & cause.units for unit in bisection.units if unit & cause.units]
-    groups: list[int] = []
-    for part in left:
-        whole = bisection.close(part) & cause.units if cause.units & ~part in bisection.barred else part
-        groups = [*(group for group in groups if not group & whole), join_masks([whole, *(group for group in groups if group & whole)])]
-    groups.sort(key=lambda group: group & -group)
+    """Return the members of a cause: what can be taken away, each with what only it needs; and what several of them need."""
+    held = [unit for unit in bisection.units if unit & cause.units]
+    barred = [unit for unit in held if cause.units & ~unit in bisection.barred]
+    groups = {unit: unit & cause.units for unit in held if unit not in barred}
+    for unit in barred:
+        gone = bisection.find_dropped(unit) & cause.units & ~unit
+        needing = [other for other in groups if other & gone and other not in barred]
+        if len(needing) == 1:
+            groups[needing[0]] |= unit & cause.units
+        else:
+            groups[gone] = groups.get(gone, 0) | unit & cause.units
     found = []
-    for group in groups:
-        without = cause.units & ~group
-        found.append(Member(group, without, bisection.find_verdict(without), group.bit_count() > 1))
+    for key, group in sorted(groups.items(), key=lambda item: item[1] & -item[1]):
+        shared = 0 if group & key else key & ~group  # what needs it, and goes with it
+        without = cause.units & ~(group | shared)
+        found.append(Member(group, without, bisection.find_verdict(without), group.bit_count() > 1 or bool(shared), shared))
     return found
 
 
@@ -87,9 +93,15 @@ def _list_member_lines(bisection: Bisection, member: Member, alone: bool) -> Ite
         beside += [escape_controls(by)] if (by := format_change_cause(change)) else []
         if beside:
             yield f"      {'  '.join(beside)}"
-    if member.tied and not alone:
-        yield "    tied by rules: the checks allow none without the other"
-    yield f"    without it: {describe_without(bisection, member)}"
+    if member.needed_by:
+        yield f"    the checks allow none of these without it: {_name_changes(bisection, member.needed_by)}"
+    elif member.tied and not alone:
+        yield "    tied by rules: the checks do not allow the one without the other"
+    yield f"    without it{' and them' if member.needed_by else ''}: {describe_without(bisection, member)}"
+
+
+def _name_changes(bisection: Bisection, mask: int) -> str:
+    return ", ".join(escape_controls(name_change(change)) for change in bisection.difference.select(mask))
 
 
 def describe_without(bisection: Bisection, member: Member) -> str:
@@ -233,6 +245,7 @@ def _build_cause_fields(bisection: Bisection, cause: Cause) -> dict[str, Any]:
             {
                 "changes": list_bits(member.changes),
                 "tied": member.tied,
+                "needed_by": list_bits(member.needed_by),
                 "without": {"digest": bisection.find_digest(member.without), "verdict": member.verdict},
             }
             for member in list_members(bisection, cause)

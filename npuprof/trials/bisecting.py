@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
@@ -68,13 +69,9 @@ class Bisection:
                 self.asked[mask] = self.find_digest(mask)
         return UNKNOWN if mask in self.barred else self.judgement.judge_runs(self.list_results(mask))
 
-    def close(self, mask: int) -> int:
-        """Return a unit with what cannot stand without it, and what it cannot stand without."""
-        found = mask
-        for unit, gone in self._drops.items():
-            if unit & mask or gone & mask:
-                found |= unit | gone
-        return found
+    def find_dropped(self, unit: int) -> int:
+        """Return what goes with a unit: itself, and what cannot stand without it."""
+        return self._drops.get(unit, unit)
 
     def count_runs(self) -> int:
         """Return how many runs were made of what was asked for, those of earlier times among them."""
@@ -139,7 +136,8 @@ class Bisection:
             value = find_median_value([result for result in results if not result.exit], self.judgement.metric)
             if value is None:
                 what = f"{config.name} told no value of the metric"
-                raise _build_end_error(what, self._describe_runs(mask), UNKNOWN)
+                hint = f"see that {self.judgement.metric!r} finds a number in what it prints, and that it ends with 0"
+                raise NpuprofError([Finding("NP954", what, self._describe_runs(mask), hint)])
             ends.append(value)
         good, bad = ends
         effect = Effect(good, bad, parse_tolerance(tolerance, bad))
@@ -192,10 +190,17 @@ class Bisection:
         """Return in a line what is ruled out, and how many runs are left."""
         total = len(self.difference.changes)
         out = total - self.state.bad.bit_count()
-        needed = self.state.needed.bit_count()
-        least = 1 + 2 * needed
-        most = min(5 * self.state.open + 2 * needed + 2, 1 << min(total, 30))
-        return f"run {self._runner.made}: {out} of {total} changes ruled out, {least} to {max(most, least)} runs left"
+        made = self.count_runs() + self._runner.running
+        needed = max(self.state.needed.bit_count(), 1)
+        left = [f"{max(count_promised_runs(len(self.units), k) - made, 1)} if {k}" for k in (needed, needed + 1)]
+        return f"run {made}: {out} of {total} changes ruled out; runs left, at most: {left[0]} is needed, {left[1]} are"
+
+
+def count_promised_runs(units: int, needed: int) -> int:
+    """Return how many runs are made at most where so many of the units are needed together; where most are, each is tried singly."""
+    if 4 * needed > units:
+        return min(5 * units + 4, 1 << min(units, 30))
+    return int(2 * needed * math.log2(units / needed) + 2 * needed + 4)
 
 
 def _build_end_error(what: str, why: str, answer: str) -> NpuprofError:

@@ -72,7 +72,10 @@ class Combinations:
 
     def find_new_errors(self, mask: int) -> tuple[Finding, ...]:
         """Return the errors of a combination that neither end has."""
-        return tuple(one for one in self._find_errors(mask) if identify_finding(one) not in self.excused)
+        errors = self._find_errors(mask)
+        if self._configs[mask] is None:  # what cannot be resolved cannot be run
+            return errors
+        return tuple(one for one in errors if identify_finding(one) not in self.excused)
 
     def _find_errors(self, mask: int) -> tuple[Finding, ...]:
         if mask not in self._errors:

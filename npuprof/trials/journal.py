@@ -43,7 +43,7 @@ class Journal:
         self.key = compute_digest({"asked": json.dumps(self.asked, sort_keys=True)})[:16]
         self.folder = os.path.join(HOME, self.key)
         self.results: dict[str, list[Result]] = {}
-        self._file = os.path.join(self.folder, "journal.jsonl")
+        self.file = os.path.join(self.folder, "journal.jsonl")
         for name in ("logs", "code"):
             make_folder(os.path.join(self.folder, name))
         with suppress(OSError), open(os.path.join(HOME, ".gitignore"), "x", encoding="utf-8") as file:
@@ -80,13 +80,13 @@ class Journal:
             if name != "results":
                 make_folder(os.path.join(self.folder, name))
         with suppress(OSError):
-            os.replace(self._file, f"{self._file}.old")
+            os.replace(self.file, f"{self.file}.old")
 
     def _open(self) -> int:
         try:
-            handle = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            handle = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
-            raise build_write_error(f"{self._file}: {describe_os_error(error, self._file)}", "Results would be lost.") from None
+            raise build_write_error(f"{self.file}: {describe_os_error(error, self.file)}", "Results would be lost.") from None
         raw = b""
         while piece := os.read(handle, 1 << 20):
             raw += piece
@@ -102,9 +102,9 @@ class Journal:
         elif _read_line(lines[0]).get("schema") != SCHEMA:
             written = _read_line(lines[0])
             by = f"npuprof {written.get('npuprof', 'of another version')} ({written.get('schema', 'no schema')})"
-            what = f"{self._file} was written by {by}, and cannot be gone on with"
+            what = f"{self.file} was written by {by}, and cannot be gone on with"
             why = f"This npuprof writes {SCHEMA}; results are counted right or not at all."
-            raise NpuprofError([Finding("NP951", what, why, "say --fresh, which keeps it as journal.jsonl.old", where=Place(self._file))])
+            raise NpuprofError([Finding("NP951", what, why, "say --fresh, which keeps it as journal.jsonl.old", where=Place(self.file))])
         for number, line in enumerate(lines[1:], 2):
             self._take_line(number, _read_line(line))
         return handle
@@ -114,9 +114,9 @@ class Journal:
             result = Result(**{name: row[name] for name in Result._fields})
             result.digest.lower()
         except (KeyError, AttributeError):
-            what = f"{self._file}:{number} is no result of a trial"
+            what = f"{self.file}:{number} is no result of a trial"
             hint = "take the line out, or say --fresh, which keeps the file as journal.jsonl.old"
-            raise NpuprofError([Finding("NP951", what, "", hint, where=Place(self._file, number))]) from None
+            raise NpuprofError([Finding("NP951", what, "", hint, where=Place(self.file, number))]) from None
         self.results.setdefault(result.digest, []).append(result)
 
     def add(self, result: Result) -> None:
@@ -133,7 +133,7 @@ class Journal:
                 raise OSError(28, "no space left on device")
             os.fsync(self._handle)
         except OSError as error:
-            what = f"{self._file}: {describe_os_error(error, self._file)}"
+            what = f"{self.file}: {describe_os_error(error, self.file)}"
             raise build_write_error(what, "A result that is not kept would be run again; what is in the file stays.") from None
 
     def close(self) -> None:

@@ -62,12 +62,13 @@ class _Output:
 class _Running:
     """A command that runs."""
 
-    def __init__(self, process: subprocess.Popen[bytes], pipe: int, mark: str, timeout: float | None) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], pipe: int, mark: str, began: float, timeout: float | None) -> None:
         self.process = process
         self.pipe = pipe
+        self.end = _open_end(process.pid)
         self.mark = mark
         self.output = _Output()
-        self.began = time.monotonic()
+        self.began = began
         self.deadline = self.began + timeout if timeout is not None else None
         self.ended: float | None = None
         self.hung = False
@@ -95,6 +96,7 @@ class Pool:
     def start(self, key: str, command: Sequence[str], environment: Mapping[str, str], mark: str, timeout: float | None = None) -> None:
         """Start a command. Raises OSError where it cannot be started."""
         reading, writing = os.pipe()
+        began = time.monotonic()
         try:
             process = subprocess.Popen(  # noqa: S603 - the user names it
                 list(command),
@@ -110,8 +112,10 @@ class Pool:
         finally:
             os.close(writing)
         os.set_blocking(reading, False)
-        self._running[key] = _Running(process, reading, mark, timeout)
+        self._running[key] = _Running(process, reading, mark, began, timeout)
         self._selector.register(reading, selectors.EVENT_READ, key)
+        if (end := self._running[key].end) >= 0:
+            self._selector.register(end, selectors.EVENT_READ, key)
 
     def wait(self, patience: float = 1.0) -> Iterator[tuple[str, Ended]]:
         """Yield the commands that have ended, with how, once there are some or the patience is at its end."""
@@ -119,13 +123,15 @@ class Pool:
         done: list[str] = []
         while self._running and not done:
             for selected, _ in self._selector.select(_GLANCE):
-                self._read(self._running[selected.data])
+                if selected.fd == self._running[selected.data].pipe:
+                    self._read(self._running[selected.data])
             done = [key for key, one in self._running.items() if self._has_ended(one)]
             if time.monotonic() > until:
                 break
         for key in done:
             one = self._running.pop(key)
             self._close(one)
+            self._close_end(one)
             code = one.process.returncode
             assert one.ended is not None
             yield (
@@ -147,6 +153,7 @@ class Pool:
             _signal_all(one, signal.SIGKILL)
             one.process.wait()
             self._close(one)
+            self._close_end(one)
 
     def _read(self, one: _Running) -> bool:
         """Take what a command has printed; return whether there was anything."""
@@ -169,11 +176,18 @@ class Pool:
             os.close(one.pipe)
             one.pipe = -1
 
+    def _close_end(self, one: _Running) -> None:
+        if one.end >= 0:
+            self._selector.unregister(one.end)
+            os.close(one.end)
+            one.end = -1
+
     def _has_ended(self, one: _Running) -> bool:
         """Return whether a command is done with all that it has started; see to its end where its time is over, or it has left some."""
         now = time.monotonic()
         if one.ended is None and one.process.poll() is not None:
             one.ended = now
+            self._close_end(one)
         if one.ended is None and one.deadline is not None and now > one.deadline:
             one.hung = True
         if one.ended is None and not one.hung:
@@ -191,6 +205,14 @@ class Pool:
             if not self._read(one):
                 break
         return True
+
+
+def _open_end(pid: int) -> int:
+    """Return a handle that can be read once a process has ended, -1 where the system has none: it is looked at now and then."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return -1
 
 
 def _is_group_alive(one: _Running) -> bool:

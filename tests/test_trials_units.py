@@ -1,0 +1,132 @@
+"""What a combination is made of: each change alone gives back itself, all of them the other end, on the presets of this repository."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import npuprof
+from npuprof.catalog import load_built_part, load_rules
+from npuprof.resolve.config import Config
+from npuprof.resolve.digests import compute_digest
+from npuprof.trials.configs import Combinations, build_flat_config
+from npuprof.trials.ties import tie_changes
+from npuprof.trials.units import Difference
+
+
+def describe(difference: Difference, mask: int) -> list[tuple[str, str, str]]:
+    """Return what came and what went, leaf by leaf: a list that came whole is its elements."""
+    found = []
+    for change in difference.select(mask):
+        sides = (("-", change.before, change.kind != "added"), ("+", change.after, change.kind != "removed"))
+        found += [(sign, change.setting, leaf) for sign, value, there in sides if there for leaf in list_leaves(value, change.tail)]
+    return sorted(found)
+
+
+def list_leaves(value: Any, tail: tuple[Any, ...] = ()) -> list[str]:
+    if isinstance(value, dict):
+        return [leaf for name, item in value.items() for leaf in list_leaves(item, (*tail, name))]
+    if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
+        return [f"{tail}{item!r}" for item in value]
+    return [f"{tail}{value!r}"]
+
+
+def load(text: str) -> Config:
+    return npuprof.loads(text)
+
+
+LISTS = "options.modify_mixlist = {{ black-list = {{ to-add = [{}] }}, white-list = {{ to-add = [{}] }} }}\n"
+PAIRS = {
+    "a list that came": ("", LISTS.format('"A", "B"', '"C"')),
+    "lists that differ": (LISTS.format('"A", "B"', '"C"'), LISTS.format('"B", "D"', '"E", "F"')),
+    "an element that went over": (LISTS.format('"A", "B"', '"C"'), LISTS.format('"A"', '"C", "B"')),
+    "lists that are empty then": (LISTS.format('"A"', '"C"'), "options.modify_mixlist = { black-list = { to-add = ['A'] } }\n"),
+    "text beside the structured form": ("options.fusion_switch_file = './a.cfg'\n", "options.fusion_switch_file = './b.cfg'\n"),
+    "an ordered list": ("options.dynamic_dims = [[1, 2], [3, 4]]\n", "options.dynamic_dims = '1,2;5,6'\n"),
+    "a table of members": ("options.profiling_options = { output = '/a', training_trace = 'on' }\n",
+                           "options.profiling_options = { output = '/b', task_trace = 'on' }\n"),
+    "what a launcher says": ("env.A = { launcher = 'rank' }\n", "env.A = { launcher = 'local-rank' }\nenv.B = 1\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_combination_differs_from_the_first_end_in_its_changes_alone(name: str) -> None:
+    before, after = map(load, PAIRS[name])
+    difference = Difference(before, after)
+    assert compute_digest(difference.build_settings(0)) == before.digest
+    assert compute_digest(difference.build_settings(difference.every)) == after.digest
+    digests = set()
+    for mask in range(difference.every + 1):
+        config = build_flat_config(difference.build_settings(mask), after, "trial")
+        again = Difference(before, config)
+        assert describe(again, again.every) == describe(difference, mask)
+        digests.add(config.digest)
+    assert len(digests) == difference.every + 1
+
+
+def test_shipped_presets_mix_into_what_was_asked_for(shipped: Path) -> None:
+    store = npuprof.open_store(shipped)
+    chance = random.Random(5)
+    configs = [store.resolve(name) for name in store]
+    for before, after in itertools.islice(itertools.permutations(configs, 2), 0, None, 7):
+        difference = Difference(before, after)
+        assert compute_digest(difference.build_settings(difference.every)) == after.digest
+        for _ in range(3):
+            mask = chance.getrandbits(len(difference.changes) or 1) & difference.every
+            config = build_flat_config(difference.build_settings(mask), after, "trial")
+            again = Difference(before, config)
+            assert describe(again, again.every) == describe(difference, mask)
+
+
+def test_nothing_that_goes_with_what_it_needs_breaks_a_rule() -> None:
+    """Of each rule of the catalogue, from nothing to its good example: taking any unit away leaves what the checks allow."""
+    tried = 0
+    for rule in load_rules():
+        text = load_built_part("rule_texts")["rules"][rule.code]["good"]
+        difference = Difference(load(""), load(text if isinstance(text, str) else next(iter(text.values()))))
+        combinations = Combinations(difference, "trial")
+        units, drops = tie_changes(combinations)
+        assert sum(units) == difference.every
+        for unit in units:
+            tried += 1
+            assert not combinations.find_new_errors(difference.every & ~drops[unit]), rule.code
+    assert tried > 50
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "needed_by"),
+    [
+        ("options.precision_mode = 'allow_fp32_to_fp16'", "options.precision_mode_v2 = 'fp16'", {"precision_mode": {"precision_mode_v2"}}),
+        ("", "options.precision_mode_v2 = 'mixed_float16'\n" + LISTS.format('"A"', '"B"'), {"precision_mode_v2": {
+            "modify_mixlist.black-list.to-add", "modify_mixlist.white-list.to-add"}}),
+        ("options.hccl_timeout = 600", "options.hccl_timeout = 900\nenv.X = 1", {}),
+    ],
+)  # fmt: skip
+def test_what_a_change_needs_is_found_from_the_rules(before: str, after: str, needed_by: dict[str, set[str]]) -> None:
+    difference = Difference(load(before), load(after))
+    units, drops = tie_changes(Combinations(difference, "trial"))
+    found = {
+        difference.select(unit)[0].key: {change.key for change in difference.select(drops[unit] & ~unit)}
+        for unit in units
+        if drops[unit] != unit
+    }
+    assert found == needed_by
+
+
+def test_long_lists_take_no_more_checks_than_short_ones() -> None:
+    """Elements are units; whether rules tie them is asked of a few."""
+    asked = []
+    for count in (20, 200):
+        names = ", ".join(f'"Op{place}"' for place in range(count))
+        difference = Difference(
+            load(""), load(f"options.precision_mode_v2 = 'mixed_float16'\n[options.modify_mixlist]\nblack-list.to-add = [{names}]")
+        )
+        combinations = Combinations(difference, "trial")
+        units, _ = tie_changes(combinations)
+        assert len(units) == count + 1
+        asked.append(len(combinations._errors))
+    assert asked[0] == asked[1] < 40
