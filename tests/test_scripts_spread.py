@@ -37,8 +37,8 @@ def left_out(text: str) -> list[str]:
         (f"{FILL}def main():\n{MAKE}{OWN}    fill(op=custom_op)\n    fill(custom_op)\n", [BOTH]),
         (f"{FILL}def main():\n{MAKE}{OWN}    with scope():\n        fill(custom_op)\n", [BOTH]),
         # a call that may not run, or in a loop, fills perhaps
-        (f"{FILL}def main():\n{MAKE}{OWN}    if a:\n        fill(custom_op)\n", [FP16, {"use_off_line": True}]),
-        (f"{FILL}def main():\n{MAKE}{OWN}    a and fill(custom_op)\n", [FP16, {"use_off_line": True}]),
+        (f"{FILL}def main():\n{MAKE}{OWN}    if a:\n        fill(custom_op)\n", [{"use_off_line": True}]),
+        (f"{FILL}def main():\n{MAKE}{OWN}    a and fill(custom_op)\n", [{"use_off_line": True}]),
         (f"{FILL}def main():\n{MAKE}{OWN}    for i in a:\n        fill(custom_op)\n", [FP16, {"use_off_line": True}]),
         # two objects are two configurations
         (f"{FILL}def one():\n{MAKE}{OWN}    fill(custom_op)\ndef two():\n{MAKE}    fill(custom_op)\n", [FP16, {"use_off_line": True}]),
@@ -81,7 +81,15 @@ CLASS = f"class Net:\n    def session(self, mode):\n{MAKE.replace('    ', '     
         # one call after the other
         (f"{PUT}def main():\n{MAKE}    for v in ('/a', '/b'):\n        put(custom_op, 'dump_path', v)\nmain()\n", [{"dump_path": "/b"}], ["line 10 sets it to another value, which the preset has"]),
         (f"{PUT}def dump(op, v):\n    put(op, 'dump_path', v)\ndef main():\n{MAKE}    dump(custom_op, '/a')\n    dump(custom_op, '/b')\nmain()\n",
-         [{"dump_path": "/b"}], ["line 6 sets it to another value, which the preset has"]),
+         [{"dump_path": "/b"}], ["line 12 sets it to another value, which the preset has"]),
+        (f"{PUT}def dump(op, v):\n    put(op, 'dump_path', v)\ndef main():\n{MAKE}    custom_op.parameter_map['dump_path'].s = b'/a'\n    dump(custom_op, '/b')\nmain()\n",
+         [{"dump_path": "/b"}], ["line 12 sets it to another value, which the preset has"]),
+        # a key that no call tells, beside one that a call does
+        (f"{PUT}def many(op, **kw):\n    for k, v in kw.items():\n        put(op, k, v)\ndef main():\n{MAKE}    put(custom_op, 'precision_mode', 'force_fp16')\n    many(custom_op, dump_path='/d')\nmain()\n",
+         [FP16], ["the key is computed: depends on the loop variable k"]),
+        # a function that is called under a condition, and one under which its object is made as well
+        (f"{FILL}def main():\n{MAKE}{OWN}    if a:\n        fill(custom_op)\nmain()\n", [{"use_off_line": True}], ["only if a"]),
+        (f"{FILL}def main():\n    if a:\n{MAKE.replace('    ', '        ')}        fill(custom_op)\nmain()\n", [FP16], []),
         # a call under a condition
         (f"{PUT}def main():\n{MAKE}    put(custom_op, 'precision_mode', 'force_fp16')\n    if FLAGS.a:\n        put(custom_op, 'dump_path', '/d')\nmain()\n",
          [FP16], ["only if FLAGS.a"]),

@@ -96,11 +96,12 @@ class Layout:
                 told |= {f"{name}(" for name in (group.site.made_by if group.site else ())}
                 for name in told:
                     self._made.setdefault(name, []).append(group)
+        self.groups = [self._stand_under_tests(group) for group in self.groups]
 
     def find_home(self, group: Group) -> Group | None:
         """Return the group that makes the object which these settings are laid on, None where the text does not show it."""
         if laid := self._laid.get(group.scope):
-            return self._find_laid(laid)
+            return self._find_laid(laid) if len(laid) == 1 or not all(one.tests for one in laid) else None
         if group.is_fragment:
             same = [other for other in self._made.get(group.root, ()) if _is_same_object(group, other)]
             config = group.root.partition(".graph_options.")
@@ -118,12 +119,23 @@ class Layout:
         found: dict[str, Group] = {}
         for one in calls:
             known = [group for group in self._made.get(one.expression, ()) if one.seen in (group.function, "") or not group.function]
-            if not one.certain or not known:
+            home = _find_nearest(known, one.line) if one.certain else None
+            if home is None:
                 return None
-            home = _find_nearest(known, one.line)
-            if home is not None:
-                found[home.scope] = home
+            found[home.scope] = home
         return next(iter(found.values())) if len(found) == 1 else None
+
+    def _stand_under_tests(self, group: Group) -> Group:
+        """Return the settings of a function that is called once, under tests, under these, but for those its object is made under."""
+        calls = self._laid.get(group.scope, [])
+        if len(calls) != 1 or not calls[0].tests:
+            return group
+        home = self._find_laid(calls)
+        made = [text for _, _, text in home.site.branches] if home is not None and home.site is not None else []
+        tests = list(calls[0].tests)
+        while tests and made and tests[0][2] == made[0]:
+            tests, made = tests[1:], made[1:]
+        return group._replace(found=tuple(one._replace(branches=(*tests, *one.branches)) for one in group.found))
 
     def find_given_sessions(self) -> dict[str, Group]:
         """Return, for the scope of each NPURunConfig, the session configuration that it is given."""

@@ -63,13 +63,19 @@ def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[
         result.append(found)
     fixed = {_mark_place(one) for one in result}
     computed = 0
+    unknown: list[FoundSetting] = []
     for call, run in runs:
         for one in run:
+            column = script.column(call.lineno, call.col_offset)
+            at_call = one._replace(line=call.lineno, column=column) if one.file == script.path else one
             if one.name and _mark_place(one) not in fixed:
                 computed += 1
-                column = script.column(call.lineno, call.col_offset)
-                result.append(one._replace(line=call.lineno, column=column) if one.file == script.path else one)
-    if computed or all(found.key for found in plain):
+                result.append(at_call)
+            elif not one.name and one.reason:
+                unknown.append(at_call)
+    if computed:
+        return [*result, *unknown]
+    if all(found.key for found in plain):
         return result
     told = {(one.line, one.column): one for _, run in runs for one in run if one.reason.endswith(TOO_MUCH)}
     return [*result, *(told.get((found.line, found.column), found) for found in plain if not found.key)]

@@ -38,10 +38,10 @@ def is_read_too_early(node: ast.expr, scope: Scope, home: Scope, bindings: Itera
     return first is not None and _is_before(first, given, home)
 
 
-def runs_always(call: ast.Call, scope: Scope) -> bool:
-    """Return whether a call runs once in every run of what it stands in: under no condition, in no loop."""
+def runs_once(call: ast.Call, scope: Scope) -> bool:
+    """Return whether a call is all that a statement does, or what that is given, and stands in no loop."""
     around, statement = find_surroundings(call, scope)
-    free = all(isinstance(one, (ast.With, ast.AsyncWith)) or is_main_test(getattr(one, "test", None)) for one in around)
+    free = not any(isinstance(one, (*_LOOPS, ast.Try)) for one in around)
     value = getattr(statement, "value", None)
     return free and value is not None and (value is call or (isinstance(value, ast.Call) and call in (*value.args, value.func)))
 

@@ -14,7 +14,7 @@ from npuprof.model import Record, find_nearest_names
 from npuprof.scripts.reading.arguments import bind_call_arguments
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch
 from npuprof.scripts.reading.literals import format_expression
-from npuprof.scripts.reading.order import runs_always
+from npuprof.scripts.reading.order import runs_once
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.walk import MOST_CALLS, Walk
 
@@ -39,7 +39,7 @@ class LaidOn(Record):
     """A call that hands an object to a function which sets more in it under a name of its own.
 
     ``scope`` is that of the settings, ``expression`` the object at the call, ``seen`` the function it stands in; ``certain`` tells
-    whether the call always runs there.
+    whether the call runs there once, if the ``tests`` around it hold.
     """
 
     scope: str
@@ -47,6 +47,7 @@ class LaidOn(Record):
     seen: str
     line: int
     certain: bool
+    tests: tuple[Branch, ...] = ()
 
 
 class AddedEntry(Record):
@@ -343,7 +344,9 @@ def _note_who_hands(walk: Walk, root: str, site: str, scope: Scope) -> None:
     for call, where in walk.find_calls(function.name)[: MOST_CALLS + 1]:
         given = (bind_call_arguments(function, scope, call, where) or {}).get(root)
         expression = format_expression(given[0]) if given else ""
-        walk.add_fact("laid on", LaidOn(site, expression, where.name, call.lineno, bool(given) and runs_always(call, where)))
+        tests, never = walk.list_tests(call, where)
+        if not never:
+            walk.add_fact("laid on", LaidOn(site, expression, where.name, call.lineno, bool(given) and runs_once(call, where), tests))
     if len(walk.find_calls(function.name)) > MOST_CALLS:
         walk.add_fact("laid on", LaidOn(site, "", "", function.lineno, False))
 

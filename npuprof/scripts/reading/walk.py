@@ -45,12 +45,20 @@ _DEF = re.compile(r"^[ \t]*def (\w+)\(", re.MULTILINE)
 
 
 class _BoundCall(NamedTuple):
-    """A call of a function of the file: the scope to read its arguments in, and the tests that it stands under, if it runs at all."""
+    """A call of a function of the file: the scope to read its arguments in, and the tests that it stands under, if it runs at all.
+
+    ``outer`` are the calls that hand on what it is given, the next one first, each with the name of the function it stands in.
+    """
 
     call: ast.Call
     scope: Scope
     tests: tuple[Branch, ...]
     never: bool
+    outer: tuple[tuple[str, ast.Call], ...] = ()
+
+    def find_place(self, owner: str) -> ast.Call:
+        """Return which of the calls stands in the function whose object it is, the innermost where none does."""
+        return next((call for name, call in ((self.scope.name, self.call), *self.outer) if (name or "<module>") == owner), self.call)
 
 
 class Walk:
@@ -250,8 +258,10 @@ class Walk:
         if not calls:
             return plain
         runs: list[tuple[ast.Call, list[FoundSetting]]] = []
+        placed: list[tuple[ast.Call, list[FoundSetting]]] = []
         self._again += 1
-        for call, where, tests, never in calls:
+        for bound_call in calls:
+            call, where, tests, never, _ = bound_call
             bound = bind_call_arguments(function, inside, call, where)
             if bound is None:
                 self._again -= 1
@@ -260,14 +270,15 @@ class Walk:
             self.walk_block(function.body, inside.with_bound(bound), branches)
             run = [one._replace(branches=(*tests, *one.branches), dead=one.dead or never) for one in self.found] if tests else self.found
             runs.append((call, run))
+            placed += [(bound_call.find_place(one.scope.partition(":")[0]), [one]) for one in run]
             self.found = kept
         self._again -= 1
         if len(runs) > 1 and (several := find_several_makings(inside, plain, runs)):
             why = f"; {function.name}() is called in several ways, as in lines {' and '.join(str(line) for line in several)}"
             return [one._replace(reason=f"{one.reason}{why}") if one.reason and not one.key else one for one in plain]
-        return merge_call_runs(self.script, plain, runs)
+        return merge_call_runs(self.script, plain, placed)
 
-    def _list_tests(self, call: ast.Call, scope: Scope) -> tuple[tuple[Branch, ...], bool]:
+    def list_tests(self, call: ast.Call, scope: Scope) -> tuple[tuple[Branch, ...], bool]:
         """Return the tests that a call stands under in its function, and whether it never runs for one of them."""
         tests: list[Branch] = []
         never = False
@@ -293,7 +304,7 @@ class Walk:
         """Return the calls of a function; those that hand on parameters of the function around them once for each call of that one."""
         found: list[_BoundCall] = []
         for call, where in self.find_calls(name):
-            tests, never = self._list_tests(call, where)
+            tests, never = self.list_tests(call, where)
             around = where.node
             given = (*call.args, *(keyword.value for keyword in call.keywords))
             outer: list[_BoundCall] = []
@@ -302,10 +313,9 @@ class Walk:
                     outer = self._list_bound_calls(around.name, depth + 1)
                 bound = [bind_call_arguments(around, where, one.call, one.scope) for one in outer]
                 if bound and None not in bound:
-                    pairs = zip(outer, bound, strict=True)
-                    found += [
-                        _BoundCall(call, where.with_bound(more or {}), (*one.tests, *tests), one.never or never) for one, more in pairs
-                    ]
+                    for one, more in zip(outer, bound, strict=True):
+                        chain = ((one.scope.name, one.call), *one.outer)
+                        found.append(_BoundCall(call, where.with_bound(more or {}), (*one.tests, *tests), one.never or never, chain))
                     continue
             found.append(_BoundCall(call, where, tests, never))
             if len(found) > MOST_CALLS:
