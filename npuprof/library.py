@@ -17,6 +17,7 @@ from npuprof.model import Context, Finding, NpuprofError, is_utf8
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.plain import build_plain_steps
+from npuprof.wording import speak_python
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,12 +36,10 @@ class Library:
 
     __slots__ = ("_path", "store")
 
+    @speak_python
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else _require_path("path", path)
-        try:
-            self.store: Folder = spec.Workspace(self._path).store
-        except NpuprofError as error:
-            raise NpuprofError([one._replace(why=one.why.replace("by --store", "by path")) for one in error.findings]) from None
+        self.store: Folder = spec.Workspace(self._path).store
         if not self.store.names():
             hint = "name the folder that holds the presets; npuprof init lays one out"
             raise NpuprofError([Finding("NP010", f"there is no preset in {self.store.label}", "", hint)])
@@ -70,6 +69,7 @@ class Library:
     def __repr__(self) -> str:
         return f"npuprof.open_store({self._path!r})"
 
+    @speak_python
     def resolve(
         self,
         name: str | os.PathLike[str],
@@ -114,6 +114,7 @@ def open_store(path: str | os.PathLike[str] | None = None) -> Library:
     return Library(path)
 
 
+@speak_python
 def loads(
     text: str,
     *,
@@ -143,6 +144,7 @@ def loads(
     return workspace.resolver.resolve_profile(profile, changes=_build_changes(set, unset))
 
 
+@speak_python
 def check(config: Config | Library) -> list[Finding]:
     """Return everything that is wrong or doubtful with a config, or with all presets of a store.
 
@@ -159,6 +161,7 @@ def check(config: Config | Library) -> list[Finding]:
     return checks.check_config(config)
 
 
+@speak_python
 def diff(before: Config, after: Config) -> list[Change]:
     """Return what changes from one config to another, in the catalogue's order.
 
@@ -176,6 +179,7 @@ def diff(before: Config, after: Config) -> list[Change]:
     return compare_configs(before, after)
 
 
+@speak_python
 def render(config: Config, target: str, inline: bool = False, *, check: bool = True, strict: bool = False) -> str:
     """Return a config as the text of a target; ``TARGETS`` lists the names.
 
@@ -203,6 +207,7 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
     return rendered.text
 
 
+@speak_python
 def env(config: Config, *, trust: bool = False, check: bool = True) -> dict[str, str]:
     """Return a config as environment variables, name to text: those that ``npuprof env`` exports in this process.
 
@@ -225,6 +230,7 @@ def env(config: Config, *, trust: bool = False, check: bool = True) -> dict[str,
     return found
 
 
+@speak_python
 def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | None = None, *, check: bool = True) -> Any:
     """Set a config's options in a ``tf.compat.v1.ConfigProto`` that the caller made; return it.
 

@@ -70,10 +70,15 @@ NAMED = {
     "checks": {"dynamic_dims", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps", "enable_data_pre_proc"},
     "commands": {"modify_mixlist"},
     "edit": {"optypelist_for_implmode", "iterations_per_loop"},
-    "runs": {"job"},
+    "runs": {
+        "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_MODULE_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH",
+        "ASCEND_SLOG_PRINT_TO_STDOUT", "CM_CHIEF_DEVICE", "CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_WORKER_SIZE", "PROFILING_MODE",
+        "RANK_TABLE_FILE", "env.ASCEND_GLOBAL_LOG_LEVEL", "env.ASCEND_LOG_PRINT_TO_STDOUT", "env.ASCEND_MODULE_LOG_LEVEL",
+        "env.ASCEND_PROCESS_LOG_PATH", "job",
+    },
     "renderers": {
         "experimental_accelerate_train_mode", "iterations_per_loop", "op_select_implmode", "optypelist_for_implmode", "soc_version",
-        "RANK_TABLE_FILE",
+        "RANK_TABLE_FILE", "atc.model",
     },
     "scripts": {
         "graph_run_mode", "session_config", "dump_path", "dump_mode", "modify_mixlist", "DEVICE_ID", "ASCEND_DEVICE_ID",

@@ -221,7 +221,7 @@ def test_a_misspelt_key_is_not_unset_in_silence(run: Any) -> None:
 def test_a_spec_without_a_name_says_so(run: Any) -> None:
     for word in ("@HEAD", "leaf+", "+leaf"):
         assert f"{word!r} names no preset" in run("show", word).err, word
-    assert "leaf --store builtin:" in run("show", "builtin:leaf").err
+    assert "npuprof list --store builtin: shows what is in" in run("show", "builtin:leaf").err
 
 
 def test_a_flag_of_atc_is_a_key_of_the_catalogue(run: Any) -> None:

@@ -135,7 +135,6 @@ def test_a_file_that_cannot_be_written_leaves_all_as_they_were(store: Callable[.
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--fix", "--diff"], "--diff writes nothing"),
         (["--fix", "--rev", "HEAD"], "cannot be mended"),
         (["--fix", "--baseline", "b.json", "--write-baseline"], "a baseline is written of what is left"),
         (["-", "--fix"], "standard input cannot be mended"),
@@ -145,6 +144,15 @@ def test_a_file_that_cannot_be_written_leaves_all_as_they_were(store: Callable[.
 def test_what_cannot_be_mended_is_refused(words: list[str], told: str, store: Callable[..., Path], run: Callable[..., Any]) -> None:
     done = run("check", *words, "--store", store({"a": HEAD}))
     assert (done.code, told in done.err) == (2, True)
+
+
+def test_diff_beside_fix_shows_what_fix_would_write_and_writes_nothing(store: Callable[..., Path], run: Callable[..., Any]) -> None:
+    folder = store({"a": HEAD + 'options.hccl_timeout = "600"\n'})
+    before = (folder / "a.toml").read_bytes()
+    both, alone = (run("check", *words, "--store", folder) for words in (("--fix", "--diff"), ("--diff",)))
+    assert (both.code, both.out, both.err) == (1, alone.out, alone.err)
+    assert "+options.hccl_timeout = 600" in both.out
+    assert (folder / "a.toml").read_bytes() == before
 
 
 def test_presets_that_npuprof_ships_are_not_mended(run: Callable[..., Any]) -> None:

@@ -105,6 +105,10 @@ def test_nothing_to_release_is_a_remark_for_a_job_that_asks_after_every_merge(wo
     said = run("release", "--changed", *words)
     assert (said.code, "nothing has changed since the last releases" in said.err, repo.git("tag")) == (0, True, tags)
     assert "never released are left out" in said.err
+    assert run("release", "--all", "--yes").code == 0
+    tags = repo.git("tag")
+    said = run("release", "--all", *words)
+    assert (said.code, "nothing has changed since the last releases" in said.err, repo.git("tag")) == (0, True, tags)
     if "json" in words:
         assert json.loads(said.out)["releases"] == []
 
@@ -379,6 +383,56 @@ def test_a_changelog_is_what_the_tags_say(repo: Repo, run) -> None:
     assert "Digest" not in text
 
 
+GRADUAL = '[profile]\ndescription = "one of a kind"\n\n[options]\nhccl_timeout = 555\niterations_per_loop = 55\nhcom_parallel = true\n'
+
+
+def test_a_changelog_goes_on_under_a_new_name_and_says_what_is_gone(repo: Repo, run) -> None:
+    repo.commit({"p55": GRADUAL, "short": "[options]\nhccl_timeout = 7\n"})
+    assert run("release", "--all", "--yes").code == 0
+    repo.git("mv", "profiles/p55.toml", "profiles/q55.toml")
+    repo.commit(message="rename")
+    assert run("release", "q55").code == 0
+    repo.git("mv", "profiles/q55.toml", "profiles/r55.toml")
+    repo.git("rm", "-q", "profiles/short.toml")
+    repo.commit(message="rename again, remove one")
+    text = run("list", "--versions", "--format", "markdown").out
+    sections = {part.split("\n")[0]: part for part in text.split("\n## ")}
+    found = [
+        line.replace(line[line.index("(") : line.index(")") + 1], "") for line in sections["`r55`"].split("\n") if line.startswith("### ")
+    ]
+    assert found == ["### 1.0.1 , as `q55`", "### 1.0.0 , as `p55`"]
+    assert (sections["`p55`"], sections["`q55`"]) == ("`p55`\n\nGoes on as `r55`.\n", "`q55`\n\nGoes on as `r55`.\n")
+    assert "\nThere is no such preset any more.\n\n### 1.0.0 (" in sections["`short`"]
+    assert "no such preset" not in sections["`base`"] + sections["The whole store"]
+    repo.commit({"p55": "[options]\nhccl_timeout = 8\n"})
+    assert run("release", "p55", "3.0.0").code == 0
+    text = run("list", "--versions", "--format", "markdown").out
+    assert "\n## `p55`\n\nGoes on as `r55`.\n\n### 3.0.0 (" in text, "another preset has the old name"
+
+
+def test_a_released_preset_that_is_gone_is_told_until_a_version_of_the_store_says_it(repo: Repo, run) -> None:
+    repo.commit({"p55": GRADUAL, "short": "[options]\nhccl_timeout = 7\n", "never": "[options]\nhccl_timeout = 9\n"})
+    for name in ("p55", "short", "base"):
+        assert run("release", name, "1.0.0").code == 0
+    repo.git("mv", "profiles/p55.toml", "profiles/q55.toml")
+    repo.git("rm", "-q", "profiles/short.toml", "profiles/never.toml")
+    repo.commit(message="rename one, remove two")
+    said = "1 released preset is gone: short@1.0.0; the next version of the store says so (npuprof release --all)"
+    plan = run("release", "--changed", "--dry-run")
+    assert (plan.code, said in plan.err, "was p55 until 1.0.0" in plan.out) == (0, True, True), plan.err
+    assert json.loads(run("release", "--changed", "--dry-run", "--format", "json").out)["removed"] == ["short@1.0.0"]
+    assert "Gone since they were released: `short@1.0.0`" in run("release", "--changed", "--dry-run", "--format", "markdown").out
+    assert said in run("release", "--changed", "--yes").err
+    assert said in run("release", "--changed").err, "also where there is nothing to tag"
+    assert run("release", "--all", "--yes").code == 0
+    assert "gone" not in run("release", "--changed").err, "a first version of the store has never had it"
+    repo.git("rm", "-q", "profiles/q55.toml")
+    repo.commit(message="remove one more")
+    assert "gone: q55@1.0.1;" in run("release", "--changed").err
+    assert "removed: q55" in run("release", "--all", "--yes").out
+    assert "gone" not in run("release", "--changed").err
+
+
 # -- pushing -------------------------------------------------------------------------------------------------------
 
 
@@ -452,7 +506,7 @@ def test_what_a_push_left_behind_is_pushed_by_the_next(
     assert "other" not in remote.git("tag").split()
     assert repo.git("for-each-ref", "refs/tags") == made
     done = run("release", *again, "--push")
-    assert done.code == (0 if "--changed" in again else 2)
+    assert done.code == (0 if "--yes" in again else 2)
     assert "nothing has changed" in done.err or "released already" in done.err
 
 

@@ -405,7 +405,7 @@ def test_verify_leaves_alone_what_is_no_preset_and_refuses_what_it_cannot_know(r
 def test_signatures_are_verified_where_the_repository_asks_and_no_program_runs_otherwise(ranged: Repo, run) -> None:
     program = ranged.folder / "signer"
     program.write_text('#!/bin/sh\ntouch "$0.ran"\n'
-                       'for word; do case $word in --verify) echo; echo "[GNUPG:] GOODSIG 1 a"; exit 0;; esac; done\n'
+                       'for word; do case $word in --verify) cat >/dev/null; echo; echo "[GNUPG:] GOODSIG 1 a"; exit 0;; esac; done\n'
                        'cat >/dev/null; echo "[GNUPG:] SIG_CREATED " >&2\n'
                        'printf -- "-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n"\n')  # fmt: skip
     program.chmod(0o755)

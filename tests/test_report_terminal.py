@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 (marks of other scripts are what is tested)
 """What a terminal is shown: captured on a real one, 80 and 120 columns wide."""
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from repositories import Repo
 
 from npuprof import catalog
 from npuprof.document.keys import format_toml_value
-from npuprof.report.tables import Table
-from npuprof.report.terminal import fit_columns, wrap_cell, wrap_lines
+from npuprof.report.tables import Table, wrap_paragraph
+from npuprof.report.terminal import fit_columns, squeeze_columns, wrap_cell, wrap_lines
 from npuprof.report.text import measure_width
+from npuprof.report.wrapping import split_pieces
 
 LONG = "Use it to train a model of many layers on several devices; not where memory is short."
 STORE = {
@@ -299,6 +301,8 @@ def test_the_names_of_a_matrix_are_broken_at_their_parts_only(folder: Path) -> N
         ("a/b/c.toml", 5, ["a/b/", "c.", "toml"]),
         ("abcdef", 4, ["abcd", "ef"]),
         ("設定設定", 4, ["設定", "設定"]),
+        ("設定：設定", 6, ["設定：", "設定"]),
+        ("BERT用の設定です", 9, ["BERT用の", "設定です"]),
         ("", 4, [""]),
     ],
 )
@@ -310,7 +314,67 @@ def test_columns_give_way_down_to_their_longest_word() -> None:
     assert fit_columns([["key", "a b", "c"]], 80, 1) == [3, 3, 1]
     assert fit_columns([["key", "aaaa bbbb", "cc dd"]], 10, 1) == [3, 4, 2]
     assert fit_columns([["key", "aaaa-bbbb", "cc-dd"]], 12, 1) == [3, 5, 3]
-    assert sum(fit_columns([["key", "a" * 99, "b" * 99]], 23, 1)) <= 23
+    assert fit_columns([["key", "a" * 99, "b" * 99]], 23, 1) is None
+    assert sum(squeeze_columns([["key", "a" * 99, "b" * 99]], 23, 1)) <= 23
+
+
+@pytest.mark.parametrize("columns", [74, 80, 100])
+def test_a_matrix_of_many_presets_breaks_no_word(folder: Path, columns: int) -> None:
+    names = [f"deep/{word}-training-of-a-network" for word in ("first", "second", "third", "fourth", "fifth")]
+    for place, name in enumerate(names):
+        path = folder / f"profiles/{name}.toml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(
+            f'options.precision_mode_v2 = "{("mixed_float16", "mixed_bfloat16", "fp16")[place % 3]}"\noptions.hccl_timeout = {place}\n'
+        )
+    shown = strip_colours(capture(["diff", *names], columns, folder))
+    assert max(map(measure_width, shown.split("\n"))) <= columns
+    words = set(shown.split())
+    assert {'"mixed_float16"', '"mixed_bfloat16"', '"fp16"', "precision_mode_v2", "hccl_timeout"} <= words, shown
+    if columns == 100:
+        assert re.search(r"^precision_mode_v2( +\S+){5}$", shown, re.MULTILINE), shown
+    else:
+        assert ["deep/fourth-training-of-a-network", '"mixed_float16"'] in [line.split() for line in shown.splitlines()], shown
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("one  two", ["one", "  two"]),
+        ("设定值", ["设", "定", "值"]),
+        ("适合BERT训练，多设备。", ["适", "合", "BERT", "训", "练，", "多", "设", "备。"]),
+        ("用（例）和「例」", ["用", "（例）", "和", "「例」"]),
+        ("用 hccl_timeout 秒", ["用", " hccl_timeout", " 秒"]),
+        ("設定する。ファイル", ["設", "定", "す", "る。", "フ", "ァ", "イ", "ル"]),
+        ("학습용 설정", ["학습용", " 설정"]),
+        ("ℓ’été", ["ℓ’été"]),
+        ("（（", ["（（"]),
+        ("，、", ["，、"]),
+    ],
+)
+def test_a_line_may_end_between_characters_that_need_no_blanks(text: str, pieces: list[str]) -> None:
+    assert split_pieces(text) == pieces
+    assert "".join(split_pieces(text)) == text
+
+
+@pytest.mark.parametrize("words", [["list"], ["check", "zh"], ["explain", "zh", "precision_mode_v2"], ["diff", "zh", "x"]])
+def test_chinese_text_without_blanks_is_wrapped(folder: Path, words: list[str]) -> None:
+    about = "用于在多台服务器上预训练大型语言模型，需要集合通信配置文件；不适用于单卡训练，也不适用于推理场景。" * 3
+    text = f'[profile]\ndescription = "{about}"\n[options]\nprecision_mode_v2 = "{about}"\n'
+    (folder / "profiles/zh.toml").write_text(text, encoding="utf-8")
+    shown = strip_colours(capture(words, 80, folder, LANG="C.UTF-8"))
+    lines = shown.split("\n")
+    cited = [line for line in lines if re.match(r"\s*\d+ \| ", line)]
+    assert max(measure_width(line) for line in lines if line not in cited) <= 80, shown
+    assert not any(line.strip().startswith(("，", "。", "；")) for line in lines)
+    assert about in "".join(line.strip() for line in lines) or words[0] != "list"
+
+
+@pytest.mark.parametrize("text", ["用于训练" * 40, "word " * 60, "用于 BERT " * 30])
+def test_prose_of_any_script_keeps_to_its_columns(text: str) -> None:
+    lines = wrap_paragraph(text)
+    assert 80 < max(map(measure_width, lines)) <= 96
+    assert "".join("".join(lines).split()) == "".join(text.split())
 
 
 @pytest.mark.parametrize("verb", ["explain", "option"])

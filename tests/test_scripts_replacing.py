@@ -151,6 +151,10 @@ REPLACED: dict[str, tuple[str, str]] = {
         f'{HEAD}NPURunConfig(precision_mode="force_fp16", profiling_config=ProfilingConfig(enable_profiling=False, profiling_options=None))\n',
         "NPURunConfig(",
     ),
+    "a reason that names lines stays": (
+        f"{HEAD}def make(**kw):\n    return NPURunConfig(model_dir='/m', **kw)\nprint(1)\nmake(precision_mode='force_fp16')\nmake(precision_mode='origin')\n",
+        "make(precision_mode='origin')",
+    ),
     "values in parentheses": (
         f'{HEAD}NPURunConfig(precision_mode=("force_fp16"), hcom_parallel=( # why (\n    (True)\n  ) , model_dir=FLAGS.a, save_checkpoints_steps=(100))\n',
         "# why (",

@@ -17,7 +17,6 @@ from repositories import Repo
 from npuprof.site.family import draw_family
 
 pytest.importorskip("jinja2")
-pytest.importorskip("igraph")
 
 Run = Callable[..., Any]
 PRESETS = {

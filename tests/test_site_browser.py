@@ -12,7 +12,6 @@ from building import REPOSITORY, build_store
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("jinja2")
-pytest.importorskip("igraph")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 AXE = REPOSITORY / ".venv/node_modules/axe-core/axe.min.js"
 

@@ -309,7 +309,8 @@ UPSTREAM = {
     "a release": ("tag -a base/v1.2.0 -m x main; push hub --tags", {"refs/tags/base/v1.2.0"}, ()),
     "a tag moved": ("tag -f base/v1.0.0 main; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag made anew": ("tag -f -a base/v1.0.0 -m new old; push -f hub --tags", {"refs/tags/base/v1.0.0"}, ()),
-    "a tag that records another release": (f"tag -f -a base/v1.0.0 -m Digest:{'a' * 64} old; push -f hub --tags", set(), ("base/v1.0.0",)),
+    "a tag with a digest": (f"tag -f -a base/v1.0.0 -m Digest:{'a' * 64} old; push -f hub --tags", {"refs/tags/base/v1.0.0"}, ()),
+    "a tag that records half": (f"tag -f -a base/v1.0.0 -m Preset-Digest:{'a' * 64} old; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag of no commit": ("tag -f base/v1.0.0 main:profiles; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag deleted": ("push -q hub :refs/tags/base/v1.0.0", set(), ()),
     "a tag in the way": ("push -q hub :refs/tags/base/v1.0.0; push -q hub old:refs/tags/base/v1.0.0/x",
@@ -340,6 +341,30 @@ def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(name: s
         fetch_source(str(hub), accept_moved=True)
         assert list_refs(str(hub))[f"refs/tags/{tag}"] == found.tags[tag]
         assert fetch_source(str(hub)).moved == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "moved"),
+    [
+        ("Digest: {a}", "Digest: {b}", True),
+        ("Digest: {a}", "Digest: {a}\n\nand more", False),
+        ("Digest: {a}", "again", False),
+        ("again", "Digest: {a}", False),
+        ("Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 2", "Digest: {a}\nPreset-Digest: {b}\nDigest-Form: 2", True),
+        ("Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 1", "Digest: {b}\nPreset-Digest: {b}\nDigest-Form: 2", False),
+        ("Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 2", "Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 2\n{parent}", True),
+        ("Digest: {a}", "Preset-Digest: {a}", True),
+    ],
+)
+def test_a_tag_made_anew_at_its_commit_has_moved_only_where_it_contradicts_itself(
+    first: str, then: str, moved: bool, repo: Repo, hub: Path
+) -> None:
+    for message in (first, then):
+        said = message.format(a="a" * 64, b="b" * 64, parent=f"Parent: x@1 1.0.0 {'a' * 40}")
+        repo.git("tag", "-f", "-a", "base/v1.0.0", "-m", f"base\n\n{said}", "old")
+        repo.git("push", "-q", "-f", "hub", "--tags")
+        found = fetch_source(str(hub), accept_moved=message == first)
+    assert (bool(found.moved), found.remade) == (moved, () if moved else ("base/v1.0.0",))
 
 
 @pytest.mark.parametrize(("same", "shown"), [(0, 12), (11, 15), (38, 40)])

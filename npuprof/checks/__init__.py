@@ -14,6 +14,7 @@ from npuprof.checks.view import View
 from npuprof.model import Finding, renew_hints
 from npuprof.resolve import members
 from npuprof.resolve.config import Config
+from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def check_before_export(config: Config) -> list[Finding]:
     if config.abstract:
         origin = config.lineage[-1].origin("profile", "abstract")
         why = "It is only there to be extended, and may be incomplete."
-        hint = "extend it, or lay it over another with --with"
+        hint = f"extend it, or lay it over another with {say_option('with')}"
         findings.insert(0, Finding("NP107", f"{config.name} is abstract", why, hint, origin, "profile.abstract", (config.name,)))
     return findings
 

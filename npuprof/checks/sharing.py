@@ -14,6 +14,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
 from npuprof.resolve import apply_layers, members, take_unset_step
 from npuprof.resolve.config import Config
+from npuprof.wording import say_set
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
             return None
         what = f"{key} belongs to one process, not to a preset"
         why = "Everybody who uses the preset would get the same value in every process."
-        return Fault("NP601", what, why, f"set it in the script, or give it at the start: --set {key}=...")
+        return Fault("NP601", what, why, f"set it in the script, or give it at the start: {say_set(key)}")
     section, name = keys.split_section_and_name(key)
     if section == "env":
         from npuprof.catalog.powers import find_power  # most presets set no variable

@@ -12,6 +12,7 @@ from npuprof.commands.conditions import build_unknown_name_error, find_refused_v
 from npuprof.document.profile import Profile
 from npuprof.edit.assignments import locate_key
 from npuprof.edit.lists import find_changes, parse_list_change
+from npuprof.edit.overruled import describe_overruled_values
 from npuprof.edit.paths import MISSING, find_at_path
 from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, refuse_brought_errors, refuse_builtin
 from npuprof.model import Finding, NpuprofError
@@ -98,6 +99,7 @@ class Bulk:
         wanted = [text for text in self._assignments if not _is_inherited(config, data, text)]
         text = edit.apply_changes(file.text, find_changes(profile, data, wanted, self._appended, self._said))
         if text != file.text:
+            self._said += describe_overruled_values(self._store, file.profile, file.parse_changed(text))
             self._files.append((file, text))
             self._laid.lay_over(Profile(document.parse_document(name, file.source, text), home=self._laid))
 

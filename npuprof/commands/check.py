@@ -41,7 +41,7 @@ class Check(JudgingVerb):
     baseline: str | None = BASELINE
     write_baseline: bool = WRITE_BASELINE
     fix: bool = flag("--fix", text="Write into the presets what hints are certain of, then tell what is left.")
-    diff: bool = flag("--diff", text="Show what --fix would write, and write nothing (exit 1 if there is something).")
+    diff: bool = flag("--diff", text="Show what --fix would write, and write nothing, also beside --fix (exit 1 if there is something).")
     store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
@@ -143,9 +143,7 @@ class Check(JudgingVerb):
     def _refuse_to_fix(self) -> None:
         """Raise NpuprofError for what cannot be mended, or not together with something else that was asked for."""
         what, hint = "", ""
-        if self.fix and self.diff:
-            what, hint = "--diff writes nothing, and --fix does", "take one of the two"
-        elif self.rev is not None:
+        if self.rev is not None:
             what, hint = "what stands at a revision cannot be mended", "leave --rev out"
         elif self.write_baseline:
             what, hint = "a baseline is written of what is left", "mend first, then write the baseline"

@@ -30,9 +30,10 @@ class _Diagnosis(Record):
 
 
 class Doctor(Verb):
-    """Tell which adapter is installed, which settings of a preset it does not read, and what in the environment interferes.
+    """Tell which adapter is installed, and what it does not read.
 
-    Nothing of the adapter is run: its classes are read by their syntax, its library by the names in it.
+    And what in the environment interferes with a preset. Nothing of the adapter is run: its classes are read by their syntax, its library
+    by the names in it.
     """
 
     group = "check"

@@ -245,7 +245,7 @@ def _list_versions(store: str | None) -> Answer:
     header = ("preset", "version", "commit", "released", "digest", "yanked")
     forms: Forms = {
         "text": lambda: Table([_build_version_row(version, yanks[version.tag_name]) for version in versions], header=header),
-        "markdown": lambda: notes.format_changelog(versions, yanks),
+        "markdown": lambda: notes.format_changelog(versions, yanks, *_find_names_now(repository)),
         "json": lambda: {
             "schema": "npuprof.versions/1",
             "versions": [_build_version_dict(version, yanks[version.tag_name]) for version in versions],
@@ -253,6 +253,18 @@ def _list_versions(store: str | None) -> Answer:
     }
     remark = f"nothing in {workspace.store.label} has been released yet"
     return Answer(forms, remarks=() if versions else (remark,))
+
+
+def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
+    """Return what the presets of tags are called at the last commit, where they had other names, and all names that there are."""
+    from npuprof.store.renames import find_former_names
+
+    names = set(repository.list_profile_files("HEAD"))
+    found: dict[str, str] = {}
+    for name, formers in find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names).items():
+        for former in formers:
+            found |= {version.tag_name: name for version in repository.load_reachable_versions(former.name, former.commit)}
+    return found, names
 
 
 def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:

@@ -6,24 +6,21 @@ from typing import Any
 
 from npuprof.commands import sharing
 from npuprof.commands.parameters import OUTPUT, STORE, formats
+from npuprof.commands.releasable import refuse_changed_last, refuse_errors, refuse_number, refuse_uncommitted, resolve_committed
 from npuprof.commands.sharing import NothingNewError
 from npuprof.commands.verb import Verb, argument, flag
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.text import format_count
-from npuprof.resolve.config import Config
 from npuprof.store.spec import Workspace
 from npuprof.store.versions import VersionText
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.planning import PlannedRelease, ReleasePlan
-    from npuprof.history.proposal import Proposal
     from npuprof.report.answer import Forms
     from npuprof.store.repository import Repository
-    from npuprof.store.revision import Revision
-    from npuprof.store.versions import Version
 
 #: How many presets a remark lists.
 _SHOWN = 8
@@ -45,6 +42,7 @@ class Release(Verb):
     version: str | None = argument("VERSION", "The number; proposed from the changes if none is given.", required=False)
     changed: bool = flag("--changed", text="All presets that were released before and have changed since.")
     everything: bool = flag("--all", text="All that have changed, or never were released, and the store itself: vX.Y.Z.")
+    uncompared: bool = flag("--uncompared", text="Take a major step where the last release cannot be read, as its source is gone for good.")
     dry_run: bool = flag("--dry-run", text="Say which numbers and why, tag nothing.")
     yes: bool = flag("--yes", "-y", text="Tag what --changed or --all plans without asking.")
     push: bool = flag("--push", text="Push the new tags, and nothing else, to where the branch is pushed.")
@@ -78,10 +76,13 @@ class Release(Verb):
             raise
         planned = plan.releases[0]
         if self.dry_run:
+            untold += (_tell_uncompared(planned),) if planned.proposal.untold else ()
             return Answer(self._build_forms(plan, _format_dry_run(planned, plan.commit)), notes=untold)
         notes = []
         proposal = planned.proposal
-        if wanted and proposal.step in ("major", "minor") and wanted.number < proposal.number:
+        if proposal.untold:
+            notes.append(_tell_uncompared(planned))
+        elif wanted and proposal.step in ("major", "minor") and wanted.number < proposal.number:
             notes.append(f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
         from npuprof.history import writing
 
@@ -103,17 +104,18 @@ class Release(Verb):
             what, hint = f"cannot release {asked!r}", f"npuprof release {name}"
             raise NpuprofError([Finding("NP026", what, "A release is made of the last commit.", hint)])
         head = repository.resolve_commit("HEAD")
-        config = _resolve_committed(workspace, name, head)
-        _refuse_errors(config)
-        untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), [config], self.dry_run)
+        config = resolve_committed(workspace, name, head)
+        refuse_errors(config)
+        untold = refuse_uncommitted(revisions.load_revision(workspace.store, head), [config], self.dry_run)
         earlier = list_earlier_versions(repository, name, head)
         last = find_last_release(earlier)
         if last and wanted is None:
-            _refuse_changed_last(workspace, last)
+            refuse_changed_last(workspace, last)
         taken = frozenset(version.number for version in repository.load_versions(name) if not version.pre)
-        pair, proposal = propose_version(workspace, config, last, taken, is_asked=wanted is None)
+        asks = wanted is None
+        pair, proposal = propose_version(workspace, config, last, taken, asks, self.uncompared)
         number = wanted or VersionText(proposal.number)
-        _refuse_number(repository, name, number, proposal, earlier)
+        refuse_number(repository, name, number, proposal, earlier)
         if proposal.step == "none" and wanted is None:
             what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
             raise NothingNewError(Finding("NP026", what, "", "to release it all the same give the number"), name)
@@ -129,19 +131,17 @@ class Release(Verb):
             raise NpuprofError([Finding("NP902", "--changed and --all are two ways", "", "--all releases what has changed, too")])
         number = self._parse_store_number()
         head = repository.resolve_commit("HEAD")
-        plan = planning.plan_releases(workspace, head, self.everything, number)
-        left = _describe_unreleased(plan.unreleased)
-        if not plan.tags:
+        plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
+        left = [*_describe_removed(plan.removed), *_describe_unreleased(plan.unreleased)]
+        if not plan.tags:  # a job that asks after every merge has done its work
             if answer := self._push_earlier(repository):
-                return answer
-            what = "nothing has changed since the last releases"
-            if self.changed:  # a job that asks after every merge has done its work
-                return Answer(self._build_forms(plan, ""), (what, *([left] if left else [])))
-            raise NpuprofError([Finding("NP026", what, left, "npuprof list --versions shows them")])
+                return answer._replace(remarks=(*answer.remarks, *_describe_removed(plan.removed)))
+            return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *left))
         configs = [planned.config for planned in plan.releases]
-        untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), configs, self.dry_run)
+        untold = refuse_uncommitted(revisions.load_revision(workspace.store, head), configs, self.dry_run)
         told = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
-        answer = Answer(self._build_forms(plan, told), (left,) if left else (), notes=untold)
+        untold += tuple(_tell_uncompared(planned) for planned in plan.releases if planned.proposal.untold)
+        answer = Answer(self._build_forms(plan, told), tuple(left), notes=untold)
         if self.dry_run:
             return answer
         if not self.yes and not ask_on_terminal(answer, "text", "make these tags?"):
@@ -152,7 +152,8 @@ class Release(Verb):
         if plan.store:
             messages[plan.store.tag] = planning.format_store_message(plan)
         writing.create_tags(repository, head, messages)
-        return self._answer_tagged(repository, plan, told, answer.notes)
+        done = self._answer_tagged(repository, plan, told, answer.notes)
+        return done._replace(remarks=(*left, *done.remarks))
 
     def _parse_store_number(self) -> VersionText | None:
         """Return the number that was given for the whole store. Raises NpuprofError where a word has no place."""
@@ -203,11 +204,27 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
     return f"{planned.tag} at {head[:7]}\n{said}"
 
 
-def _describe_unreleased(names: tuple[str, ...]) -> str:
+def _tell_uncompared(planned: PlannedRelease) -> str:
+    """Return that nobody knows how big the step is that a release takes."""
+    return f"{planned.label} was not compared with {planned.was}, so how big a step it is cannot be told: {planned.proposal.untold}"
+
+
+def _describe_unreleased(names: tuple[str, ...]) -> list[str]:
     if not names:
-        return ""
-    first = f"{', '.join(names[:_SHOWN])}{f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''}"
-    return f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} left out: {first}"
+        return []
+    return [f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} left out: {_list_first(names)}"]
+
+
+def _describe_removed(names: tuple[str, ...]) -> list[str]:
+    """Return that released presets are gone since: they have no next version, so only one of the store can say so."""
+    if not names:
+        return []
+    counted = f"{format_count(len(names), 'released preset')} {'is' if len(names) == 1 else 'are'} gone"
+    return [f"{counted}: {_list_first(names)}; the next version of the store says so (npuprof release --all)"]
+
+
+def _list_first(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:_SHOWN])}{f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''}"
 
 
 def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
@@ -228,6 +245,7 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
             "reasons": list(store.proposal.reasons), "removed": list(store.removed),
             "renamed": [{"was": was, "name": name} for was, name in store.renamed],
         },
+        "removed": list(plan.removed),
         "unreleased": list(plan.unreleased),
     }  # fmt: skip
 
@@ -245,80 +263,6 @@ def _parse_number(version: str) -> VersionText:
             hint = f"leave it out, and npuprof proposes the number by what has changed; or {hint}"
         raise NpuprofError([Finding("NP026", f"{version!r} is not a version", "", hint)])
     return found
-
-
-def _refuse_changed_last(workspace: Workspace, last: Version) -> None:
-    """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
-    from npuprof.store import parents, revisions
-
-    if parents.is_changed_release(revisions.load_release(workspace.store, last), last):
-        found = parents.build_changed_finding(last)
-        raise NpuprofError([found._replace(hint=f"{found.hint}; to release all the same give the number")])
-
-
-def _refuse_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
-    """Raise NpuprofError where a number is taken anywhere, or does not rise on this line of releases."""
-    from npuprof.history.releasing import find_last_release
-
-    last = find_last_release(earlier)
-    same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
-    below = max((version for version in (last, *same) if version), key=lambda version: version.text.order, default=None)
-    what, why = "", "Version numbers only rise."
-    there = any(ref.text == number for ref in repository.list_tag_refs(name))
-    if there:
-        what, why = f"{name} {number} is released already: the tag {name}/v{number} exists already", "A released version never changes."
-    elif below and number.order <= below.text.order:
-        what = f"{number} would go back: {name} is at {below.number_text}"
-    if what:
-        finding = Finding("NP026", what, why, f"the next is {VersionText(proposal.number)}")
-        raise NothingNewError(finding, name, str(number)) if there else NpuprofError([finding])
-
-
-def _refuse_errors(config: Config) -> None:
-    from npuprof import checks
-
-    errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
-    if errors:
-        refused = Finding("NP026", f"{config.name} is not released: it has errors", "", "mend what is listed above")
-        raise NpuprofError([*errors, refused])
-
-
-def _resolve_committed(workspace: Workspace, name: str, head: str) -> Config:
-    """Return the preset as the last commit holds it. Raises NpuprofError."""
-    from npuprof.store import revisions
-
-    committed = revisions.load_revision(workspace.store, head)
-    if name not in committed.files:
-        workspace.profile(name)  # says that there is none, and which are near
-        raise NpuprofError([_build_uncommitted_finding(name, [name])])
-    return workspace.resolver.resolve_profile(committed.profile(name), name)
-
-
-def _refuse_uncommitted(committed: Revision, configs: list[Config], dry_run: bool) -> tuple[str, ...]:
-    """Raise NpuprofError where a file that takes part is not in the work tree as it is in the last commit.
-
-    A dry run starts no filter: return what it therefore cannot tell.
-    """
-    from npuprof.store.worktree import list_changed_paths
-
-    repository = committed.repository
-    revised = [profile.name for config in configs for profile in config.lineage if profile.document.revision == committed.commit]
-    members = dict.fromkeys(revised)
-    names = {committed.source_path(name): name for member in members for name in committed.trace_links(member)}
-    changed = list_changed_paths(repository, committed.layout, runs_filters=not dry_run).changed
-    dirty = [path for path in names if path in changed]
-    untold = {path: asked for path in dirty if dry_run and (asked := repository.find_filter(path))}
-    if known := [names[path] for path in dirty if path not in untold]:
-        raise NpuprofError([_build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", known)])
-    return tuple(
-        f"{path} has the filter {asked!r}, a program, which is not run here: cannot tell whether it is committed as it is"
-        for path, asked in untold.items()
-    )
-
-
-def _build_uncommitted_finding(name: str, dirty: list[str]) -> Finding:
-    what = f"{name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"
-    return Finding("NP026", what, "A version must be found again in the repository.", f"npuprof commit {' '.join(dirty)}")
 
 
 VERB = Release

@@ -64,6 +64,7 @@ class Verify(Verb):
         ]
         if verifier.signatures and found:
             remarks.append("the repository asks for signatures: git verify-tag was run, with its signing program")
+        remarks += [f"not verified by that is what is here now: {finding.message}" for finding in verifier.find_edits_here()[:1]]
         forms: Forms = {
             "text": lambda: self._build_table(found),
             "json": lambda: {

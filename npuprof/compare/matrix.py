@@ -40,7 +40,8 @@ def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> 
 
 def build_matrix_table(configs: Sequence[Config], table: list[Row]) -> Table:
     """Return rows as a table; ``-`` is what is not set."""
-    return Table([["", *(config.name for config in configs)], *_format_matrix_cells(configs, table)], wrapping=len(configs))
+    names = [config.name for config in configs]
+    return Table([["", *names], *_format_matrix_cells(configs, table)], wrapping=len(configs), named=True)
 
 
 def _format_matrix_cells(configs: Sequence[Config], table: list[Row]) -> list[list[str]]:

@@ -73,6 +73,10 @@ def answer_edit(
                 from npuprof.edit.heirs import refuse_broken_heirs
 
                 refuse_broken_heirs(store, file.parse_changed(new), file.path)
+        if changed and remarks is not None and "override" in file.profile.document.data:
+            from npuprof.edit.overruled import describe_overruled_values
+
+            remarks += describe_overruled_values(store, file.profile, file.parse_changed(new))
         difference = format_difference(file.source, file.text, new)
         if file.path == "-":
             return Answer(new, (*(remarks or ()),), aside=difference or "npuprof: nothing to change\n")
@@ -184,7 +188,7 @@ def refuse_builtin(home: store.Folder) -> None:
     """Raise NpuprofError where a store is the one that npuprof ships."""
     if home.label == "builtin:":
         why = "These presets come with npuprof and are the same for everybody."
-        hint = "extend the preset in a store of your own: npuprof init, npuprof new NAME --extends PARENT"
+        hint = "take the preset into a store of your own: npuprof init, then npuprof copy builtin:NAME NAME"
         raise NpuprofError([Finding("NP920", "builtin: is read-only", why, hint)])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from npuprof.compare.folds import fold_changes, identify_lasting_change
 from npuprof.compare.markdown import format_change_table, format_shared_changes
@@ -26,6 +26,8 @@ def format_release_notes(plan: ReleasePlan) -> str:
             out.append(f"\nRemoved: {_format_names(plan.store.removed)}\n")
         if plan.store.renamed:
             out.append(f"\nRenamed: {', '.join(f'{_span(was)} → {_span(name)}' for was, name in plan.store.renamed)}\n")
+    if plan.removed:
+        out.append(f"\nGone since they were released: {_format_names(plan.removed)}\n")
     folds = fold_changes([planned.pair for planned in plan.releases if planned.pair], identify_lasting_change)
     page = Page(revisions=collect_revisions(planned.pair for planned in plan.releases if planned.pair))
     wide = [fold for fold in folds if len(fold.presets) > 1]
@@ -68,16 +70,28 @@ def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:
     return f"\nA {step} step{f' after {was}' if was else ''}:\n\n" + "".join(f"- {_span(reason)}\n" for reason in reasons)
 
 
-def format_changelog(versions: Iterable[Version], yanks: dict[str, str]) -> str:
-    """Return what the tags of versions say of them, by preset, the newest first; the whole store comes first."""
+def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now: Mapping[str, str], names: Container[str]) -> str:
+    """Return what the tags of versions say of them, by preset, the newest first; the whole store comes first.
+
+    ``now`` tells what the presets of tags are called today, where they had other names: there they go on. ``names`` are the presets
+    that there are.
+    """
     named: dict[str, list[Version]] = {}
-    for version in sorted(versions, key=lambda version: (version.name, version.text.order)):
-        named.setdefault(version.name, []).insert(0, version)
-    out = ["# Changelog\n"]
+    for version in sorted(versions, key=lambda version: (version.name, version.text.order, version.tag_name)):
+        named.setdefault(version.name, [])
+        named.setdefault(now.get(version.tag_name, version.name), []).insert(0, version)
     for name, found in named.items():
+        found.sort(key=lambda version: (version.name == name, version.text.order), reverse=True)
+    out = ["# Changelog\n"]
+    for name, found in sorted(named.items()):
         out.append(f"\n## {_span(name) if name else 'The whole store'}\n")
+        if later := sorted({now[version.tag_name] for version in versions if version.name == name and version.tag_name in now}):
+            out.append(f"\nGoes on as {_format_names(later)}.\n")
+        elif name and name not in names:
+            out.append("\nThere is no such preset any more.\n")
         for version in found:
-            out.append(f"\n### {version.number_text} ({version.date[:10]})\n")
+            former = f", as {_span(version.name)}" if version.name != name else ""
+            out.append(f"\n### {version.number_text} ({version.date[:10]}){former}\n")
             if said := yanks.get(version.tag_name):
                 out.append(f"\n**Yanked**: {_span(said)}\n")
             if body := _read_body(version):

@@ -9,7 +9,7 @@ from npuprof.compare.survey import Pair
 from npuprof.history.project_steps import explain_project_changes
 from npuprof.history.proposal import Proposal, Reason, build_store_proposal, propose_version
 from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions_of
-from npuprof.history.store_steps import StoreSteps, explain_presets
+from npuprof.history.store_steps import StoreSteps, explain_presets, list_removed_presets
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store import parents, revisions, spec
@@ -62,12 +62,16 @@ class StoreRelease(Record):
 
 
 class ReleasePlan(Record):
-    """What is to be tagged at a commit, parents first; ``unreleased`` are presets that were left out as they never were released."""
+    """What is to be tagged at a commit, parents first; ``unreleased`` are presets that were left out as they never were released.
+
+    ``removed`` are presets that were released and are gone, where no version of the store has said so, or is going to.
+    """
 
     commit: str
     releases: tuple[PlannedRelease, ...]
     store: StoreRelease | None = None
     unreleased: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     @property
     def tags(self) -> list[str]:
@@ -84,20 +88,24 @@ class ReleasePlan(Record):
         return found
 
 
-def plan_releases(workspace: spec.Workspace, head: str, everything: bool, number: VersionText | None = None) -> ReleasePlan:
+def plan_releases(
+    workspace: spec.Workspace, head: str, everything: bool, number: VersionText | None = None, uncompared: bool = False
+) -> ReleasePlan:
     """Return what to release at a commit: presets that changed since they were released, parents first.
 
     With ``everything`` those that never were too, and the whole store, under a ``number`` if one is given. A version that
-    is planned counts for all that come after it: a range in them takes it. Raises NpuprofError with all that speaks against it.
+    is planned counts for all that come after it: a range in them takes it. What nobody can read of the last versions stands against it,
+    unless it may count as a major step (``uncompared``). Raises NpuprofError with all that speaks against it.
     """
-    planner = _Planner(workspace, head, everything)
+    planner = _Planner(workspace, head, everything, uncompared)
     releases, unreleased = planner.plan_presets()
     planner.problems += planner.find_edited_copies() if everything else []
     store = planner.plan_store(releases, number) if everything else None
     if planner.problems:
         what = "nothing is released: what is above stands against it"
         raise NpuprofError([*dict.fromkeys(planner.problems), Finding("NP026", what, "", "mend it and commit")])
-    return ReleasePlan(head, tuple(releases), store, tuple(unreleased))
+    removed = () if everything else list_removed_presets(workspace.store, revisions.load_revision(workspace.store, head))
+    return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
 
 
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
@@ -117,9 +125,11 @@ def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
 class _Planner:
     """Goes through the presets of a commit, parents first. What is in the way is kept in ``problems``, so that all is told at once."""
 
-    def __init__(self, workspace: spec.Workspace, head: str, everything: bool) -> None:
+    def __init__(self, workspace: spec.Workspace, head: str, everything: bool, uncompared: bool) -> None:
         self.problems: list[Finding] = []
         self._everything = everything
+        self._uncompared = uncompared
+        self._same: dict[str, str] = {}  # presets that are by their digests what a version was that nobody can read, and its commit
         self._head = head
         self._workspace = workspace
         self._repository: Repository = revisions.find_repository(workspace.store)
@@ -161,8 +171,10 @@ class _Planner:
                 self.problems.append(parents.build_changed_finding(last))
                 return None
             taken = frozenset(version.number for version in self._repository.load_versions(name) if not version.pre)
-            pair, proposal = propose_version(self._workspace, config, last, taken)
+            pair, proposal = propose_version(self._workspace, config, last, taken, uncompared=self._uncompared)
             if proposal.step == "none":
+                if last and proposal.untold:
+                    self._same[name] = self._repository.resolve_commit(last.commit)
                 return None
             if errors := [finding for finding in check_config(config, notes=False) if finding.severity == "error"]:
                 self.problems += errors
@@ -218,7 +230,8 @@ class _Planner:
         before = revisions.load_revision(self._workspace.store, self._repository.resolve_commit(last.commit))
         found = StoreSteps([], (), ())
         try:
-            found = explain_presets(self._workspace.resolver, before, self._committed, self._configs)
+            same = {name for name, commit in self._same.items() if commit == before.commit} if self._uncompared else None
+            found = explain_presets(self._workspace.resolver, before, self._committed, self._configs, same)
             found.reasons.extend(explain_project_changes(before, self._committed))
         except NpuprofError as error:
             self.problems += error.findings

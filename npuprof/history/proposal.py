@@ -13,8 +13,9 @@ from npuprof.compare.folds import format_change_sentence
 from npuprof.compare.survey import Pair
 from npuprof.document.profile import Profile
 from npuprof.history.everywhere import compare_everywhere, describe_context
-from npuprof.model import NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
+from npuprof.resolve.digests import FORM
 from npuprof.store import revisions, spec
 from npuprof.store.sources.mirror import UNREADABLE, advise_sync_of
 from npuprof.store.versions import Version, VersionNumber
@@ -25,13 +26,15 @@ _STEPS = ("first", "major", "minor", "patch", "none")
 class Proposal(Record):
     """The next number, how big a step it is (``major``, ``minor``, ``patch``, ``first``, ``none``), and why.
 
-    ``former`` is the name that the preset had until the last version, with its number, where it has another one now.
+    ``former`` is the name that the preset had until the last version, with its number, where it has another one now; ``untold``
+    is why nobody can tell what changed since then, where that is so.
     """
 
     number: VersionNumber
     step: str
     reasons: tuple[str, ...]
     former: str = ""
+    untold: str = ""
 
 
 class Reason(NamedTuple):
@@ -42,19 +45,27 @@ class Reason(NamedTuple):
 
 
 def propose_version(
-    workspace: spec.Workspace, config: Config, last: Version | None, taken: frozenset[VersionNumber], is_asked: bool = True
+    workspace: spec.Workspace,
+    config: Config,
+    last: Version | None,
+    taken: frozenset[VersionNumber],
+    is_asked: bool = True,
+    uncompared: bool = False,
 ) -> tuple[Pair | None, Proposal]:
     """Return what changed since the last version, and the number that follows from it; numbers that are ``taken`` are left out.
 
-    Raises NpuprofError where the last version is not to be read here, unless nobody asks for the number (``is_asked``).
+    Raises NpuprofError where the last version is not to be read here, unless nobody asks for the number (``is_asked``), or it may
+    count as what breaks everything (``uncompared``).
     """
     if last is None:
         return None, _build_proposal("first", (0, 0, 0), ["the first release"], taken)
     try:
         before = workspace.resolver.resolve_profile(revisions.load_release(workspace.store, last).profile(last.name))
     except NpuprofError as error:
-        if is_asked:
+        if is_asked and not uncompared:
             refuse_unreadable(error, f"what {last.tag_name} is", f"--rev {last.tag_name}")
+        if untold := find_unreadable(error):
+            return None, _propose_uncompared(config, last, taken)._replace(untold=untold[0].message)
         reason = f"{last.number_text} cannot be resolved: {error.findings[0].message}"
         return None, _build_proposal("major", last.number, [reason], taken)
     pair = survey.build_preset_pair(before, config)
@@ -71,11 +82,25 @@ def refuse_unreadable(error: NpuprofError, what: str, words: str) -> None:
 
     A preset that is broken in itself changes for all who use it once it is mended; of one that is only not here nobody knows.
     """
-    found = [finding for finding in error.findings if finding.code in UNREADABLE]
+    found = [
+        advise_sync_of(finding._replace(message=f"nobody can tell {what}: {finding.message}"), words) for finding in find_unreadable(error)
+    ]
+    way = "where nobody has it any more: --uncompared releases it as a major step"
     if found:
-        raise NpuprofError([
-            advise_sync_of(finding._replace(message=f"nobody can tell {what}: {finding.message}"), words) for finding in found
-        ]) from None  # fmt: skip
+        raise NpuprofError([one._replace(hint=f"{one.hint}; {way}" if one.hint else way) for one in found]) from None
+
+
+def find_unreadable(error: NpuprofError) -> list[Finding]:
+    """Return what of an error says that something is not to be read here, and nothing of what it is."""
+    return [finding for finding in error.findings if finding.code in UNREADABLE]
+
+
+def _propose_uncompared(config: Config, last: Version, taken: frozenset[VersionNumber]) -> Proposal:
+    """Return the number after a version that nobody can read: the same where its tag holds the digest of now, else one that breaks."""
+    record = last.record
+    if last.name == config.name and record.form == FORM and record.preset_digest == config.preset_digest:
+        return _build_proposal("none", last.number, [f"the preset digest is that of {last.number_text}"], taken)
+    return _build_proposal("major", last.number, [f"not compared with {last.number_text}, which could not be read"], taken)
 
 
 def build_store_proposal(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:

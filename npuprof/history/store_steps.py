@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from npuprof.compare.renames import match_renamed_presets
-from npuprof.history.proposal import Reason, explain_changes, refuse_unreadable
+from npuprof.history.proposal import Reason, explain_changes, find_unreadable, refuse_unreadable
 from npuprof.model import NpuprofError
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
+from npuprof.store import Folder, revisions
+from npuprof.store.renames import find_former_names
 from npuprof.store.revision import Revision
 
 #: How many presets a reason names; the notes name all.
@@ -24,11 +26,14 @@ class StoreSteps(NamedTuple):
     renamed: tuple[tuple[str, str], ...]
 
 
-def explain_presets(resolver: Resolver, before: Revision, after: Revision, configs: Mapping[str, Config]) -> StoreSteps:
+def explain_presets(
+    resolver: Resolver, before: Revision, after: Revision, configs: Mapping[str, Config], uncompared: Collection[str] | None = None
+) -> StoreSteps:
     """Return what the presets of a store ask for from one revision to another; ``configs`` are those that can be resolved now.
 
     A rename is told by content, as on the page of a pull request. It asks for as much as a removal: who names the old one finds nothing.
-    Raises NpuprofError where a preset of then is not to be read here.
+    Raises NpuprofError where a preset of then is not to be read here; with ``uncompared``, the names of those that are known to be the
+    same, it counts as what breaks its users instead.
     """
     then, now = set(before.names()), set(after.names())
     renamed = match_renamed_presets(before, after, then - now, now - then)
@@ -47,12 +52,31 @@ def explain_presets(resolver: Resolver, before: Revision, after: Revision, confi
             was = resolver.resolve_profile(before.profile(former), former)
             reasons = explain_changes(was, configs[name])
         except NpuprofError as error:
-            refuse_unreadable(error, f"what {former} was in the last version of the store", f"--rev {before.commit[:12]}")
+            if uncompared is None:
+                refuse_unreadable(error, f"what {former} was in the last version of the store", f"--rev {before.commit[:12]}")
             reasons = [Reason("major", f"could not be resolved then: {error.findings[0].message}")]
+            if find_unreadable(error):
+                reasons = [] if name in (uncompared or ()) else [Reason("major", "not compared with what could not be read")]
         for reason in dict.fromkeys(reasons):
             told.setdefault(reason, []).append(name)
     found += [Reason(reason.step, _name_presets(reason.text, names)) for reason, names in told.items()]
     return StoreSteps(found, tuple(removed), pairs)
+
+
+def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
+    """Return the released presets that are gone at a commit, with their last versions; not those that the store's last version lacks."""
+    repository = committed.repository
+    released = {ref.name: ref for ref in repository.list_annotated_refs(committed.commit) if not ref.text.pre}
+    names = set(committed.names())
+    gone = released.keys() - names
+    if not gone:
+        return ()
+    listed = find_former_names(repository.git, committed.commit, repository.find_layout(committed.commit), names)
+    gone -= {former.name for formers in listed.values() for former in formers}
+    if told := [version for version in repository.load_store_versions(committed.commit) if not version.pre]:
+        then = repository.resolve_commit(told[-1].commit)
+        gone -= {ref.name for ref in repository.list_annotated_refs(then)} - set(revisions.load_revision(store, then).names())
+    return tuple(f"{name}@{released[name].text}" for name in sorted(gone))
 
 
 def _name_presets(text: str, names: Sequence[str]) -> str:

@@ -251,7 +251,8 @@ def _build_untold_step(commit: Commit, name: str, before: list[PresetState], now
     if is_untold_state(now) and any(map(is_untold_state, before)):
         return None
     findings = next(state.findings for state in (now, *before) if isinstance(state, NpuprofError) and is_untold_state(state))
-    return HistoryStep(commit, "untold", name, (), tuple(finding for finding in findings if finding.code in UNTOLD))
+    untold = tuple(advise_sync_of(finding, "--history") for finding in findings if finding.code in UNTOLD)
+    return HistoryStep(commit, "untold", name, (), untold)
 
 
 def _build_untold_finding(name: str, finding: Finding) -> Finding:

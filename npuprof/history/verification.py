@@ -14,7 +14,12 @@ from npuprof.store.parents import is_source_reference
 from npuprof.store.renames import find_former_names
 from npuprof.store.repository import Repository, shorten_commit
 from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
+from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object, parse_version_request, parse_version_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import ProfileSource
 
 #: What stands for the name where a version is one of the whole store.
 WHOLE_STORE = "@"
@@ -91,7 +96,8 @@ class Verifier:
             return
         try:
             commit = self._repository.resolve_commit(version.commit)
-            found = digest_store(revisions.load_revision(self._workspace.store, commit))
+            there = revisions.load_revision(self._workspace.store, commit)
+            found = digest_store(there)
         except NpuprofError as error:
             for finding in error.findings:
                 yield finding._replace(code="NP029", message=f"{tag} cannot be read: {finding.message}")
@@ -99,6 +105,13 @@ class Verifier:
         if found != version.digest:
             what = f"the presets of {tag} have another digest than the tag holds"
             yield Finding("NP028", what, f"It is {found or 'that of none'}, and not {version.digest}.", _ADVICE.format(tag))
+        for finding in _find_edits(there):
+            hint = "release the next version with a lock that npuprof wrote: npuprof source update"
+            yield finding._replace(code="NP028", message=f"what {tag} takes from sources: {finding.message}", hint=hint)
+
+    def find_edits_here(self) -> list[Finding]:
+        """Return what was edited, in the store as it is now, of what nobody edits: the lock, copies of sources."""
+        return _find_edits(self._workspace.store)
 
     def _concerns_store(self, ref: TagRef, commit: str) -> bool:
         """Return whether a tag is about a preset, now or where it was made: other things have versions too."""
@@ -199,6 +212,14 @@ class Verifier:
                         why = f"It was renamed at {shorten_commit(former.commit)}, and keeps its numbers."
                         found.setdefault(ref, []).append(Finding("NP028", what, why, "release it under a number that is free"))
         return found
+
+
+def _find_edits(home: ProfileSource) -> list[Finding]:
+    """Return what of a store's lock, and of its copies of sources, was edited by hand; a lock that nobody can read is."""
+    try:
+        return find_edited_copies(home)
+    except NpuprofError as error:
+        return [finding for finding in error.findings if finding.code not in _UNTOLD]
 
 
 def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Finding]:

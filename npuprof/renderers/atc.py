@@ -21,6 +21,7 @@ from npuprof.renderers.quirks import build_render_finding
 from npuprof.renderers.sections import config_section
 from npuprof.renderers.shell import quote_posix
 from npuprof.resolve.config import Config
+from npuprof.wording import say_set
 
 _ADVICE = (
     "It is a switch for trying things out: the lists behind it change with the CANN package. What has been found to "
@@ -139,7 +140,7 @@ def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]
     if missing:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
-        found.append(build_render_finding(config, "NP911", "", what, why, "add them to the command, or give --set atc.model=..."))
+        found.append(build_render_finding(config, "NP911", "", what, why, f"add them to the command, or give {say_set('atc.model')}"))
     if "op_select_implmode" in given:
         value = given["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"

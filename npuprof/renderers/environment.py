@@ -13,6 +13,7 @@ from npuprof.model import LONGEST_WORD, Finding, NpuprofError, Origin, Record, i
 from npuprof.renderers.common import build_unfit_finding, encode_field_value, place_sidecars
 from npuprof.resolve import is_of_source, is_personal
 from npuprof.resolve.config import Config
+from npuprof.wording import say_switch
 
 
 class Power(Record):
@@ -94,7 +95,8 @@ def _refuse_untrusted(config: Config) -> None:
             "NP930",
             f"env.{power.name} = {keys.format_short_value(power.text)} is not trusted: {power.does}",
             "Whoever may change the preset would decide what runs here.",
-            (f"look at it and keep it with npuprof trust {power.shown}, or " if power.root else "") + "say --trust for this once",
+            (f"look at it and keep it with npuprof trust {power.shown}, or " if power.root else "")
+            + f"say {say_switch('trust')} for this once",
             power.origin,
             f"env.{power.name}",
             (power.origin.profile,),

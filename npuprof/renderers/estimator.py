@@ -23,6 +23,7 @@ from npuprof.renderers.quirks import build_render_finding, find_companion_lines
 from npuprof.renderers.sections import config_section
 from npuprof.renderers.session import format_parameter_map
 from npuprof.resolve.config import Config
+from npuprof.wording import say_option
 
 _MODULE = '''\
 
@@ -255,7 +256,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
     ):
         what = f"DynamicInputConfig is given {newest}=0, which newer releases insist on and older ones do not take"
         why = "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a missing one; those between are not known."
-        hint = "render with --cann RELEASE; where the release raises TypeError, take the argument out"
+        hint = f"render with {say_option('cann', 'RELEASE')}; where the release raises TypeError, take the argument out"
         found.append(build_render_finding(config, "NP909", dims, what, why, hint))
     for option in records:
         needed = option.needs_argument

@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof.document import keys
 from npuprof.model import Finding
+from npuprof.wording import say_switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
             "NP917",
             f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS[name]}",
             "This target has no place for it.",
-            "leave out --strict, or unset them in an [[override]] for this target",
+            f"leave out {say_switch('strict')}, or unset them in an [[override]] for this target",
             config.origin(key := keys.format_full_key(name, settings[0])),
             key,
             (config.name,),

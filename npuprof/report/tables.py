@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from npuprof.model import Record
 from npuprof.report.text import escape_controls, measure_width, paint_text
+from npuprof.report.wrapping import wrap_words
 
 #: The styles of columns, as terminals write them.
 _CODES = {"yellow": "33"}
@@ -15,7 +16,8 @@ class Table(Record):
     """Rows of equally many cells; ``styles`` are the styles of the columns on a terminal, ``gaps`` the blanks after each.
 
     ``after`` is a text that follows the rows. ``header`` names the columns on a terminal; a program that reads a pipe gets rows
-    only. The last columns, as many as ``wrapping`` says, give way where the terminal is too narrow; with ``below`` the last cell
+    only. The last columns, as many as ``wrapping`` says, give way where the terminal is too narrow; where their words would not fit, they
+    stand below each other. In a table that is ``named`` the first row names the columns, in a pipe too. With ``below`` the last cell
     stands there on lines of its own.
     """
 
@@ -26,6 +28,7 @@ class Table(Record):
     header: tuple[str, ...] = ()
     wrapping: int = 1
     below: bool = False
+    named: bool = False
 
     def format_plain(self, coloured: bool = False) -> str:
         """Return the rows as lines with aligned columns."""
@@ -64,13 +67,20 @@ class Table(Record):
         from rich.table import Table as Grid
         from rich.text import Text
 
-        from npuprof.report.terminal import find_width, fit_columns, wrap_cell
+        from npuprof.report.terminal import find_width, fit_columns, squeeze_columns, wrap_cell
 
         grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(self.header), header_style="bold" if coloured else "")
         columns = len(self.rows[0]) if self.rows else 0
         header = tuple(name.upper() for name in self.header or [""] * columns)
         rows = [[escape_controls(cell) for cell in row] for row in self.rows]
-        widths = fit_columns([header, *rows], find_width() - 2 * max(columns - 1, 0), columns - self.wrapping)
+        room, fixed = find_width() - 2 * max(columns - 1, 0), columns - self.wrapping
+        named = [header, *rows] if self.header or not self.named else rows
+        stackable = self.wrapping > 1 and bool(self.header or self.named)
+        widths = fit_columns(named, room, fixed, stackable)
+        if widths is None:
+            if stackable:
+                return self._format_stacked(named, coloured)
+            widths = squeeze_columns(named, room, fixed)
         for name, width in zip(header, widths, strict=False):
             grid.add_column("\n".join(wrap_cell(name, width)), overflow="fold", width=width)
         for row in rows:
@@ -83,13 +93,31 @@ class Table(Record):
         lines = (line.rstrip() for line in captured.get().split("\n"))
         return "\n".join(lines) + self.after
 
+    def _format_stacked(self, rows: Sequence[Sequence[str]], coloured: bool) -> str:
+        """Return each row but the first as its fixed cells, and below them a line for each other one, behind the name of its column."""
+        from npuprof.report.terminal import find_width, wrap_cell
+
+        fixed = len(rows[0]) - self.wrapping
+        names = [wrap_cell(name, find_width() // 2) for name in rows[0][fixed:]]
+        wide = max(measure_width(line) for name in names for line in name)
+        room = max(find_width() - wide - 6, 1)
+        codes = [_CODES[style] if coloured and style else "" for style in (*self.styles, *[""] * fixed)]
+        lines: list[str] = []
+        for row in rows[1:]:
+            lines.append("  ".join(_paint_cell(cell, code) for cell, code in zip(row[:fixed], codes, strict=False)).rstrip())
+            for name, cell in zip(names, row[fixed:], strict=True):
+                cells = wrap_cell(cell, room)
+                for number in range(max(len(name), len(cells))):
+                    left = name[number] if number < len(name) else ""
+                    right = cells[number] if number < len(cells) else ""
+                    lines.append(f"    {left}{' ' * (wide - measure_width(left))}  {right}".rstrip())
+        return "".join(f"{line}\n" for line in lines) + self.after
+
 
 def _paint_cell(cell: str, code: str) -> str:
     return paint_text(cell, code, bool(code))
 
 
 def wrap_paragraph(text: str, indent: str = "  ") -> list[str]:
-    """Return prose as lines of at most 96 characters, each indented."""
-    import textwrap
-
-    return textwrap.wrap(text, 96, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    """Return prose as lines of at most 96 columns, each indented."""
+    return wrap_words(text, 96, indent)

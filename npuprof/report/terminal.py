@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TypeVar
 
 from npuprof.report.text import measure_width
+from npuprof.report.wrapping import split_parts, split_pieces, split_words
 
 Item = TypeVar("Item")
 Tell = Callable[[str], None]
@@ -39,7 +40,7 @@ def _wrap_line(line: str, width: int) -> list[str]:
     indent = measure_width(label[0]) if label else own if own == 4 else own + 4
     indent = min(indent, width // 2)
     lines, current, used = [], "", 0
-    for word in re.findall(r"\s*\S+", line):
+    for word in split_pieces(line):
         size = measure_width(_ANSI.sub("", word))
         if current and used + size > width:
             lines.append(current)
@@ -50,10 +51,11 @@ def _wrap_line(line: str, width: int) -> list[str]:
     return [*lines, current]
 
 
-def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[int]:
+def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int, whole: bool = False) -> list[int] | None:
     """Return the widths of columns that have so much room together; all but the first ``fixed`` give way where it is too little.
 
-    No word is broken where there is room for all of them, and no part of a word where there is room for those.
+    No word is broken where there is room for all of them, and no part of a word where there is room for those; below the first row no
+    word at all, where they are to stay ``whole``. None where that cannot be.
     """
     columns = list(zip(*rows, strict=True))
     widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
@@ -61,20 +63,28 @@ def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[in
     if sum(widths[fixed:]) <= left:
         return widths
     wanted = widths[fixed:]
-    for split in (str.split, _split_parts):
-        least = [max((measure_width(word) for cell in column for word in split(cell)), default=1) for column in columns[fixed:]]
+    for split_first, split in ((split_words, split_words), (split_parts, split_words if whole else split_parts)):
+        pieces = [[*split_first(column[0]), *(word for cell in column[1:] for word in split(cell))] for column in columns[fixed:]]
+        least = [max(map(measure_width, words), default=1) for words in pieces]
         if sum(least) <= left:
             break
     else:
-        share = max(left // len(wanted), 1)
-        least = [min(width, share) for width in wanted]
-    spare, missing = max(left - sum(least), 0), sum(wanted) - sum(least)
-    return [*widths[:fixed], *(low + spare * (high - low) // missing if missing else low for low, high in zip(least, wanted, strict=True))]
+        return None
+    return [*widths[:fixed], *_share_room(left, least, wanted)]
 
 
-def _split_parts(text: str) -> list[str]:
-    """Return the pieces of a text that a line may end behind: words, and the parts of names and values."""
-    return re.findall(r"[^\s/_.,;:=+-]+[/_.,;:=+-]*|[/_.,;:=+-]+", text)
+def squeeze_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[int]:
+    """Return the widths of columns where there is not even room for the parts of their words."""
+    widths = [max((measure_width(cell) for cell in column), default=0) for column in zip(*rows, strict=True)]
+    left = room - sum(widths[:fixed])
+    share = max(left // max(len(widths) - fixed, 1), 1)
+    return [*widths[:fixed], *_share_room(left, [min(width, share) for width in widths[fixed:]], widths[fixed:])]
+
+
+def _share_room(room: int, least: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """Return what each column gets of a room: what it needs at least, and a part of the rest."""
+    spare, missing = max(room - sum(least), 0), sum(wanted) - sum(least)
+    return [low + spare * (high - low) // missing if missing else low for low, high in zip(least, wanted, strict=True)]
 
 
 def wrap_cell(text: str, width: int) -> list[str]:
@@ -84,7 +94,7 @@ def wrap_cell(text: str, width: int) -> list[str]:
     lines, current = [], ""
     for word in text.split(" "):
         gap = " " if current else ""
-        for part in [word] if measure_width(word) <= width else _split_parts(word):
+        for part in [word] if measure_width(word) <= width else split_parts(word):
             if current and measure_width(current) + len(gap) + measure_width(part) > width:
                 lines.append(current)
                 current, gap = "", ""

@@ -150,7 +150,8 @@ def _explain(wire: Wire, candidates: dict[str, Any], seen: bool, processes: Sequ
     if candidates:
         shown = next(iter(candidates.values()))
         found = [judge_process({wire.name: shown}, process)[0] for process in processes]
-        note = next((one.note for one in found if one.note), "not proven")
+        got = next((one.found[0] for one in found if one.found), "")
+        note = next((one.note for one in found if one.note), f"the engine got {keys.format_short_value(got)}" if got else "not proven")
         return f"perhaps {keys.format_short_value(shown)}: {note}"
     if seen:
         return "its line is cut, or other lines stand in it"
@@ -162,6 +163,9 @@ def _explain(wire: Wire, candidates: dict[str, Any], seen: bool, processes: Sequ
 
 def _guess(wire: Wire) -> Any:
     """Return any value that the option can be written with, to ask for what would show it."""
+    option = catalog.find_option(wire.name)
+    if option is not None and option.choices:
+        return option.choices[0]
     return {"flag": True, "word": True, "number": 7, "clamped": 7, "mode": "true"}.get(wire.form, "x")
 
 

@@ -10,16 +10,26 @@ from npuprof import catalog
 from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import Branch, FoundSetting
 from npuprof.scripts.sidecars import find_sidecar, find_sidecar_structure, read_sidecar
 
 
-def find_steady_settings(group: Sequence[FoundSetting], base: int) -> set[int]:
-    """Return the settings that hold although they stand in branches: every arm of the ``if`` says the same."""
+def count_shared_branches(around: Sequence[Branch], one: FoundSetting) -> int:
+    """Return under how many of the tests, from the outside, a setting stands under which its configuration is made at all."""
+    pairs = zip(around, one.branches, strict=False)
+    return next((number for number, (made, here) in enumerate(pairs) if made[2] != here[2]), min(len(around), len(one.branches)))
+
+
+def find_steady_settings(group: Sequence[FoundSetting], around: Sequence[Branch]) -> set[int]:
+    """Return the settings that hold although they stand in branches: every arm of the ``if`` says the same.
+
+    ``around`` are the tests under which their configuration is made at all.
+    """
+    base = len(around)
     found: set[int] = set()
     arms: dict[tuple[str, int, int], list[FoundSetting]] = {}
     for one in group:
-        if len(one.branches) == base + 1 and not one.reason and one.key:
+        if len(one.branches) == base + 1 and count_shared_branches(around, one) == base and not one.reason and one.key:
             arms.setdefault((one.key, one.branches[base][0], len(one.branches)), []).append(one)
     for ones in arms.values():
         numbers = sorted(one.branches[base][1] for one in ones)

@@ -10,7 +10,14 @@ from npuprof.model import Finding, Place
 from npuprof.scripts.configurations import Group, Layout
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.naming import name_drafts, preset_name
-from npuprof.scripts.obstacles import find_obstacle, find_steady_settings, format_condition, read_preset_value, suggest_override
+from npuprof.scripts.obstacles import (
+    count_shared_branches,
+    find_obstacle,
+    find_steady_settings,
+    format_condition,
+    read_preset_value,
+    suggest_override,
+)
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.reading.found import TAKEN_BACK, UNSET, FoundSetting, ImportedFile
 
@@ -106,16 +113,17 @@ def judge_draft(draft: Draft) -> list[Finding]:
 
 def _build_draft(name: str, file: str, group: Group, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
     draft = Draft(name, file, group.surface)
-    base = len(group.site.branches) if group.site else 0
-    condition = " and ".join(text for _, _, text in group.site.branches) if group.site else ""
+    around = group.site.branches if group.site else ()
+    condition = " and ".join(text for _, _, text in around)
     draft.sources = [Source(file, group.line, group.caller, condition)]
-    steady = find_steady_settings(group.found, base)
+    steady = find_steady_settings(group.found, around)
     for one in group.found:
         if one.reason == UNSET:
             continue
         if take_defaults and one.reason and one.default is not None:
             draft.assumed.append(Note(one, one.reason, value=one.default))
             one = one._replace(reason="", value=one.default)
+        base = count_shared_branches(around, one)
         why, hint = find_obstacle(one)
         if one.unused and not one.reason:
             why, hint = one.unused, ""

@@ -1,28 +1,39 @@
-"""Who extends whom, as a picture: layers from those that extend nobody down, drawn by igraph's layered layout.
+"""Who extends whom, as a picture: each preset below the first that it extends, layer by layer.
 
-A store has few presets that others extend, and many that nobody does: those that extend the same stand in one box together, as a
-row each would make the picture as wide as the store is large.
+A store has few presets that others extend, and many that nobody does: those stand in one box below the first that they extend,
+as a box each would make the picture as wide as the store is large. What is extended besides, mixins above all, is a thin line
+that shows when a family is looked at: drawn all the time, hundreds of them hide what there is to see.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Record
 
-_WIDTH, _LINE, _PAD = 210, 20, 8  # of a box, of a name in it, around them: pixels
-_ACROSS, _DOWN = 28, 56  # between boxes of a layer, and between layers
-_TALLEST = 14  # names in one column of a box
+_WIDTH, _LINE, _PAD = 176, 17, 8  # of a box, of a name in it, around them: pixels
+_ACROSS, _DOWN = 16, 44  # between boxes of a layer, and between layers
+_TALLEST = 24  # names in one column of a box
+#: How many characters of a name a box has room for.
+LONGEST_NAME = 22
 
 
 class Box(Record):
     """One preset that others extend, or several that nobody does; its place is that of its upper left corner, in pixels."""
 
     names: tuple[str, ...]
-    parents: tuple[str, ...]
-    x: float = 0
-    y: float = 0
-    columns: int = 1
+    x: int = 0
+    y: int = 0
+
+    @property
+    def columns(self) -> int:
+        """How many names stand side by side."""
+        return -(-len(self.names) // _TALLEST)
+
+    @property
+    def rows(self) -> int:
+        """How many names stand below each other."""
+        return -(-len(self.names) // self.columns)
 
     @property
     def width(self) -> int:
@@ -32,20 +43,20 @@ class Box(Record):
     @property
     def height(self) -> int:
         """In pixels."""
-        return _PAD * 2 + _LINE * -(-len(self.names) // self.columns)
+        return _PAD * 2 + _LINE * self.rows
 
-    def place_name(self, index: int) -> tuple[float, float]:
+    def place_name(self, index: int) -> tuple[int, int]:
         """Return where the text of a name stands."""
-        rows = -(-len(self.names) // self.columns)
-        return self.x + _PAD + _WIDTH * (index // rows), self.y + _PAD + _LINE * (index % rows) + 14
+        return self.x + _PAD + _WIDTH * (index // self.rows), self.y + _PAD + _LINE * (index % self.rows) + 13
 
 
 class Line(Record):
-    """One preset extends another: the way from box to box, as SVG writes a path, and the names at both ends."""
+    """Presets extend another: the way from box to box, as SVG writes a path, and the names at both ends; ``second`` is not the first."""
 
     parent: str
     children: tuple[str, ...]
     path: str
+    second: bool = False
 
 
 class Family(Record):
@@ -57,82 +68,116 @@ class Family(Record):
     height: int
 
 
+class _Branch:
+    """A box and what stands below it; ``width`` is that of all of it."""
+
+    __slots__ = ("below", "box", "width")
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.box = Box(tuple(names))
+        self.below: list[_Branch] = []
+        self.width = 0
+
+
 def draw_family(parents: Mapping[str, Sequence[str]]) -> Family:
-    """Return the picture of presets, by what each extends; a parent that is no preset of the store is one without parents.
-
-    Raises NpuprofError where igraph is not installed.
-    """
-    boxes = _collect_boxes(parents)
-    if not boxes:
-        return Family((), (), 0, 0)
-    home = {name: place for place, box in enumerate(boxes) for name in box.names}
-    edges = sorted({(home[parent], place) for place, box in enumerate(boxes) for parent in box.parents if home[parent] != place})
-    placed = _place_boxes(boxes, edges)
-    left, right = min(box.x for box in placed), max(box.x + box.width for box in placed)
-    moved = tuple(box._replace(x=box.x - left + _PAD, y=box.y + _PAD) for box in placed)
-    lines = tuple(Line(moved[above].names[0], moved[below].names, _draw_line(moved[above], moved[below])) for above, below in edges)
-    return Family(moved, lines, round(right - left) + 2 * _PAD, round(max(box.y + box.height for box in moved)) + _PAD)
-
-
-def _collect_boxes(parents: Mapping[str, Sequence[str]]) -> list[Box]:
-    """Return a box for each preset that others extend, and one for all others that extend the same."""
+    """Return the picture of presets, by what each extends; a parent that is no preset of the store is one without parents."""
     extended = {name for names in parents.values() for name in names}
-    boxes = [Box((name,), tuple(dict.fromkeys(parents.get(name, ())))) for name in sorted(extended)]
-    alike: dict[tuple[str, ...], list[str]] = {}
+    branches = {name: _Branch([name]) for name in sorted(extended)}
+    first = _find_first_parents(parents, extended)
+    tops: list[_Branch] = []
+    for name, branch in branches.items():
+        (branches[first[name]].below if name in first else tops).append(branch)
+    leaves: dict[str, list[str]] = {}
+    for name in sorted(parents.keys() - extended):
+        leaves.setdefault(first.get(name, ""), []).append(name)
+    for above, names in leaves.items():
+        (branches[above].below if above else tops).append(_Branch(names))
+    families = [branch for branch in tops if branch.below]
+    if others := [name for branch in tops if not branch.below for name in branch.box.names]:
+        families.append(_Branch(others))  # what is only mixed in, or alone, stands together beside the families
+    tops = families
+    boxes, width, height = _place_branches(tops, _find_depths(parents))
+    return Family(tuple(boxes), tuple(_draw_lines(parents, boxes, first)), width, height)
+
+
+def _find_first_parents(parents: Mapping[str, Sequence[str]], extended: set[str]) -> dict[str, str]:
+    """Return below whom each preset stands: the first that it extends, unless that closes a circle."""
+    first: dict[str, str] = {}
     for name in sorted(parents):
-        if name not in extended:
-            alike.setdefault(tuple(dict.fromkeys(parents[name])), []).append(name)
-    for above, names in sorted(alike.items()):
-        boxes.append(Box(tuple(names), above, columns=-(-len(names) // _TALLEST)))
-    return boxes
+        for above in parents[name][:1]:
+            seen = {name}
+            walked: str | None = above
+            while walked is not None and walked not in seen:
+                seen.add(walked)
+                walked = first.get(walked)
+            if walked is None and above in extended:
+                first[name] = above
+    return first
 
 
-def _place_boxes(boxes: list[Box], edges: list[tuple[int, int]]) -> list[Box]:
-    try:
-        import igraph
-    except ImportError:
-        why = "The picture of who extends whom is laid out by it."
-        raise NpuprofError([Finding("NP981", "igraph is not installed", why, "pip install 'npuprof[site]'")]) from None
-    graph = igraph.Graph(len(boxes), edges, directed=True)
-    layers = _find_layers(len(boxes), edges)
-    spots = graph.layout_sugiyama(layers=layers, hgap=1, vgap=1, maxiter=100).coords[: len(boxes)]
-    tops: list[float] = [0]
-    for layer in range(max(layers)):
-        tops.append(tops[-1] + max((box.height for box, own in zip(boxes, layers, strict=True) if own == layer), default=0) + _DOWN)
-    rows: dict[int, list[int]] = {}
-    for place in sorted(range(len(boxes)), key=lambda place: (spots[place][0], place)):
-        rows.setdefault(layers[place], []).append(place)
-    placed: dict[int, Box] = {}
-    for layer, row in rows.items():
-        widths = [boxes[place].width for place in row]
-        x = -(sum(widths) + _ACROSS * (len(row) - 1)) / 2  # each layer around the middle
-        for place, width in zip(row, widths, strict=True):
-            placed[place] = boxes[place]._replace(x=x, y=tops[layer])
-            x += width + _ACROSS
-    return [placed[place] for place in range(len(boxes))]
-
-
-def _find_layers(count: int, edges: list[tuple[int, int]]) -> list[int]:
-    """Return how deep each box stands: one below the lowest of those it extends; circles end where they began."""
-    above: dict[int, list[int]] = {}
-    for one, other in edges:
-        above.setdefault(other, []).append(one)
-    depth: dict[int, int] = {}
-    for start in range(count):
-        stack, open_now = [start], set[int]()
-        while stack:
-            place = stack[-1]
-            open_now.add(place)
-            waiting = [one for one in above.get(place, ()) if one not in depth and one not in open_now]
-            if waiting:
-                stack += waiting
+def _find_depths(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return on which layer each preset stands: below all that it extends. Circles end where they began."""
+    depth: dict[str, int] = {}
+    for start in parents:
+        waiting, begun = [start], set[str]()
+        while waiting:
+            name = waiting[-1]
+            begun.add(name)
+            above = parents.get(name, ())
+            if unknown := [one for one in above if one not in depth and one not in begun]:
+                waiting += unknown
                 continue
-            stack.pop()
-            depth.setdefault(place, 1 + max((depth[one] for one in above.get(place, ()) if one in depth), default=-1))
-    return [depth[place] for place in range(count)]
+            waiting.pop()
+            depth.setdefault(name, 1 + max((depth[one] for one in above if one in depth), default=-1))
+    return depth
+
+
+def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list[Box], int, int]:
+    """Return the boxes at their places, and the size of the picture: each box in the middle above what stands below it."""
+    layers = [tops]
+    while below := [branch for above in layers[-1] for branch in above.below]:
+        layers.append(below)
+    heights: dict[int, int] = {}
+    for layer in reversed(layers):
+        for branch in layer:
+            branch.width = max(branch.box.width, _measure_row(branch.below))
+            layer_now = max(depth[name] for name in branch.box.names)
+            heights[layer_now] = max(heights.get(layer_now, 0), branch.box.height if branch.below else 0)
+    tall = [heights.get(number, 0) for number in range(max(heights, default=0) + 1)]
+    starts = [_PAD + sum(tall[:number]) + _DOWN * number for number in range(len(tall))]
+    placed: list[Box] = []
+    rows = [(tops, _PAD)]
+    while rows:
+        following = []
+        for row, left in rows:
+            x = left
+            for branch in row:
+                y = starts[max(depth[name] for name in branch.box.names)]
+                placed.append(branch.box._replace(x=x + (branch.width - branch.box.width) // 2, y=y))
+                following.append((branch.below, x + (branch.width - _measure_row(branch.below)) // 2))
+                x += branch.width + _ACROSS
+        rows = [(row, left) for row, left in following if row]
+    return placed, _PAD * 2 + _measure_row(tops), max((box.y + box.height for box in placed), default=0) + _PAD
+
+
+def _measure_row(row: Sequence[_Branch]) -> int:
+    return sum(branch.width for branch in row) + _ACROSS * max(0, len(row) - 1)
+
+
+def _draw_lines(parents: Mapping[str, Sequence[str]], boxes: Sequence[Box], first: Mapping[str, str]) -> list[Line]:
+    home = {name: place for place, box in enumerate(boxes) for name in box.names}
+    ends: dict[tuple[str, int, bool], list[str]] = {}
+    for name in sorted(parents):
+        for above in dict.fromkeys(parents[name]):
+            if home[above] != home[name]:
+                ends.setdefault((above, home[name], first.get(name) != above), []).append(name)
+    return [
+        Line(above, tuple(names), _draw_line(boxes[home[above]], boxes[below]), second)
+        for (above, below, second), names in sorted(ends.items())
+    ]
 
 
 def _draw_line(above: Box, below: Box) -> str:
-    x1, y1, x2, y2 = above.x + above.width / 2, above.y + above.height, below.x + below.width / 2, below.y
-    middle = (y1 + y2) / 2
-    return f"M{x1:.0f} {y1:.0f}C{x1:.0f} {middle:.0f} {x2:.0f} {middle:.0f} {x2:.0f} {y2:.0f}"
+    x1, y1, x2, y2 = above.x + above.width // 2, above.y + above.height, below.x + below.width // 2, below.y
+    middle = (y1 + y2) // 2
+    return f"M{x1} {y1}C{x1} {middle} {x2} {middle} {x2} {y2}"

@@ -14,7 +14,7 @@ from npuprof.model import SCENARIOS, Finding, NpuprofError, Record
 from npuprof.report.text import escape_controls, format_count
 from npuprof.site.boards import Board, Upgrade
 from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
-from npuprof.site.family import draw_family
+from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.past import Past
 from npuprof.site.presets import PresetPage, SettingRow, list_parent_names
 
@@ -110,7 +110,9 @@ class _Writer:
         catalogue = list_catalogue_rows()
         texts = {
             "index.html": self.fill("index.html", "index.html", "Presets", pages=rows, summary=_summarise(content.presets)),
-            "family.html": self.fill("family.html", "family.html", "Family", family=draw_family(parents), parents=parents, marks=marks),
+            "family.html": self.fill(
+                "family.html", "family.html", "Family", family=draw_family(parents), parents=parents, marks=marks, longest=LONGEST_NAME
+            ),
             "compare.html": self.fill("compare.html", "compare.html", "Compare", names=names),
             "boards.html": self.fill(
                 "boards.html", "boards.html", "Boards", board=content.board, upgrades=content.upgrades, release=content.release,

@@ -12,6 +12,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report.output import UnfitFileError, describe_os_error, read_plain_file
 from npuprof.store.layout import FILE, Layout, read_globs
+from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class Folder(ReadOnceStore):
         super().__init__()
         self.root = root
         self.label = _format_relative_path(root)
+        self.beside = ""  #: what stands before the keys of its presets, where another store is read too
         self.repository: object = None  #: the one around it, once somebody asks: kept for ``revisions``
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read what git keeps out of the folder
         self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
@@ -290,7 +292,7 @@ class Folder(ReadOnceStore):
             raw = kept
         except OSError as error:
             raise NpuprofError([_build_unreadable_finding(source, error)]) from None
-        return Profile(document.parse_document(name, source, raw), home=self)
+        return Profile(document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self)
 
     def _leads_elsewhere(self, path: str, outside: bool) -> bool:
         """Return whether a path leads out of the store; of a preset outside of it, whether it is a link, or below one."""
@@ -300,7 +302,9 @@ class Folder(ReadOnceStore):
         return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        hint = self._suggest_name(name, f"npuprof list shows what is in {self.label}")
+        hint = self._suggest_name(
+            name, f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} shows what is in {self.label}"
+        )
         if not self.names():
             hint = f"{self.label} holds no preset yet: npuprof init lays out a store with some, npuprof new {name} makes this one"
         if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
@@ -338,13 +342,15 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
     if asked:
         if not os.path.isdir(asked):
             what = f"the store {asked!r} is not a folder"
-            origin = "--store" if given else "$NPUPROF_STORE"
+            origin = say_option("store") if given else "$NPUPROF_STORE"
             hint = "name a folder that holds presets, or make one: npuprof init"
             raise NpuprofError([Finding("NP010", what, f"It was named by {origin}.", hint)])
         if _holds_store_below(asked):
             inner = os.path.join(asked, "profiles").removeprefix("./")
             what = f"{asked!r} is no store of presets: those are in {inner}"
-            raise NpuprofError([Finding("NP010", what, "", f"write --store {inner}" if given else f"set NPUPROF_STORE={inner}")])
+            raise NpuprofError(
+                [Finding("NP010", what, "", f"write {say_option('store', inner)}" if given else f"set NPUPROF_STORE={inner}")]
+            )
         return Folder(asked)
     here = os.getcwd()
     while True:
@@ -415,12 +421,13 @@ def find_repository_top(folder: str) -> str:
     return here
 
 
-def open_builtin_store() -> Folder:
-    """Return the presets that npuprof ships, read-only."""
+def open_builtin_store(beside: bool = False) -> Folder:
+    """Return the presets that npuprof ships, read-only; ``beside`` another store, whose presets may have the same names."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     shipped = os.path.join(package, "profiles")
     store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
     store.label = "builtin:"
+    store.beside = "builtin:" if beside else ""
     return store
 
 
@@ -436,7 +443,8 @@ def _build_no_store_finding() -> Finding:
         "NP010",
         "no store of presets was found",
         "npuprof looks for a folder 'profiles' here and in every folder above.",
-        "go to a project that has one, make one with npuprof init, or name it with --store; 'builtin:' is the store npuprof ships",
+        "go to a project that has one, make one with npuprof init, or name it with "
+        f"{say_option('store')}; 'builtin:' is the store npuprof ships",
     )
 
 

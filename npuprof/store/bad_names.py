@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from npuprof.model import Finding, Origin, did_you_mean
+from npuprof.wording import say_option
 
 _WHY = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
 _LIST = "npuprof list shows the names there are"
@@ -33,7 +34,7 @@ def build_bad_new_name_finding(name: str) -> Finding:
     plain = _make_name(name)
     hint = f"write {plain}" if plain else "choose another name"
     if name.startswith(("../", "/", "~")):
-        hint = f"a preset is made in the store, {plain or 'NAME'} for one; --store names another store"
+        hint = f"a preset is made in the store, {plain or 'NAME'} for one; {say_option('store')} names another store"
     what = f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing"
     return Finding("NP004", what, _WHY, hint)
 
@@ -62,7 +63,8 @@ def _find_parent_hint(name: str, known: Collection[str]) -> str:
     if near := _find_alike(name, known):
         return f'write "{near}"'
     if name.startswith("builtin:"):
-        return "parents are presets of the same store: copy that one in"
+        plain = name.removeprefix("builtin:").partition("@")[0]
+        return f"what npuprof ships changes with it: npuprof copy {name.partition('@')[0]} {plain} makes one of this store to extend"
     parts = [part.strip() for part in re.split(r"[,+]", name)]
     if len(parts) > 1 and all(map(_NAME.fullmatch, parts)):
         return "name each by itself: " + ", ".join(f'"{part}"' for part in parts)
@@ -77,8 +79,6 @@ def _find_spec_hint(name: str, known: Collection[str]) -> str:
         return _LIST
     if name.endswith("/"):
         return "leave the / off; npuprof check without a name looks at the whole store"
-    if name.startswith("builtin:"):
-        return f"name the store apart: {name.removeprefix('builtin:')} --store builtin:"
     if near := _find_alike(name, known):
         return f'write "{near}"'
     if re.match(r"HEAD\b|.*\.\.|[^/]*[~^]", name) and "/" not in name:

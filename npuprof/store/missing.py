@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, find_nearest_names
 from npuprof.store import Folder, find_store
+from npuprof.wording import say_option
 
 #: How many presets of a folder are told.
 _MOST_TOLD = 3
@@ -113,7 +114,12 @@ def build_missing_store_finding(word: str, why: str) -> Finding:
     hint = "name a folder that holds presets, or make one: npuprof init"
     if re.match(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:", word):
         what = "the presets of another repository are taken by its address once, and are a store by name from then on"
-        return Finding("NP010", f"the store {word!r} is not a folder", why, f"npuprof source add NAME URL, then --store NAME: ({what})")
+        return Finding(
+            "NP010",
+            f"the store {word!r} is not a folder",
+            why,
+            f"npuprof source add NAME URL, then {say_option('store', 'NAME:')} ({what})",
+        )
     if near := find_nearest_names(f"{word.rstrip(':/')}:", known, 1):
         hint = f"write {near[0]} for the store of that source"
     elif known:

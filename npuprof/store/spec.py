@@ -17,6 +17,7 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference
+from npuprof.wording import say_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 #: One of the specs joined by ``+``; a revision in quotes may hold any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
 
+#: What stands before the name of a preset that npuprof ships.
+_BUILTIN = "builtin:"
 #: The longest name that file systems allow, in characters: what is longer is no file, and not looked for as a revision.
 _LONGEST_NAME = 255
 
@@ -49,6 +52,7 @@ class Workspace:
         self._piped: Profile | None = None
         #: How to read what is no preset, by its path; None where it is of no known kind. Where this is None, only presets are taken.
         self.read_other: Callable[[str], Profile | None] | None = None
+        self._builtin: Folder | None = None
 
     @property
     def home(self) -> ProfileSource:
@@ -72,7 +76,7 @@ class Workspace:
                 raise
             from npuprof.store.missing import build_missing_store_finding
 
-            raise NpuprofError([build_missing_store_finding(self._given, "It was named by --store.")]) from None
+            raise NpuprofError([build_missing_store_finding(self._given, f"It was named by {say_option('store')}.")]) from None
 
     def _find_bare_store(self, asked: str) -> Folder | None:
         """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
@@ -95,7 +99,9 @@ class Workspace:
         home = self.home
         if not isinstance(home, store.Folder):
             what = f"{getattr(home, 'label', 'this store')} is read as it is locked: it has no files and no history here"
-            raise NpuprofError([Finding("NP010", what, "", "leave --store out, and name its presets as in npuprof show team:NAME")])
+            raise NpuprofError(
+                [Finding("NP010", what, "", f"leave {say_option('store')} out, and name its presets as in npuprof show team:NAME")]
+            )
         return home
 
     def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
@@ -144,6 +150,8 @@ class Workspace:
         """Return the preset that a spec names, which is of one part and no standard input. Raises NpuprofError."""
         if _is_file_spec(spec):
             return self._load_file_profile(spec)
+        if spec.startswith(_BUILTIN):
+            return self._load_builtin_profile(spec)
         if is_source_reference(spec):
             return self._load_source_profile(spec)
         if "@" in spec:
@@ -168,6 +176,13 @@ class Workspace:
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
         name, _, revision = asked.partition("@")
+        if asked.startswith(_BUILTIN):
+            what, why = (
+                f"{verb} takes a preset of this repository, not {asked!r}",
+                "What npuprof ships is read-only, and has no history here.",
+            )
+            name = asked.removeprefix(_BUILTIN).partition("@")[0]
+            raise NpuprofError([Finding("NP024", what, why, f"npuprof copy {_BUILTIN}{name} {name} makes one of your own")])
         if is_source_reference(asked):
             what = f"{verb} takes a preset of this repository, not {asked!r}"
             why = "What belongs to a source is made where that comes from."
@@ -243,6 +258,18 @@ class Workspace:
             refuse_unmet_requirement_of(find_sources(home).project)  # a work tree was asked when it was opened
         self._names[found.profile.key] = found.label
         return found.profile
+
+    def _load_builtin_profile(self, spec: str) -> Profile:
+        """Return the profile that ``builtin:NAME`` names: one that npuprof ships, whatever the store."""
+        name, at, _ = spec.removeprefix(_BUILTIN).partition("@")
+        if at:
+            what, why = f"{spec!r}: what npuprof ships has no versions", "It is what the npuprof that runs brings with it."
+            raise NpuprofError([Finding("NP023", what, why, f"write {_BUILTIN}{name}; npuprof --version says which that is")])
+        if self._builtin is None:
+            self._builtin = store.open_builtin_store(beside=True)
+        found = self._builtin.profile(name)
+        self._names[found.key] = spec
+        return found
 
     def _load_source_profile(self, spec: str) -> Profile:
         """Return the profile that ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION`` names."""

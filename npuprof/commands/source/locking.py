@@ -11,7 +11,7 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import list_unfetched_tags, lock_source, select_refs
-from npuprof.store.sources.mirror import find_mirror_folder, open_mirror
+from npuprof.store.sources.mirror import name_mirror, open_mirror
 from npuprof.store.sources.mirrorrefs import TAGS, is_version_tag, shorten_ids
 from npuprof.store.sources.opening import Sources
 from npuprof.store.sources.project import Project, Source
@@ -23,12 +23,16 @@ from npuprof.store.sources.unsealed import find_unborne_claim, list_unseen_tags
 from npuprof.store.sources.urls import hide_credentials
 from npuprof.store.versions import parse_version_text
 
+#: How many tags a remark names.
+_SHOWN = 5
+
 
 class Locking(Record):
-    """What sources are locked to now, and the versions that were locked and are gone upstream: as users see them, by source."""
+    """What sources are locked to now, the versions that were locked and are gone upstream, as users see them, by source, and remarks."""
 
     sources: dict[str, LockedSource]
     gone: dict[str, tuple[str, ...]]
+    remarks: tuple[str, ...] = ()
 
 
 def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bool = False) -> Locking:
@@ -37,6 +41,7 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
     found: dict[str, LockedSource] = {}
     gone: dict[str, tuple[str, ...]] = {}
     problems: list[Finding] = []
+    remarks: list[str] = []
     for source in wanted:
         asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
         try:
@@ -47,12 +52,20 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
                     raise
                 fetched, found[source.name] = _lock_source(place, source, asked, accept_moved, remake=True)
             gone[source.name] = _list_gone(place.lock.sources.get(source.name), found[source.name], fetched)
+            remarks += _tell_remade(source.name, fetched.remade)
             fetch_sources_of(open_locked(source.name, found[source.name]))
         except NpuprofError as error:
             problems += error.findings
     if problems:
         raise NpuprofError(problems)
-    return Locking(found, gone)
+    return Locking(found, gone, tuple(remarks))
+
+
+def _tell_remade(name: str, tags: Iterable[str]) -> list[str]:
+    """Return that tags of versions were made anew where they were: git calls that another tag, and what they name is the same."""
+    shown = sorted(filter(is_version_tag, tags))
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return [f"{name}: made anew at the commit where they were, so the same versions: {', '.join(shown[:_SHOWN])}{more}"] if shown else []
 
 
 def _lock_source(
@@ -164,8 +177,9 @@ class LostCommitsError(NpuprofError):
 
 
 def advise_return(url: str, commit: str) -> str:
-    """Return how a commit that a source no longer has comes back to it."""
-    push = f"git --git-dir={find_mirror_folder(url)} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
+    """Return how a commit that a source no longer has comes back to it, in words for another machine than this one."""
+    mirror = f'"${{XDG_CACHE_HOME:-$HOME/.cache}}/npuprof/{name_mirror(url)}"'
+    push = f"git --git-dir={mirror} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
     return f"who synced it before has it still, and can give it back: {push}"
 
 

@@ -77,6 +77,7 @@ class ProjectPlace:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}") if known else "npuprof source add makes one"
                 problems.append(Finding("NP042", f"there is no source {name!r} in {self.cite(projects.FILE)}", "", hint))
         if problems:
+            self.refuse_nowhere()
             raise NpuprofError(problems)
         return [known[name] for name in dict.fromkeys(names)] or list(known.values())
 

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 
 class _Step(Record):
-    """What a lock would say, what of it was locked now, with the copies to write, the versions that are gone, and whether it is new."""
+    """What a lock would say, what of it was locked now, copies to write, versions that are gone, whether it is new, and remarks."""
 
     sources: dict[str, LockedSource]
     locked: dict[str, LockedSource]
     copies: dict[str, dict[str, bytes]]
     gone: dict[str, tuple[str, ...]]
     is_new: bool
+    remarks: tuple[str, ...]
 
 
 class Update(Verb):
@@ -79,7 +80,7 @@ class Update(Verb):
                 answer = answer._replace(forms={self.format: lambda: shown})  # what it is made of is gone afterwards
         if self.frozen or self.dry_run:
             if not step.is_new:
-                return Answer(None, ("npuprof.lock is up to date",))
+                return Answer(None, (*step.remarks, "npuprof.lock is up to date"))
             return answer._replace(
                 remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"), code=1 if self.frozen else 0
             )
@@ -105,7 +106,7 @@ class Update(Verb):
         kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
         new = {**kept, **locked}
         gone = {name: versions for name, versions in locking.gone.items() if versions}
-        return _Step(new, locked, copies, gone, new != place.lock.sources)
+        return _Step(new, locked, copies, gone, new != place.lock.sources, locking.remarks)
 
     def _tell_step(self, place: ProjectPlace, step: _Step) -> Answer:
         """Return what a step changes in the presets of this repository, and what is to be known of it. Raises NpuprofError."""
@@ -113,13 +114,13 @@ class Update(Verb):
         survey = _compare(place, new)
         lines = [line for name in sorted({*new, *old}) if (line := _format_step(name, old.get(name), new.get(name)))]
         lines += [line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])]
-        return Answer(self._build_forms(survey, lines), (*_list_remarks(place, new), *map(_tell_gone, step.gone.items())))
+        return Answer(self._build_forms(survey, lines), (*_list_remarks(place, new), *step.remarks, *map(_tell_gone, step.gone.items())))
 
     def _take_step(self, place: ProjectPlace, step: _Step, answer: Answer) -> Answer:
         """Write the lock, and copies anew; ``answer`` is what was, or is, shown of it. Raises NpuprofError."""
         if not step.is_new:
             mended = ", ".join(_copy_anew(place, step.locked, step.copies))
-            return Answer(None, (f"npuprof.lock is up to date{f'; copied {mended} anew' if mended else ''}",))
+            return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied {mended} anew' if mended else ''}"))
         if self.yes and step.gone and not self.moved:
             _refuse_step_back(step.gone)
         written = place.write(None, step.sources)

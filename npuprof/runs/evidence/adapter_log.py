@@ -127,6 +127,8 @@ class AdapterLog:
 
     def _take_partition(self, process: Process, text: str, line: Line, ended: bool) -> None:
         match = _PARTITION.fullmatch(text)
+        if match is None:  # its line is cut somewhere in the shapes
+            match = _PARTITION.fullmatch(text.partition(", input_shape: ")[0])
         if match is None:
             return
         values = {

@@ -59,6 +59,12 @@ class Tail:
         """Remember none."""
         self._values = None
 
+    def cut(self) -> None:
+        """Let the text that was read last be one that may go on: nothing more is there yet."""
+        if self._values is not None:
+            self._values[self._key] = self._values[self._key]._replace(cut=True)
+        self._values = None
+
     def go_on(self, raw: bytes) -> None:
         """Add a line without a head."""
         if self._values is None:

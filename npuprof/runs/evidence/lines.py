@@ -15,6 +15,8 @@ _PLOG = re.compile(_BEFORE + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,2
 _TENSORFLOW = re.compile(_BEFORE + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
 _ADAPTER = re.compile(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
 _ENGINE = re.compile(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
+#: The head of another line in the middle of one: the writer of the first was stopped before its end.
+_SECOND_HEAD = re.compile(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
 _ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ -]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
@@ -50,6 +52,8 @@ def parse_line(raw: bytes) -> Line | None:
 def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
     module, pid, level = match[3], int(match[4]) if len(match[4]) < 19 else -1, match[2].decode()
     start, size = match.end(), len(raw) - len(match[1])
+    if (second := _SECOND_HEAD.search(raw, start)) is not None:
+        raw, size = raw[: second.start()], LONGEST_LINE
     if module == b"GE":
         found = _ENGINE.match(raw, start)
         if found is None:

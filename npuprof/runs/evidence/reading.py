@@ -75,9 +75,11 @@ class _LogReader:
         self.attentive = is_open or self._tail.is_open
 
     def finish_file(self) -> None:
-        """End a file: what it ends in goes on in no other."""
-        self._tail.clear()
-        self.attentive = self.adapter.is_open
+        """End a file: a block that goes on in the next one is not joined, for one between them may be missing."""
+        self._tail.cut()
+        self.adapter.finish()
+        self.engine.finish()
+        self.attentive = False
 
     def finish(self) -> None:
         """End what is open: there is nothing more to read."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import IO, Protocol
 
-_PIECE = 1 << 20
+_PIECE = 1 << 17  # what a processor has near at hand while it is searched for one word after the other
 _LONGEST = 1 << 18
 #: What stands in every line of interest: of any writer, and of the adapter where that wrote anything at all.
 _WORDS = (b"option", b"GEInit")

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from npuprof.scripts.reading.arguments import collect_parameter_defaults
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.literals import METHODS, Unknown, fold_expression
 from npuprof.scripts.reading.loops import unroll_loop
-from npuprof.scripts.reading.scopes import MOST_BINDINGS, Function, Scope
+from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import TOO_MUCH, name_callee
 
@@ -37,34 +38,13 @@ def find_parameter_default(node: ast.expr, scope: Scope) -> Any:
         return None
     if scope.label and node.id in scope.bound:
         return find_parameter_default(*scope.bound[node.id])
-    found = _collect_parameter_defaults(scope.node).get(node.id)
+    found = collect_parameter_defaults(scope.node).get(node.id)
     if found is None:
         return None
     try:
         return fold_expression(found, scope.outer or scope)
     except Unknown:
         return None
-
-
-def _collect_parameter_defaults(function: Function) -> dict[str, ast.expr]:
-    given = function.args
-    positional = [*given.posonlyargs, *given.args]
-    found = {arg.arg: value for arg, value in zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)}
-    return found | {arg.arg: value for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value is not None}
-
-
-def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where: Scope) -> dict[str, tuple[ast.expr, Scope]] | None:
-    """Return what each parameter of a function is given by a call, with the scope to read it in; None where stars hide it."""
-    names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
-    if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
-        names = names[1:]
-    if any(isinstance(arg, ast.Starred) for arg in call.args) or any(keyword.arg is None for keyword in call.keywords):
-        return None
-    outer = inside.outer or inside
-    bound: dict[str, tuple[ast.expr, Scope]] = {name: (value, outer) for name, value in _collect_parameter_defaults(function).items()}
-    bound |= {name: (value, where) for name, value in zip(names, call.args, strict=False)}
-    bound |= {keyword.arg: (keyword.value, where) for keyword in call.keywords if keyword.arg}
-    return {name: given for name, given in bound.items() if inside.list_binding_kinds(name) == {"parameter"}}
 
 
 def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[FoundSetting]:
@@ -95,26 +75,45 @@ def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[
     return [*result, *(told.get((found.line, found.column), found) for found in plain if not found.key)]
 
 
+def find_several_makings(inside: Scope, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[int]:
+    """Return the lines of two calls of a function that make objects which differ in settings whose keys the calls say; none else.
+
+    They would be told as one. An object that the function is given may well get one setting after the other.
+    """
+    fixed = {_mark_place(one) for one in plain if one.key or not one.reason}
+    first: tuple[int, dict[tuple[str, str], str]] | None = None
+    for call, run in runs:
+        told = {
+            (one.scope, one.name): repr(one.value)
+            for one in run
+            if one.name and _mark_place(one) not in fixed and one.scope.startswith(f"{inside.name}:")
+        }
+        if first is not None and told != first[1]:
+            return [first[0], call.lineno]
+        first = first or (call.lineno, told)
+    return []
+
+
 def _mark_place(one: FoundSetting) -> tuple[object, ...]:
     return one.file, one.call, one.line, one.column, one.name
 
 
 def find_all_calls(module: Scope) -> Iterator[tuple[ast.Call, Scope]]:
-    """Yield every call of a module with the scope it stands in; those in a loop that can be unrolled once a turn."""
+    """Yield every call of a module with the scope it stands in, in the order of the text; those in a loop to be unrolled once a turn."""
     waiting: list[tuple[ast.AST, Scope]] = [(module.node, module)]
     while waiting:
         node, scope = waiting.pop()
         if isinstance(node, ast.For) and (turns := unroll_loop(node.target, node.iter, scope)):
-            for turn in turns:
-                inside = scope.with_bound(turn)
-                waiting += [(ast.Module(node.body, []), inside)]
             waiting.append((ast.Module(node.orelse, []), scope))
+            waiting += [(ast.Module(node.body, []), scope.with_bound(turn)) for turn in reversed(turns)]
             continue
+        inner: list[tuple[ast.AST, Scope]] = []
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Call):
                 yield child, scope
-            inner = Scope(child, scope) if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else scope
-            waiting.append((child, inner))
+            is_scope = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+            inner.append((child, Scope(child, scope) if is_scope else scope))  # type: ignore[arg-type]
+        waiting += inner[::-1]
 
 
 def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from npuprof.scripts.reading import global_options
-from npuprof.scripts.reading.calls import bind_call_arguments
+from npuprof.scripts.reading.arguments import bind_call_arguments
 from npuprof.scripts.reading.found import Branch, Followed
 from npuprof.scripts.reading.hot import SURFACES, find_hot_lines
 from npuprof.scripts.reading.modules import Home, Module, Modules, list_functions

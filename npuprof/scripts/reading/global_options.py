@@ -6,7 +6,7 @@ import ast
 
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
-from npuprof.scripts.reading.calls import bind_call_arguments
+from npuprof.scripts.reading.arguments import bind_call_arguments
 from npuprof.scripts.reading.found import UNSET, Branch, Site
 from npuprof.scripts.reading.option_objects import resolve_option_object
 from npuprof.scripts.reading.run_config import convert_option_value

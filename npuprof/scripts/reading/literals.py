@@ -15,6 +15,7 @@ from typing import Any
 from npuprof.scripts.reading.found import take_here_out
 from npuprof.scripts.reading.functions import METHODS, fold_known_call
 from npuprof.scripts.reading.loops import MOST_TURNS, count_turns
+from npuprof.scripts.reading.objects import fold_object_attribute
 from npuprof.scripts.reading.order import is_read_too_early
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Binding, Scope
 from npuprof.scripts.reading.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
@@ -128,8 +129,13 @@ def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
             return _refuse_foreign_place(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
         if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
             return fold_expression(inner[0], inner[1], depth)
-        if root.id == "self":
-            raise Unknown(f"depends on the object ({text})", node.attr)
+        why, flag = "", node.attr
+        try:
+            return fold_object_attribute(node, scope, lambda inner, where: fold_expression(inner, where, depth))
+        except Unknown as unknown:
+            why, flag = f": {unknown.reason}" if unknown.reason else "", unknown.flag or flag
+        if root.id == "self" or why:
+            raise Unknown(f"depends on the object ({text}){why}", flag)
         if root.id in _RUN_NAMES or root.id.lower().endswith(("args", "flags", "params")) or _is_parsed_name(root.id, scope):
             raise Unknown(f"depends on the command line or its parameters ({text})", node.attr)
     raise Unknown(f"depends on {text}", node.attr)

@@ -79,17 +79,22 @@ def _follow_name(node: ast.Name | ast.Attribute, scope: Scope) -> tuple[ast.expr
     return None
 
 
-def list_table_nodes(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
-    """Return the keys, values or items of a table that is written out, as nodes, and the scope they stand in."""
+def list_written_pairs(node: ast.expr, scope: Scope) -> tuple[list[tuple[ast.expr, ast.expr]] | None, Scope]:
+    """Return the keys and values of a table, as nodes, and the scope they stand in; None for them where it is not written out."""
     if isinstance(node, (ast.Name, ast.Attribute)):
         node, scope = _follow_name(node, scope) or (node, scope)
-    pairs: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(node, ast.Dict) and None not in node.keys:
-        pairs = [(name, value) for name, value in zip(node.keys, node.values, strict=True) if name is not None]
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:
-        pairs = [(ast.copy_location(ast.Constant(k.arg), k.value), k.value) for k in node.keywords if k.arg]
+        return [(name, value) for name, value in zip(node.keys, node.values, strict=True) if name is not None], scope
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:
+        return [(ast.copy_location(ast.Constant(k.arg), k.value), k.value) for k in node.keywords if k.arg], scope
+    return None, scope
+
+
+def list_table_nodes(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
+    """Return the keys, values or items of a table that is written out, as nodes, and the scope they stand in."""
+    pairs, scope = list_written_pairs(node, scope)
     if what == "keys":
-        return [name for name, _ in pairs], scope
+        return [name for name, _ in pairs or ()], scope
     if what == "values":
-        return [value for _, value in pairs], scope
-    return [ast.copy_location(ast.Tuple([name, value], ast.Load()), name) for name, value in pairs], scope
+        return [value for _, value in pairs or ()], scope
+    return [ast.copy_location(ast.Tuple([name, value], ast.Load()), name) for name, value in pairs or ()], scope

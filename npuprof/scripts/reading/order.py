@@ -39,20 +39,32 @@ def is_read_too_early(node: ast.expr, scope: Scope, home: Scope, bindings: Itera
 
 
 def runs_always(call: ast.Call, scope: Scope) -> bool:
-    """Return whether a call runs in every run of what it stands in: under no condition, in no loop, and nothing in it may be skipped."""
+    """Return whether a call runs once in every run of what it stands in: under no condition, in no loop."""
+    around, statement = find_surroundings(call, scope)
+    free = all(isinstance(one, (ast.With, ast.AsyncWith)) or is_main_test(getattr(one, "test", None)) for one in around)
+    value = getattr(statement, "value", None)
+    return free and value is not None and (value is call or (isinstance(value, ast.Call) and call in (*value.args, value.func)))
+
+
+def find_surroundings(node: ast.expr, scope: Scope) -> tuple[list[ast.stmt], ast.stmt | None]:
+    """Return the statements of a scope around an expression, the outermost first, and the one that it is a part of itself."""
     body: list[ast.stmt] = scope.node.body
+    found: list[ast.stmt] = []
     while True:
-        around = next((one for one in body if _find_start(one) <= _find_start(call) < _find_end(one)), None)
-        if around is None or isinstance(around, _DEFINITIONS):
-            return False
-        if isinstance(around, (ast.With, ast.AsyncWith)) or (isinstance(around, ast.If) and is_main_test(around.test)):
-            body = around.body
-            continue
-        value = getattr(around, "value", None)
-        return not statement_blocks(around) and (value is call or (isinstance(value, ast.Call) and call in (*value.args, value.func)))
+        around = _find_statement(body, _find_start(node))
+        block = next((one for one in statement_blocks(around) if _find_statement(one, _find_start(node))), None) if around else None
+        if around is None or block is None or isinstance(around, _DEFINITIONS):
+            return found, around
+        found.append(around)
+        body = block
 
 
-def is_main_test(test: ast.expr) -> bool:
+def _find_statement(body: list[ast.stmt], place: Position) -> ast.stmt | None:
+    at = bisect_right(body, place, key=_find_start) - 1
+    return body[at] if at >= 0 and place < _find_end(body[at]) else None
+
+
+def is_main_test(test: ast.expr | None) -> bool:
     """Return whether a test asks if the module is the program."""
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 

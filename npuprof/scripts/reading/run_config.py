@@ -11,7 +11,7 @@ from npuprof.model import Record
 from npuprof.scripts.reading.classes import CLASSES, find_named_class, list_class_arguments, list_object_arguments
 from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.literals import format_expression
-from npuprof.scripts.reading.loops import list_table_nodes
+from npuprof.scripts.reading.loops import list_written_pairs
 from npuprof.scripts.reading.made_classes import expand_partial, find_super_class
 from npuprof.scripts.reading.nested import NestedConfig, note_taken_configs
 from npuprof.scripts.reading.scopes import Scope
@@ -92,19 +92,12 @@ def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: st
             continue
         if _is_rendered_more(walk, keyword.value, scope):
             continue
-        pairs, where = list_table_nodes(keyword.value, "items", scope)
-        names = [pair.elts for pair in pairs if isinstance(pair, ast.Tuple)]
-        if not names:
-            walk.add_setting(
-                keyword.value,
-                "run_config",
-                "",
-                "",
-                reason=f"depends on **{format_expression(keyword.value)}",
-                branches=branches,
-                scope=owner,
-            )
-        for key, item in names:
+        names, where = list_written_pairs(keyword.value, scope)
+        if names is None:
+            walk.note_dependence(keyword.value, scope)
+            reason = f"depends on **{format_expression(keyword.value)}"
+            walk.add_setting(keyword.value, "run_config", "", "", reason=reason, branches=branches, scope=owner)
+        for key, item in names or ():
             text, reason, _ = walk.evaluate_expression(key, where)
             if not reason:
                 _report_argument(walk, item, cls, str(text), item, where, branches, owner)

@@ -11,7 +11,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
 from npuprof.model import Record, find_nearest_names
-from npuprof.scripts.reading.calls import bind_call_arguments
+from npuprof.scripts.reading.arguments import bind_call_arguments
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.order import runs_always

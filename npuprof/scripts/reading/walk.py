@@ -12,13 +12,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+from npuprof.scripts.reading.arguments import bind_call_arguments
 from npuprof.scripts.reading.calls import (
-    bind_call_arguments,
     collect_flag_defaults,
     find_all_calls,
     find_parameter_default,
+    find_several_makings,
     merge_call_runs,
     reads_parameter,
 )
@@ -26,7 +27,7 @@ from npuprof.scripts.reading.found import Branch, Followed, FoundSetting, Site, 
 from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.modules import open_module_scope
-from npuprof.scripts.reading.order import is_main_test
+from npuprof.scripts.reading.order import find_surroundings, is_main_test
 from npuprof.scripts.reading.scopes import Function, ModuleHome, Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee
@@ -37,8 +38,19 @@ if TYPE_CHECKING:
 
 #: The calls of a function are followed where there are no more.
 MOST_CALLS = 40
+#: So many calls, one around the other, hand a value on.
+_DEEPEST = 3
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEF = re.compile(r"^[ \t]*def (\w+)\(", re.MULTILINE)
+
+
+class _BoundCall(NamedTuple):
+    """A call of a function of the file: the scope to read its arguments in, and the tests that it stands under, if it runs at all."""
+
+    call: ast.Call
+    scope: Scope
+    tests: tuple[Branch, ...]
+    never: bool
 
 
 class Walk:
@@ -185,11 +197,17 @@ class Walk:
 
     def _walk_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._call_handlers(statement, [statement.iter], scope, branches) if self.is_hot(statement.iter) else None
+        self.note_dependence(statement.iter, scope)
         self.loops.append((statement, len(branches)))
         for bound in unroll_loop(statement.target, statement.iter, scope) or [{}]:
             self.walk_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
         self.loops.pop()
         self.walk_block(statement.orelse, scope, branches)
+
+    def note_dependence(self, node: ast.expr, scope: Scope) -> None:
+        """Take note that what stands around depends on the arguments of calls, where an expression reads a parameter."""
+        if any(isinstance(one, ast.Name) and reads_parameter(one, scope) for one in ast.walk(node)):
+            self._depends = True
 
     def _walk_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._ifs += 1
@@ -221,9 +239,10 @@ class Walk:
         self, function: Function, inside: Scope, branches: tuple[Branch, ...], plain: list[FoundSetting]
     ) -> list[FoundSetting]:
         """Return what a function sets with the arguments of its calls in this file filled in."""
-        calls = self.find_calls(function.name)
+        calls = self._list_bound_calls(function.name)
         if len(calls) > MOST_CALLS:
-            reason = f"{function.name}() is called {len(calls)} times, more than are followed"
+            count = max(len(calls), len(self.find_calls(function.name)))
+            reason = f"{function.name}() is called {count} times, more than are followed"
             return [
                 one._replace(reason=f"the key is computed: {reason}" if one.reason and not one.key else one.reason and reason)
                 for one in plain
@@ -232,17 +251,66 @@ class Walk:
             return plain
         runs: list[tuple[ast.Call, list[FoundSetting]]] = []
         self._again += 1
-        for call, where in calls:
+        for call, where, tests, never in calls:
             bound = bind_call_arguments(function, inside, call, where)
             if bound is None:
                 self._again -= 1
                 return plain
             kept, self.found = self.found, []
             self.walk_block(function.body, inside.with_bound(bound), branches)
-            runs.append((call, self.found))
+            run = [one._replace(branches=(*tests, *one.branches), dead=one.dead or never) for one in self.found] if tests else self.found
+            runs.append((call, run))
             self.found = kept
         self._again -= 1
+        if len(runs) > 1 and (several := find_several_makings(inside, plain, runs)):
+            why = f"; {function.name}() is called in several ways, as in lines {' and '.join(str(line) for line in several)}"
+            return [one._replace(reason=f"{one.reason}{why}") if one.reason and not one.key else one for one in plain]
         return merge_call_runs(self.script, plain, runs)
+
+    def _list_tests(self, call: ast.Call, scope: Scope) -> tuple[tuple[Branch, ...], bool]:
+        """Return the tests that a call stands under in its function, and whether it never runs for one of them."""
+        tests: list[Branch] = []
+        never = False
+        around, statement = find_surroundings(call, scope)
+        for one, inner in zip(around, [*around[1:], statement], strict=False):
+            if isinstance(one, ast.If):
+                wanted = inner in one.body
+                truth = True if is_main_test(one.test) else self.fold_test(one.test, scope)
+                if truth is not wanted:
+                    text = format_expression(one.test)
+                    tests.append((-one.lineno, 0, text) if wanted else (-one.lineno, -1, f"not ({text})"))
+                    never = never or truth is not None
+            elif isinstance(one, ast.Try) and inner not in [*one.body, *one.orelse, *one.finalbody]:
+                tests.append((-one.lineno, 0, "an error is caught"))
+            elif hasattr(one, "cases"):
+                tests.append((-one.lineno, 0, f"a case of {format_expression(one.subject)}"))  # type: ignore[attr-defined]
+        parts = [one for one in ast.walk(statement) if isinstance(one, (ast.IfExp, ast.BoolOp))] if statement is not None else []
+        choices = [one for one in parts if any(inner is call for inner in ast.walk(one))]
+        tests += [(-call.lineno, 0, format_expression(one.test if isinstance(one, ast.IfExp) else one.values[0])) for one in choices]
+        return tuple(tests), never
+
+    def _list_bound_calls(self, name: str, depth: int = 0) -> list[_BoundCall]:
+        """Return the calls of a function; those that hand on parameters of the function around them once for each call of that one."""
+        found: list[_BoundCall] = []
+        for call, where in self.find_calls(name):
+            tests, never = self._list_tests(call, where)
+            around = where.node
+            given = (*call.args, *(keyword.value for keyword in call.keywords))
+            outer: list[_BoundCall] = []
+            if depth < _DEEPEST and isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) and around.name != name:
+                if any(isinstance(one, ast.Name) and reads_parameter(one, where) for value in given for one in ast.walk(value)):
+                    outer = self._list_bound_calls(around.name, depth + 1)
+                bound = [bind_call_arguments(around, where, one.call, one.scope) for one in outer]
+                if bound and None not in bound:
+                    pairs = zip(outer, bound, strict=True)
+                    found += [
+                        _BoundCall(call, where.with_bound(more or {}), (*one.tests, *tests), one.never or never) for one, more in pairs
+                    ]
+                    continue
+            found.append(_BoundCall(call, where, tests, never))
+            if len(found) > MOST_CALLS:
+                break
+        return found
 
     def find_calls(self, name: str) -> list[tuple[ast.Call, Scope]]:
         """Return every call of a function of this module, with the scope it stands in."""

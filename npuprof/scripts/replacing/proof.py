@@ -13,6 +13,7 @@ from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile
 #: What a configuration comes to: its surface, its name, and for each key what happens to it, in order.
 Told = list[tuple[str, str, dict[str, list[tuple[Any, ...]]]]]
 _LINE = re.compile(r"@\d+(?::\d+)?")
+_LINES = re.compile(r"\blines? \d+(?:(?:, | and )\d+)*")
 
 
 def describe_settings(imported: ImportedFile) -> Told:
@@ -42,7 +43,7 @@ def _says_nothing(one: FoundSetting) -> bool:
 
 def _describe_event(one: FoundSetting) -> tuple[Any, ...]:
     value = (type(one.value).__name__, repr(one.value))
-    return (one.name, one.field, value, one.reason, one.condition, one.dead, one.unused, one.made)
+    return (one.name, one.field, value, _LINES.sub("a line", one.reason), one.condition, one.dead, one.unused, one.made)
 
 
 def _is_export_remark(finding: Finding) -> bool:

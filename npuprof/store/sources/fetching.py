@@ -60,13 +60,15 @@ class Fetched(Record):
     """What a remote has: its tags and heads by name, each with the id of its object, and the commit that it would check out.
 
     ``moved`` are tags that the mirror knew as something else: name, the commit then, the commit now, which are one
-    where a tag records another release; where one is no commit, they are objects.
+    where a tag records another release; where one is no commit, they are objects. ``remade`` are tags that were made anew and
+    are the same versions all the same.
     """
 
     tags: dict[str, str]
     heads: dict[str, str]
     head: str
     moved: tuple[tuple[str, str, str], ...]
+    remade: tuple[str, ...] = ()
 
 
 def fetch_source(
@@ -385,7 +387,7 @@ def _take_over(git: MirrorGit, remote: RemoteRefs, names: set[str], accept_moved
     kept = {f"{TAGS}{name}" for name, _, _ in moved} if not accept_moved else set()
     written = {name: remote.refs[name] for name in names - kept if name != "HEAD" and known.get(name) != remote.refs[name]}
     put_refs(git, known, written, gone)
-    return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved)
+    return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved, tuple(set(changed).difference(tag for tag, _, _ in moved)))
 
 
 def _list_unyanked(known: Iterable[str], tags: Iterable[str]) -> set[str]:

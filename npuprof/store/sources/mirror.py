@@ -62,13 +62,18 @@ def _find_users_cache() -> str:
     return os.path.join(base, "npuprof")
 
 
-def find_mirror_folder(url: str) -> str:
-    """Return the folder of an address's mirror in the user's cache, whether or not it is there."""
+def name_mirror(url: str) -> str:
+    """Return the folder of an address's mirror below npuprof's in a cache: the same one on every machine."""
     plain = normalize_url(url)
     tail = re.split(r"[/:]", plain.rstrip("/"))[-1].removesuffix(".git")
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", tail).strip("-")[:40] or "source"
     mark = load_sha256()(plain.encode(errors="surrogateescape")).hexdigest()[:16]
-    name = os.path.join("sources", f"{readable}-{mark}.git")
+    return os.path.join("sources", f"{readable}-{mark}.git")
+
+
+def find_mirror_folder(url: str) -> str:
+    """Return the folder of an address's mirror in the user's cache, whether or not it is there."""
+    name = name_mirror(url)
     found = os.path.join(find_cache_folder(), name)
     if _substitute is not None:
         _substitute.borrow(os.path.join(_find_users_cache(), name), found)

@@ -134,7 +134,8 @@ def _slashes(name: str) -> list[int]:
 def read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
     """Return tags that have moved: name, the commit then, the commit now, or the objects where one leads to no commit.
 
-    A tag that was made anew at its commit has moved only where it records another release: the two commits are one then.
+    A tag that was made anew at its commit is the same version, whatever its message says, but where it records other parents or
+    contradicts the digests: what the version resolves to may be another then. The two commits are one there.
     """
     asked = [f"{oid}{kind}" for name in names for oid in (known[name], now[name]) for kind in ("^{commit}", "")]
     found = iter(git.read_objects(asked))
@@ -143,9 +144,19 @@ def read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str,
         before, made_before, after, made_after = next(found), next(found), next(found), next(found)
         if before is None or after is None:
             moved.append((name, known[name], now[name]))
-        elif before.oid != after.oid or _read_record(made_before) != _read_record(made_after):
+        elif before.oid != after.oid or _is_contradicted(_read_record(made_before), _read_record(made_after)):
             moved.append((name, before.oid, after.oid))
     return tuple(moved)
+
+
+def _is_contradicted(one: ReleaseRecord, other: ReleaseRecord) -> bool:
+    """Return whether two tags of one commit record what cannot both be; what only one of them records does not count, but for parents."""
+    if set(one.parents) != set(other.parents) or set(one.faults) != set(other.faults):
+        return True
+    if one.form != other.form and None not in (one.form, other.form):
+        return False  # digests of two forms say nothing of one another
+    pairs = ((one.digest, other.digest), (one.preset_digest, other.preset_digest))
+    return any(left and right and left != right for left, right in pairs)
 
 
 def _read_record(made: GitObject | None) -> ReleaseRecord:

@@ -30,6 +30,7 @@ class Sources:
         self.open_copy = open_copy
         self.copy = copy  #: where the store that refers to them lies, if it is a copy itself: theirs came with it
         self.label = label  #: what stands before the names of sources of a source, ``team/``
+        self.find_later_copy: Callable[[LockedSource], CopyPlace | None] | None = None  #: finds one that came into the repository later
         self.which = ""  #: which lock it is, as ``source sync`` is told: ``--rev abc1234``; an empty text for today's
         self._opened: dict[str, SourceStore] = {}
 
@@ -41,7 +42,7 @@ class Sources:
         if name not in self._opened:
             locked = self.require_lock(name, asked)
             self._refuse_unborne(name, locked)
-            self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self._find_copy(name, locked))
+            self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self.find_copy(name, locked))
             self._opened[name].asked = self.project.find_source_origin(name, "rev")
             self._opened[name].which = self.which
             self._opened[name].proved_by = self.lock.find_origin(name, "digest")
@@ -51,12 +52,13 @@ class Sources:
         """Return the stores of all sources that the lock names. Raises NpuprofError."""
         return [self.open_source(name) for name in self.project.sources if name in self.lock.sources]
 
-    def _find_copy(self, name: str, locked: LockedSource) -> CopyPlace | None:
+    def find_copy(self, name: str, locked: LockedSource) -> CopyPlace | None:
+        """Return where the copy of a source is read from, None where it is read from its mirror."""
         if self.copy is not None:
             return self.copy.find_nested(locked)
         folder, open_copy = self.project.sources[name].vendor, self.open_copy
         if open_copy is None or not folder:
-            return None
+            return self.find_later_copy(locked) if self.find_later_copy is not None else None
         proof = Proof(f"{self.label}{name}", folder, locked.copy, lambda: open_copy(folder).read_unproven(MANIFEST))
         return CopyPlace(open_copy, folder, proof=proof)
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import posixpath
+from contextlib import suppress
+from functools import partial
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store import Folder, ReadOnceStore, find_project_folder
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.beside import list_project_paths, read_file_beside, read_project
-from npuprof.store.sources.lock import Lock
+from npuprof.store.sources.lock import Lock, LockedSource
+from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.opening import Sources, find_sources_of, parse_sources
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.stores import SourceStore
-from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
+from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, find_copy_folder
 from npuprof.store.sources.wording import place_finding
 from npuprof.store.versions import parse_version_request, parse_version_text
 
@@ -93,10 +96,7 @@ def _read_sources(home: ProfileSource) -> Sources:
 
     if not isinstance(home, Revision):
         return Sources(Project(), Lock())
-    found = read_sources_at(home.repository, home.commit, home.repository.prefix, home.shown)
-    place = posixpath.dirname(home.repository.prefix.rstrip("/"))
-    found.open_copy = lambda folder: VendoredCopy(posixpath.join(place, folder), home)
-    return found
+    return read_sources_at(home.repository, home.commit, home.repository.prefix, home.shown)
 
 
 def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str | None) -> Sources:
@@ -104,6 +104,31 @@ def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str
     paths = dict(zip((projects.FILE, locks.FILE), list_project_paths(prefix), strict=True))
     found = repository.git.read_objects([f"{commit}:{path}" for path in paths.values()])
     raw = {name: one.content if one is not None and one.type == "blob" else None for name, one in zip(paths, found, strict=True)}
+    from npuprof.store.revision import Revision
+
     sources = parse_sources(paths, raw, shown)
     sources.which = f"--rev {shown[:12]}" if shown else ""
+    place = posixpath.dirname(prefix.rstrip("/"))
+    sources.open_copy = lambda folder: VendoredCopy(posixpath.join(place, folder), Revision(repository, commit))
+    sources.find_later_copy = partial(_find_copy_at_head, repository, commit, prefix)
     return sources
+
+
+def _find_copy_at_head(repository: Repository, commit: str, prefix: str, locked: LockedSource) -> CopyPlace | None:
+    """Return the copy that the last commit holds of a source as it was locked before; None where there is none, or the mirror is here.
+
+    A repository that has taken in its source tells its history without it.
+    """
+    head = repository.git.read_objects(["HEAD"])[0]
+    if os.path.isdir(find_mirror_folder(locked.url)) or head is None or head.oid == commit:
+        return None
+    with suppress(NpuprofError):
+        later = read_sources_at(repository, head.oid, prefix, head.oid)
+        for name, source in later.project.sources.items():
+            known = later.lock.sources.get(name)
+            if source.vendor and known and (known.url, known.path, known.commit) == (locked.url, locked.path, locked.commit):
+                place = later.find_copy(name, known)
+                pins = {pin.commit for pin in locked.versions.values()}
+                if place is not None and all(place.find_version(pin).open().read_commit() == pin for pin in pins):
+                    return place
+    return None

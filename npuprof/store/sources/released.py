@@ -12,11 +12,13 @@ from collections.abc import Callable, Collection
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.digests import load_sha256
-from npuprof.store.repository import Repository
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
-from npuprof.store.sources.mirrorrefs import is_version_tag
 from npuprof.store.versions import YANKED, VersionText, parse_version_request, parse_version_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.repository import Repository
 
 #: What the tags are kept as, beside the texts of a commit: no preset can be called so.
 _KEPT = ".releases"
@@ -34,6 +36,8 @@ class ReleasedTag(Record):
 
 def list_released_tags(repository: Repository, commit: str, known: Collection[str] | None = None) -> list[ReleasedTag]:
     """Return the tags of versions that lead to a commit, the oldest first; ``known`` are those that count. Raises NpuprofError."""
+    from npuprof.store.sources.mirrorrefs import is_version_tag
+
     form = "--format=%(taggerdate:unix) %(objecttype) %(*objecttype) %(*objectname) %(refname:strip=2)"
     listed = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={commit}", form, "refs/tags/"))
     rows = (line.split(" ", 4) for line in listed.splitlines())
@@ -47,7 +51,8 @@ def list_released_tags(repository: Repository, commit: str, known: Collection[st
 
 def seal_released_tags(tags: list[ReleasedTag]) -> str:
     """Return what a lock says of tags: how many there are, and their digest."""
-    return f"{len(tags)} sha256:{load_sha256()(_format(tags)).hexdigest()}"
+    in_order = sorted(tags, key=lambda one: one.tag)  # one that is made anew has another date, and may name what it named
+    return f"{len(tags)} sha256:{load_sha256()(_format(in_order)).hexdigest()}"
 
 
 def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:

@@ -6,11 +6,14 @@ An older npuprof wrote none, and somebody with an editor may have taken them out
 from __future__ import annotations
 
 from npuprof.resolve.digests import load_sha256
-from npuprof.store.repository import Repository
 from npuprof.store.sources.lock import LockedSource, LockedVersion, format_lock
 from npuprof.store.sources.mirror import TextCache, open_mirror, require_commit
 from npuprof.store.sources.released import find_named_commit, find_released_version, load_released_tags
 from npuprof.store.versions import parse_version_request, parse_version_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.repository import Repository
 
 #: Says, beside the texts of a commit, that an entry was compared; no preset can be called so.
 _KEPT = ".compared"

@@ -1,0 +1,77 @@
+"""How long ``verify`` takes over logs against ``grep -F`` of one word in them: ``python tests/bench/bench_evidence.py``.
+
+Two logs of 256 MiB: one as a training writes them, where the adapter writes a line in six, and one where every line is the adapter's;
+in both the blocks of options stand at the beginning, in the middle and at the end. Printed are ratios of processor time, and the peak
+of memory over that of a log of one MiB.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from logged import write_line, write_run
+
+SIZE = 256 << 20
+WORD = "OMPartition"
+MODULES = ("RUNTIME", "HCCL", "GE", "ASCENDCL", "FMK", "TEFUSION")
+
+
+def write_noise(number: int, modules: tuple[str, ...]) -> str:
+    """Return a line of a running job."""
+    module = modules[number % len(modules)]
+    if module == "FMK":
+        return write_line(f"[GEOP] RunGraphAsync begin, graph id: {number}, inputs: {number % 9}, step: {number}", "geop_npu.cc", 100)
+    time = f"2026-03-04-05:06:07.{number % 1000:03d}.{number % 977:03d}"
+    head = f"[INFO] {module}(100,python3.7):{time} [task_submit.cc:{number % 900}]{number % 7}"
+    return f"{head} SubmitTask: stream_id={number % 64}, task_id={number}, name=MatMul_{number}, cost {number % 99} us\n"
+
+
+def write_log(path: Path, modules: tuple[str, ...], size: int) -> None:
+    piece = "".join(write_noise(number, modules) for number in range(40_000)).encode()
+    run = write_run({"ge.deterministic": "1"}).encode()
+    with path.open("wb") as file:
+        file.write(run)
+        for place in range(max(size // len(piece), 1)):
+            file.write(piece[:size] + (run if place * 2 == size // len(piece) else b""))
+        file.write(run)
+
+
+def measure(command: list[str], rounds: int = 3) -> tuple[float, int]:
+    """Return the least processor time of a command in seconds, and its peak of memory in KiB."""
+    times = []
+    code = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=-3, stderr=-3); "
+        "used = resource.getrusage(-1); print(used.ru_utime + used.ru_stime, used.ru_maxrss)"
+    )
+    peak = 0
+    for _ in range(rounds):
+        said = subprocess.run([sys.executable, "-c", code, *command], check=True, capture_output=True, text=True).stdout.split()
+        times.append(float(said[0]))
+        peak = max(peak, int(said[1]))
+    return min(times), peak
+
+
+def main() -> None:
+    for title, modules in (("a line in six is the adapter's", MODULES), ("all lines are the adapter's", ("FMK",))):
+        with tempfile.TemporaryDirectory() as folder:
+            preset, log, small = Path(folder, "p.toml"), Path(folder, "a.log"), Path(folder, "b.log")
+            preset.write_text("[options]\ndeterministic = 1\n")
+            write_log(log, modules, SIZE)
+            write_log(small, modules, 1 << 20)
+            verify, peak = measure([sys.executable, "-m", "npuprof", "verify", str(preset), str(log)])
+            start, least = measure([sys.executable, "-m", "npuprof", "verify", str(preset), str(small)])
+            grep, _ = measure(["grep", "-c", "-F", WORD, str(log)])
+            size = log.stat().st_size / 2**20
+        print(
+            f"verify over {size:.0f} MiB, {title}: {verify / grep:.1f} times grep -F"
+            f" ({verify:.2f} s, {grep:.2f} s; {start:.2f} s for 1 MiB), {(peak - least) / 1024:.1f} MiB more than for 1 MiB"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Logs of runs on the command line: ``verify SPEC EVIDENCE...``, ``import EVIDENCE``, and evidence where a preset is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import build_store
+from logged import write_line, write_run, write_tf2_block
+
+PRESET = """\
+[profile]
+scenario = "training"
+[options]
+precision_mode = "force_fp16"
+deterministic = 1
+hcom_parallel = true
+in_out_pair_flag = false
+[env]
+HCCL_CONNECT_TIMEOUT = 300
+"""
+MODES = {"ge.exec.precision_mode": "force_fp16", "precision_mode": "force_fp16", "ge.deterministic": "1"}
+GOOD = write_run(MODES, pid=7)
+BAD = write_run({"ge.deterministic": "1"}, {}, {"dump_layer": "a\nb", "ge.exec.dumpLayer": "a\nb"}, pid=8).replace(
+    "ge.exec.opDebugConfig", "ge.exec.opDebugConfig"
+) + write_run({**MODES, "ge.deterministic": "0", "precision_mode": "force_fp32", "ge.exec.precision_mode": "force_fp32"}, pid=8)
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with one preset, and the logs of two processes."""
+    build_store(tmp_path / "profiles", {"bert": PRESET})
+    (tmp_path / "good.log").write_text(GOOD)
+    (tmp_path / "bad.log").write_text(BAD)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_verdicts_on_a_run_are_a_table(logs: Path, run: Any) -> None:
+    shown = run("verify", "bert", "good.log")
+    assert (shown.code, shown.out) == (
+        0,
+        "deterministic     in force        1\n"
+        "in_out_pair_flag  cannot tell\n"
+        'precision_mode    in force        "force_fp16"\n'
+        "hcom_parallel     default or set  true\n"
+        "\n"
+        "PRINT_MODEL=1 would tell next time: in_out_pair_flag\n",
+    )
+    assert "1 process of 1 file, adapter of 2026-07: 2 in force, 1 default or set, 1 cannot tell" in shown.err
+    assert "1 setting outside [options] left out: no adapter writes them down (env.HCCL_CONNECT_TIMEOUT)" in shown.err
+
+
+def test_processes_that_do_not_agree_are_told_apart(logs: Path, run: Any) -> None:
+    shown = run("verify", "bert", "good.log", "bad.log")
+    assert shown.code == 1
+    assert "deterministic     changed         pid 8  0, not 1; at start 2 of 2 of the engine" in shown.out
+    assert "hcom_parallel     default or set  all" in shown.out
+    assert "the processes do not agree on deterministic, precision_mode" in shown.err
+    assert max(map(len, shown.out.splitlines())) <= 100
+
+
+def test_the_json_of_verdicts_has_every_process_and_setting(logs: Path, run: Any) -> None:
+    fields = json.loads(run("verify", "bert", "good.log", "bad.log", "--format", "json").out)
+    assert fields["schema"] == "npuprof.verdicts/1"
+    assert [(one["pid"], one["starts"]) for one in fields["processes"]] == [(7, 1), (8, 2)]
+    found = {one["setting"]: one for one in fields["processes"][1]["verdicts"]}
+    assert found["deterministic"] == {
+        "setting": "deterministic", "state": "changed", "value": 1, "found": ["0"], "note": "at start 2 of 2 of the engine", "tell": None,
+    }  # fmt: skip
+    assert fields["counts"]["in force"] == 2
+    assert fields["left_out"] == ["env.HCCL_CONNECT_TIMEOUT"]
+
+
+def test_annotations_stand_where_the_preset_sets_what_was_not_in_force(logs: Path, run: Any) -> None:
+    shown = run("verify", "bert", "bad.log", "--format", "github")
+    assert shown.code == 1
+    assert "::error file=profiles/bert.toml,line=5,col=1,title=npuprof NP971::deterministic was changed in pid 8: 0, not 1" in shown.out
+    assert "::notice file=profiles/bert.toml,line=7,col=1,title=npuprof NP972::whether in_out_pair_flag was in force" in shown.out
+
+
+def test_evidence_may_come_in_a_pipe(logs: Path, run: Any) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "npuprof", "verify", "bert", "-"], input=GOOD.encode(), capture_output=True, check=False, cwd=logs
+    )
+    assert done.returncode == 0
+    assert b"deterministic     in force" in done.stdout
+    assert run("verify", "-", "good.log", stdin=PRESET.encode()).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["bert"], 2, "name the logs of a run: npuprof verify bert ~/ascend/log"),
+        ([], 2, "verify has nothing to verify"),
+        (["-", "-"], 2, "standard input can be read once only"),
+        (["bert", "missing.log"], 2, "cannot read missing.log: no such file or directory"),
+        (["bert", "profiles/bert.toml"], 2, "nothing in profiles/bert.toml was written by an adapter"),
+        (["bert", "profiles"], 2, "profiles has no log and no graph dump in it"),
+        (["brt", "good.log"], 2, "did you mean 'bert'?"),
+        (["bert", "quiet.log"], 2, "ASCEND_MODULE_LOG_LEVEL=FMK=1 would tell next time: deterministic, precision_mode, hcom_parallel"),
+        (["--tags", "--cann", "8.0", "bert"], 2, "--cann is for evidence"),
+        (["env", "good.log"], 2, "env sets no session option"),
+    ],
+)
+def test_where_nothing_can_be_told_it_says_why(words: list[str], code: int, said: str, logs: Path, run: Any) -> None:
+    build_store(logs / "profiles", {"env": "[env]\nJOB_ID = 1\n"})
+    (logs / "quiet.log").write_text(write_line("[GEOP] call ge session add graph jit_compile: 2, graph_id: 1", "geop_npu.cc"))
+    shown = run("verify", *words)
+    assert shown.code == code
+    assert said in shown.out + shown.err
+
+
+def test_a_pipe_with_a_name_is_refused(logs: Path, run: Any) -> None:
+    os.mkfifo(logs / "pipe")
+    shown = run("verify", "bert", "pipe")
+    assert (shown.code, "it is a named pipe, not a file" in shown.err) == (2, True)
+
+
+def test_ranks_have_the_names_that_the_engine_gives_them(logs: Path, run: Any) -> None:
+    for rank in (0, 1):
+        (logs / f"{rank}.log").write_text(write_tf2_block({"ge.deterministic": str(rank), "ge.exec.rankId": str(rank)}))
+    shown = run("verify", "bert", "0.log", "1.log")
+    assert "deterministic     changed      rank 0 (0.log)" in shown.out
+    assert "deterministic     in force     rank 1 (1.log)" in shown.out
+
+
+IMPORTED = """\
+[profile]
+description = "what was in force by good.log"
+scenario = "training"
+
+[options]
+deterministic = 1
+precision_mode = "force_fp16"
+
+"""
+
+
+def test_the_preset_of_a_run_is_what_verify_calls_in_force(logs: Path, run: Any) -> None:
+    shown = run("import", "good.log")
+    assert shown.code == 0
+    assert shown.out.startswith(IMPORTED)
+    assert "#     in_out_pair\n" in shown.out
+    assert run("import", "good.log", "-o", "profiles/again.toml").code == 0
+    again = run("verify", "again", "good.log")
+    assert (again.code, again.out) == (0, 'deterministic   in force  1\nprecision_mode  in force  "force_fp16"\n')
+    assert run("import", "good.log", "-o", "profiles/again.toml").code == 2
+    assert run("check", "again").code == 0
+
+
+def test_what_is_not_the_same_everywhere_is_no_setting_of_the_run(logs: Path, run: Any) -> None:
+    fields = json.loads(run("import", "good.log", "bad.log", "--format", "json").out)
+    assert fields["schema"] == "npuprof.imported-run/1"
+    assert fields["options"] == {}
+    assert set(fields["differing"]) == {"deterministic", "precision_mode"}
+    assert run("import", "good.log", "--strict").code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["good.log", "a.py"], "good.log is the log of a run, and a.py is none"),
+        (["good.log", "--base", "auto"], "--base is for scripts, and good.log is the log of a run"),
+        (["empty.log"], "nothing in empty.log was written by an adapter"),
+    ],
+)
+def test_scripts_and_runs_are_imported_apart(words: list[str], said: str, logs: Path, run: Any) -> None:
+    (logs / "a.py").write_text("x = 1\n")
+    (logs / "empty.log").write_text("")
+    shown = run("import", *words)
+    assert (shown.code, said in shown.err) == (2, True)
+
+
+def test_evidence_is_a_spec_for_verbs_that_read(logs: Path, run: Any) -> None:
+    shown = run("diff", "bert", "good.log")
+    assert "- in_out_pair_flag false" in shown.out
+    assert "deterministic" not in shown.out
+    assert run("show", "good.log").out.endswith('[options]\ndeterministic = 1\nprecision_mode = "force_fp16"\n')
+    assert "+ precision_mode" in run("diff", "./bad.log", "./good.log").out
+    build_store(logs / "profiles", {"good.log": "[options]\ndeterministic = 0\n"})
+    assert "deterministic = 0" in run("show", "good.log").out
+    assert "deterministic = 1" in run("show", "./good.log").out
+    refused = run("set", "./good.log", "deterministic=0")
+    assert refused.code == 2
+    assert "Traceback" not in refused.err
