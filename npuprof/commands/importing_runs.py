@@ -41,6 +41,8 @@ def is_all_evidence(paths: Sequence[str], others: dict[str, Any]) -> bool:
 def _is_evidence(path: str) -> bool:
     if os.path.isdir(path):
         return is_evidence(path, None)
+    if output.is_handed_over(path):
+        return False  # what is read of it now is not there for who reads it then
     try:
         head = output.read_plain_file(path, 4096, whole=False)
     except (OSError, ValueError):

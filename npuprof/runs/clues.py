@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report.output import describe_os_error, read_file_content, read_plain_file, read_standard_input
+from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file, read_standard_input
 from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.records import SCHEMA, SUFFIX, parse_record
 
@@ -75,7 +75,7 @@ def read_clues(given: str) -> list[Clue]:
         return _read_text("standard input", _read_standard_input())
     if os.path.isdir(path):
         return _read_folder(path)
-    if os.path.isfile(path) and _is_evidence(path):
+    if os.path.isfile(path) and not is_handed_over(path) and _is_evidence(path):
         return [_read_evidence(path)]
     if os.path.exists(path):
         if path.endswith("/environ"):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import describe_os_error, read_file_content, read_plain_file
+from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file
 from npuprof.runs import records
 from npuprof.runs.evidence.recognizing import is_evidence
 
@@ -54,6 +54,8 @@ KINDS = (
 
 def find_kind(path: str) -> Kind | None:
     """Return the kind of what is at a path, None where it is of none. Raises NpuprofError where it cannot be read."""
+    if is_handed_over(path):
+        return KINDS[-1]  # looked at, its beginning would be lost; a log is what is too long to be a file
     head: bytes | None = None
     if not os.path.isdir(path):
         try:

@@ -52,6 +52,7 @@ class Workspace:
         self._piped: Profile | None = None
         #: How to read what is no preset, by its path; None where it is of no known kind. Where this is None, only presets are taken.
         self.read_other: Callable[[str], Profile | None] | None = None
+        self._others: dict[str, Profile | None] = {}
         self._builtin: Folder | None = None
 
     @property
@@ -141,7 +142,9 @@ class Workspace:
         path = os.path.expanduser(spec) if spec.startswith("~/") else spec
         if self.read_other is None or _is_file_spec(path) or not os.path.exists(path):
             return None
-        found = self.read_other(path)
+        if path not in self._others:  # a pipe can be read once only, and a log may be long
+            self._others[path] = self.read_other(path)
+        found = self._others[path]
         if found is not None:
             self._names[found.key] = spec
         return found
