@@ -137,6 +137,17 @@ def test_a_number_is_whole_whatever_another_program_says_next(tmp_path: Path) ->
     assert judge_all([path], deterministic=1)["1"] == {"deterministic": "in force"}
 
 
+def test_a_number_that_a_log_ends_with_is_whole_and_a_text_may_go_on(tmp_path: Path) -> None:
+    text = write_line("Graph options: ", "geop_npu.cc") + write_line("ge.inputShape: a:1") + write_line("iterations_per_loop: 10")
+    path = write(tmp_path / "a.log", text)
+    assert judge_all([path], iterations_per_loop=10, input_shape="a:1")["100"] == {
+        "iterations_per_loop": "in force",
+        "input_shape": "in force",
+    }
+    path = write(tmp_path / "a.log", text.replace(write_line("iterations_per_loop: 10"), ""))
+    assert judge_all([path], input_shape="a:1")["100"] == {"input_shape": "cannot tell"}
+
+
 def test_a_line_that_begins_in_another_ends_its_text(tmp_path: Path) -> None:
     text = write_run({"op_debug_config": "/a", "ge.exec.opDebugConfig": "/a"})
     torn = text.replace("op_debug_config: /a\n", "op_debug_config: /a").replace("opDebugConfig: /a\n", "opDebugConfig: /a")

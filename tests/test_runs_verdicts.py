@@ -314,6 +314,12 @@ def test_a_dump_that_is_cut_off_proves_no_absence(tmp_path: Path) -> None:
     assert judge_one(tmp_path, text, "local_rank_id", 3, "a.pbtxt") == "in force"
 
 
+def test_braces_in_the_texts_of_a_dump_are_no_ends_of_nodes(tmp_path: Path) -> None:
+    text = write_dump({**ATTRIBUTES, "_dump_layer": "a}}", "_debug_dir": "{"}).replace('name: "a"', 'name: "a{"')
+    assert judge_one(tmp_path, text, "dump_layer", "a}}", "a.pbtxt") == "in force"
+    assert judge_one(tmp_path, text, "job", "worker", "a.pbtxt") == "absent"
+
+
 def test_log_and_dump_of_one_process_show_what_was_lost_on_the_way(tmp_path: Path) -> None:
     folder = tmp_path / "log" / "extra-info" / "graph" / "100_0"
     folder.mkdir(parents=True)

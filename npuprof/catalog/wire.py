@@ -49,6 +49,7 @@ class Wire(Record):
     needs: tuple[str, ...] = ()
     outdone_by: str = ""
     any_operator: str = ""
+    scenarios: dict[str, str] = {}
     logged_by: tuple[str, ...] = ()
     tf2: dict[str, str] = {}
     tf2_logged_by: tuple[str, ...] = ()
@@ -92,6 +93,12 @@ def load_known_keys() -> dict[str, frozenset[str]]:
 def load_single_names() -> dict[str, str]:
     """Return the option that each name in the single lines of early adapters stands for."""
     return {name: wire.name for wire in load_wires().values() for name in (wire.name, *wire.single)}
+
+
+@cache
+def load_line_fields(stage: str) -> frozenset[str]:
+    """Return the names that options have in the fields of a line, or at their ends."""
+    return frozenset(wire.lines[stage] for wire in load_wires().values() if stage in wire.lines)
 
 
 @cache

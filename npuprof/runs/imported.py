@@ -17,8 +17,6 @@ from npuprof.runs.verdicts import judge_process
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
 _MODES = {"1": "true", "0": "false", "2": "auto"}
 _CLOSING = re.compile(r";?forbidden_close_pass:on$")
-#: The scenarios by what the engine calls the mode of a run.
-_SCENARIOS = {"1": "training", "0": "online-inference"}
 
 
 class ImportedRun(NamedTuple):
@@ -55,8 +53,14 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
             differing[name] = "not the same everywhere: " + ", ".join(partly)
         elif not any(DEFAULT_OR_SET in found for found in states.values()) and not _is_unset(wire, evidence.processes):
             unknown[name] = _explain(wire, candidates, seen, evidence.processes)
-    modes = {text.text for process in evidence.processes for _, text in _find_texts(load_wires()["graph_run_mode"], process)}
-    return ImportedRun(settings, differing, unknown, _SCENARIOS.get(modes.pop(), "") if len(modes) == 1 else "")
+    return ImportedRun(settings, differing, unknown, _find_scenario(evidence.processes))
+
+
+def _find_scenario(processes: Sequence[Process]) -> str:
+    """Return what the run was for, empty where that is not written down, or not the same everywhere."""
+    wires = [wire for wire in load_wires().values() if wire.scenarios]
+    found = {wire.scenarios.get(text.text, "") for wire in wires for process in processes for _, text in _find_texts(wire, process)}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:

@@ -176,7 +176,7 @@ def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
         note = "it begins as set, and its line is cut" if text.cut else "other lines follow that may be part of it" if text.more else ""
         note = note or ("the log has the real path" if wanted.wire.form == "folder" else "")
     named = f"{key} = " if key in wanted.wire.key_forms else ""
-    shown = () if says == SAME else (f"{named}{text.text}{text.more}",)
+    shown = () if says == SAME else (f"{named}{text.text}{text.more.rstrip()}",)
     return Outcome(says, shown, note, wanted.is_unset(key, text.text))
 
 

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 
-from npuprof.catalog.wire import Generation, load_generations, load_single_names
+from npuprof.catalog.wire import Generation, load_generations, load_line_fields, load_single_names
 from npuprof.runs.evidence import Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, Tail, make_text
 from npuprof.runs.evidence.lines import Line
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 _SINGLE = re.compile(r"\[(GePlugin|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:[ ]?(.*)", re.ASCII | re.DOTALL)
-_PARTITION = re.compile(
-    r"OMPartition subgraph_\d+ begin\. mix_compile_mode is (\w+), iterations_per_loop is (-?\d+)"
-    r"(?:, input_shape: (.*), dynamic_dims: (.*))?",
-    re.DOTALL,
-)
-_ADD_GRAPH = re.compile(r"\[GEOP\] call ge session add graph jit_compile: (\w+), graph_id: \d+")
-_OPERATOR_FIELDS = (
-    "dynamic_input", "dynamic_graph_execute_mode", "jit_compile", "getnext_inputs_shape_range", "data_inputs_shape_range",
-    "compile_dynamic_mode", "shape_generalization_mode",
-)  # fmt: skip
-_OPERATOR_LINES = {"graph_max_parallel_model_num": "graph_max_parallel_model_num", "accelerate train mode": "accelerate train mode"}
+_PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
+_ADD_GRAPH = re.compile(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
+_OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
+#: How a field of a line begins; its text goes on to the next one.
+_FIELD = re.compile(r"(?:^|, )(\w+)(?::| is) ", re.ASCII)
 _DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
 #: Why a later try to start the engine was dropped.
 ALREADY = "the engine was running already"
@@ -46,6 +40,7 @@ class AdapterLog:
     def __init__(self, tail: Tail) -> None:
         self._titles = _index_titles()
         self._singles = load_single_names()
+        self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
         self._blocks: dict[tuple[int, str], tuple[Process, Block]] = {}
         self._started: dict[int, str] = {}  # what was seen of a start since the last block of init options
         self._tail = tail
@@ -78,12 +73,12 @@ class AdapterLog:
             self._blocks[where] = (process, Block("", ""))
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
-        elif text.startswith("OMPartition"):
-            self._take_partition(process, text, line, ended)
+        elif match := _PARTITION.match(text):
+            process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)))
         else:
             name, colon, value = text.partition(" :")
-            if colon and name in _OPERATOR_LINES:
-                process.note("operator", Map({_OPERATOR_LINES[name]: make_text(value, line.size, ended)}))
+            if colon and name in self._fields["operator"]:
+                process.note("operator", Map({name: make_text(value, line.size, ended)}))
                 process.informed = True
 
     def finish(self) -> None:
@@ -98,11 +93,11 @@ class AdapterLog:
         elif "skip GePlugin init" in text:
             self._started[id(process)] = GLOBAL
             process.settle().late = GLOBAL
-        elif text.startswith("[GEOP] dynamic_input: "):
-            process.note("operator", Map(_parse_operator(text.removeprefix("[GEOP] "), line.size, ended)))
+        elif match := _OPERATOR.match(text):
+            process.note("operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)))
             process.informed = True
         elif match := _ADD_GRAPH.match(text):
-            process.settle().add("add graph", Map({"jit_compile": make_text(match[1], 0, ended)}))
+            process.settle().add("add graph", Map({match[1]: make_text(match[2], 0, ended)}))
         elif match := _DEVICE.match(text):
             process.device = match[1]
             self._started.setdefault(id(process), "")
@@ -125,20 +120,17 @@ class AdapterLog:
             process.start_epoch(anew=True)
         process.epoch.add(stage, Map({option: make_text(match[3], line.size, ended)}))
 
-    def _take_partition(self, process: Process, text: str, line: Line, ended: bool) -> None:
-        match = _PARTITION.fullmatch(text)
-        if match is None:  # its line is cut somewhere in the shapes
-            match = _PARTITION.fullmatch(text.partition(", input_shape: ")[0])
-        if match is None:
-            return
-        values = {
-            "mix_compile_mode": make_text(match[1], 0, True),
-            "iterations_per_loop": make_text(match[2], 0, ended or match[3] is not None),
-        }
-        if match[3] is not None:
-            values["input_shape"] = make_text(match[3], 0, True)
-            values["dynamic_dims"] = make_text(match[4], line.size, ended)
-        process.note("partition", Map(values))
+    def _parse_fields(self, stage: str, text: str, size: int, ended: bool) -> Values:
+        """Return the fields of a line that options have: their texts may hold blanks and commas; only the last of a line can be cut."""
+        places = list(_FIELD.finditer(text))
+        found: Values = {}
+        for place, following in zip(places, [*places[1:], None], strict=True):
+            name = place[1]
+            if any(name == field or name.endswith(f"_{field}") for field in self._fields[stage]):
+                last = following is None
+                end = len(text) if following is None else following.start()
+                found[name] = make_text(text[place.end() : end], size if last else 0, ended or not last)
+        return found
 
     def _close(self, where: tuple[int, str], whole: bool) -> None:
         process, block = self._blocks.pop(where)
@@ -169,21 +161,3 @@ class AdapterLog:
         epoch = process.start_epoch()
         epoch.add("init", found)
         epoch.doubtful = epoch.doubtful or started is None
-
-
-def _parse_operator(text: str, size: int, ended: bool) -> Values:
-    """Return the fields of an operator's line: their texts may hold blanks and commas, their names may not."""
-    places = []
-    for name in _OPERATOR_FIELDS:
-        mark = f"{name}: "
-        start = 0 if text.startswith(mark) else text.find(f", {mark}") + 2
-        if start == 0 and not text.startswith(mark):
-            continue
-        if start >= 2 or text.startswith(mark):
-            places.append((start, name, start + len(mark)))
-    found = {}
-    for _, name, begin in places:
-        end = re.compile(r", \w+: ").search(text, begin - 1 if text[begin - 1 : begin] == "," else begin)
-        stop = end.start() if end else len(text)
-        found[name] = make_text(text[begin:stop], size if end is None else 0, ended or end is not None)
-    return found

@@ -62,7 +62,8 @@ class Tail:
     def cut(self) -> None:
         """Let the text that was read last be one that may go on: nothing more is there yet."""
         if self._values is not None:
-            self._values[self._key] = self._values[self._key]._replace(cut=True)
+            found = self._values[self._key]
+            self._values[self._key] = found._replace(more=f"{found.more}\n")
         self._values = None
 
     def go_on(self, raw: bytes) -> None:

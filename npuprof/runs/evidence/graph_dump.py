@@ -45,7 +45,7 @@ def scan_dump(stream: IO[bytes], process: Process, tell: Callable[[int], None], 
             if key in known:
                 values[key] = Text(_unescape(match[1]))
             key = ""
-        if head[:1] not in (b"k", b"s", b"o"):
+        if b'"' not in line:  # a text may hold any number of braces
             depth += line.count(b"{") - line.count(b"}")
         if depth == 0 and len(values) >= LEAST_ATTRIBUTES:
             if (kind, values) not in found and len(found) < 64:
