@@ -50,6 +50,8 @@ class Wire(Record):
     outdone_by: str = ""
     any_operator: str = ""
     scenarios: dict[str, str] = {}
+    forced: str = ""
+    forced_by: dict[str, str] = {}
     logged_by: tuple[str, ...] = ()
     tf2: dict[str, str] = {}
     tf2_logged_by: tuple[str, ...] = ()

@@ -85,8 +85,17 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
     names = (generation.name, *generation.also) if generation is not None and generation.per == "operator" else ()
     if not names and epoch.has("single init", "single session") and not epoch.has("init", "session"):
         names = tuple(one.name for one in load_generations() if one.single)
-    state = DEFAULT_OR_SET if wanted.is_default(names) else IN_FORCE
+    state = DEFAULT_OR_SET if wanted.is_default(names) or _is_forced(wanted, epoch) else IN_FORCE
     return Verdict(name, state, others, note)
+
+
+def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
+    """Return whether the value would be there in any case, for another option has it that way."""
+    wire = wanted.wire
+    if not wire.forced or wanted.plain != wire.forced:
+        return False
+    maps = [one.values for stage in ("session", "graph", "operator") for one in epoch.maps.get(stage, ())]
+    return any(key in values and values[key].text == text for values in maps for key, text in wire.forced_by.items())
 
 
 def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:

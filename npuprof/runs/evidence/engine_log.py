@@ -40,6 +40,8 @@ class EngineLog:
             return
         match = _OPTION.fullmatch(line.text)
         if match is None:
+            if "GEInit" in line.text:  # it begins anew
+                self._close(where)
             return
         text = match[2]
         of_graph = _OF_GRAPH.search(text)
