@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from adapterlogs import cases, judge
+from adapterlogs import cases, files, judge, wire
+from adapterlogs.process import play
+from adapterlogs.stage import Epoch, Plan, Session
 from adapterlogs.truth import VERDICTS
 from building import build_store
 
@@ -58,6 +62,42 @@ def test_nothing_that_verify_says_of_a_run_is_false(run: Run, tmp_path: Path, do
 @pytest.mark.slow
 def test_nothing_that_verify_says_of_many_runs_is_false(run: Run, tmp_path: Path) -> None:
     hold(run, tmp_path, range(10_000, 10_000 + MORE))
+
+
+def write_run(path: Path, *settings: dict[str, Any]) -> bytes:
+    """Write what ranks with these settings log among each other; return it."""
+    known = wire.list_options()
+    made = []
+    for number, each in enumerate(settings):
+        session = Session({name: (known[name].field, value) for name, value in each.items()})
+        played = play(Plan("g", 4242 + number, [Epoch([session])]), random.Random(0))
+        made.append(files.Process(played.pid, "python3.7", played.lines, datetime(2026, 7, 24, 10, 11, 12, 345000)))
+    files.write_screen(path, made, files.Damage(), random.Random(0))
+    return path.read_bytes()
+
+
+def test_a_log_that_still_grows_is_never_held_against_its_preset(run: Run, tmp_path: Path) -> None:
+    preset = {"precision_mode_v2": "mixed_float16", "hcom_parallel": False, "graph_memory_max_size": "1024", "iterations_per_loop": 10}
+    raw = write_run(tmp_path / "log", preset)
+    store = build_store(tmp_path / "store", {"asked": cases.write_preset(preset)})
+    for end in [*range(200, len(raw), len(raw) // 40), len(raw)]:
+        answer = run("verify", "asked", "-", "--store", store, "--format", "json", stdin=raw[:end])
+        said = read_verdicts(json.loads(answer.out)) if answer.out else []
+        assert not [each for each in said if each.verdict in judge.AGAINST], end
+    assert {each.verdict for each in said} == {"in force"}
+
+
+def test_ranks_that_disagree_are_told_apart(run: Run, tmp_path: Path) -> None:
+    preset = {"precision_mode": "force_fp16", "hcom_parallel": False}
+    write_run(tmp_path / "log", preset, preset | {"precision_mode": "force_fp32"}, preset)
+    store = build_store(tmp_path / "store", {"asked": cases.write_preset(preset)})
+    answer = run("verify", "asked", tmp_path / "log", "--store", store, "--format", "json")
+    document = json.loads(answer.out)
+    said = {(each.pid, each.name): each.verdict for each in read_verdicts(document)}
+    assert said == {(pid, name): "in force" for pid in (4242, 4243, 4244) for name in preset} | {(4243, "precision_mode"): "changed"}
+    assert "precision_mode" in json.dumps(document["disagree"])
+    assert "hcom_parallel" not in json.dumps(document["disagree"])
+    assert answer.code == 1
 
 
 def test_the_judge_finds_what_is_false(tmp_path: Path) -> None:

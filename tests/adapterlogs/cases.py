@@ -51,7 +51,12 @@ class Case(NamedTuple):
     @property
     def text(self) -> str:
         """The preset as a file."""
-        return "[options]\n" + "".join(f"{name} = {_write_toml(value)}\n" for name, value in self.preset.items())
+        return write_preset(self.preset)
+
+
+def write_preset(options: Mapping[str, Any]) -> str:
+    """Return a preset's file."""
+    return "[options]\n" + "".join(f"{name} = {_write_toml(value)}\n" for name, value in options.items())
 
 
 def _write_toml(value: Any) -> str:
