@@ -324,3 +324,8 @@ def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its
     said, last = done.stdout.rsplit("\n", 2)[0], done.stdout.splitlines()[-1]
     assert said.endswith("/etc/npuprof/1/ops_info.json")
     assert json.loads(last)["exit"] == 0
+    (tmp_path / "logs").write_text(f"[pod/x] before\n{done.stdout}after\n")
+    words = [*lists, "--format", "json", "--logs", "logs", *command]
+    found = json.loads(run("sweep", "base", *words).out)["combinations"]
+    assert [one["run"] and one["run"]["exit"] for one in found] == [None, 0]
+    assert "tells no result of this sweep" in run("sweep", "base", *words).err
