@@ -501,3 +501,8 @@ def test_killed_at_random_with_several_at_once_it_comes_to_the_same_answer(run: 
     ran = (tmp_path / "done").read_text().split()
     assert kept <= set(ran)
     assert all(ran.count(digest) <= 6 for digest in kept)
+
+
+def test_more_causes_than_are_looked_for_are_told(run: Run, ends: Path) -> None:
+    result = run("bisect", "good", "bad", "-j", "2", "--", *judge("|".join(NAMES)))
+    assert (result.code, "not told: whether there are more causes than these 8" in result.out) == (1, True)

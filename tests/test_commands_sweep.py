@@ -8,13 +8,16 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -113,6 +116,27 @@ def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path)
     assert run("sweep", "base", "--results", *words).code == 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: None, tmp_path: Path, number: int) -> None:
+    words = ["--vary", f"hccl_timeout={','.join(map(str, range(600, 616)))}", "-j", "2", "--", "sh", "-c", f"sleep 0.05; {SAY}"]
+    (tmp_path / "ran").touch()
+    for _ in range(3):
+        before = (tmp_path / "ran").stat().st_size
+        with subprocess.Popen([sys.executable, "-m", "npuprof", "sweep", "base", *words], stderr=subprocess.PIPE) as process:
+            while (tmp_path / "ran").stat().st_size == before and process.poll() is None:
+                time.sleep(0.01)
+            process.send_signal(number)
+            assert process.stderr is not None
+            told = process.stderr.read()
+        if number == signal.SIGINT:
+            assert b"the same command goes on from there" in told
+    assert all(one["run"] for one in ask(run, *words)["combinations"])
+    ran = (tmp_path / "ran").read_text().split()
+    assert len(set(ran)) == 16
+    assert len(ran) <= 16 + 3 * 2  # those under way
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -186,6 +210,8 @@ def test_the_page_needs_no_network_and_shows_the_front(run: Run, base: None) -> 
     assert "On the front of least loss and greatest it" in result.out
     assert "http" not in result.out
     assert all(number not in result.out.lower() for number in ('"nan', '"inf'))
+    for picture in re.findall(r"<svg.*?</svg>", result.out, re.DOTALL):
+        assert len(list(ElementTree.fromstring(picture).iter("circle"))) == 2
 
 
 # -- schedulers ----------------------------------------------------------------------------------------------------------
@@ -298,3 +324,8 @@ def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its
     said, last = done.stdout.rsplit("\n", 2)[0], done.stdout.splitlines()[-1]
     assert said.endswith("/etc/npuprof/1/ops_info.json")
     assert json.loads(last)["exit"] == 0
+    (tmp_path / "logs").write_text(f"[pod/x] before\n{done.stdout}after\n")
+    words = [*lists, "--format", "json", "--logs", "logs", *command]
+    found = json.loads(run("sweep", "base", *words).out)["combinations"]
+    assert [one["run"] and one["run"]["exit"] for one in found] == [None, 0]
+    assert "tells no result of this sweep" in run("sweep", "base", *words).err

@@ -54,6 +54,9 @@ class Sweep(Verb):
     )
     image: str | None = option("--image", metavar="IMAGE", text="The image of the containers of a k8s-indexed-job.")
     results: bool = flag("--results", text="Run nothing: tell what is known, that of jobs among it.")
+    logs: str | None = option(
+        "--logs", metavar="FILE", text="Take results from the logs of a k8s-indexed-job: kubectl logs -l job-name=NAME --tail=-1."
+    )
     jobs: int | None = JOBS
     devices: str | None = DEVICES
     timeout: str | None = TIMEOUT
@@ -133,9 +136,9 @@ class Sweep(Verb):
         from npuprof.checks import check_before_export
         from npuprof.commands.reading import open_workspace
         from npuprof.store import spec
-        from npuprof.trials.sweeping import combine_axes
+        from npuprof.trials.sweeping import build_axes, combine_axes
 
-        axes = tuple(_build_axes(self.vary, self.mixin))
+        axes = tuple(build_axes(self.vary, self.mixin))
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         fixed = spec.parse_assignments(self.set_, self.unset)
         wanted = None
@@ -175,7 +178,9 @@ class Sweep(Verb):
         names = tuple(setup.metrics)
         goals = [parse_goal(text, names) for text in (self.best, *(self.front.split(",") if self.front else ())) if text]
         take_results(journal, setup.metrics)
-        notes, whole = ((), True) if self.results else self._run_all(setup, journal, combinations)
+        notes, whole = self._take_logs(setup, journal, combinations), True
+        if not self.results and self.logs is None:
+            notes, whole = self._run_all(setup, journal, combinations)
         rows = tuple(pair_results(combinations, journal))
         found = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names, left_out)
         if self.best is not None:
@@ -188,6 +193,16 @@ class Sweep(Verb):
             "html": lambda: _format_page(found, front),
         }
         return Answer(forms, notes, code=0 if whole else 2)
+
+    def _take_logs(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[str, ...]:
+        from npuprof.trials.sweeping import take_logs
+
+        if self.logs is None:
+            return ()
+        text = output.read_file_content(self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1").decode(errors="replace")
+        wanted = [one.config.digest for one in combinations if one.is_run and one.config is not None]
+        taken = take_logs(journal, setup.metrics, text, wanted)
+        return () if taken else (f"{self.logs} tells no result of this sweep that is not known yet",)
 
     def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
         from npuprof.trials.running import Runner, tell_interrupted
@@ -237,30 +252,6 @@ class Sweep(Verb):
                 file.write(content)
         output.make_folder(os.path.join(folder, "results"))
         return Answer(text, notes=tuple(sorted(notes)))
-
-
-def _build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterable[Axis]:
-    from npuprof.store import spec
-    from npuprof.trials.sweeping import Axis, Choice, split_values
-
-    if not vary and not mixins:
-        raise NpuprofError([Finding("NP914", "nothing is varied", "", "say --vary KEY=V1,V2, or --with A,B")])
-    seen: set[str] = set()
-    for text in vary:
-        key, _, values = text.partition("=")
-        if key.strip() in seen:
-            raise NpuprofError([Finding("NP902", f"{key.strip()} is varied twice", "", "name all its values in one --vary")])
-        seen.add(key.strip())
-        parts = list(dict.fromkeys(split_values(values)))
-        if "" in parts:
-            hint = f'write --vary {key or "KEY"}=V1,V2; an empty text is ""'
-            raise NpuprofError([Finding("NP902", f"--vary {text!r} has a value that is empty", "", hint)])
-        yield Axis(key.strip(), tuple(Choice(part, tuple(spec.parse_assignments([f"{key}={part}"]))) for part in parts))
-    for number, text in enumerate(mixins, 1):
-        parts = [part.strip() for part in text.split(",")]
-        if "" in parts:
-            raise NpuprofError([Finding("NP902", f"--with {text!r} has a preset without a name", "", "write it as in --with A,B")])
-        yield Axis("with" if len(mixins) == 1 else f"with {number}", tuple(Choice(part, (), part) for part in dict.fromkeys(parts)))
 
 
 def _explain_nothing(combinations: Sequence[Combination], left_out: int) -> Finding:

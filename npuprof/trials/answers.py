@@ -13,7 +13,7 @@ from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, format_count
 from npuprof.trials.bisecting import Bisection, describe_run
 from npuprof.trials.judging import find_median_value
-from npuprof.trials.search import BAD, GOOD, Cause, join_masks, list_bits
+from npuprof.trials.search import BAD, GOOD, MOST_CAUSES, Cause, join_masks, list_bits
 
 SCHEMA = "npuprof.bisect/1"
 _MOST_SHOWN = 20  # changes that are still in question
@@ -138,7 +138,9 @@ def list_doubts(bisection: Bisection) -> list[str]:
             f"not told: whether {escape_controls(name_change(change))} matters; its runs could not be judged, or are not allowed"
             for change in bisection.difference.select(untold)
         ]
-        if not outcome.complete:
+        if len(outcome.causes) >= MOST_CAUSES:
+            found.append(f"not told: whether there are more causes than these {MOST_CAUSES}")
+        elif not outcome.complete:
             found.append(
                 "not told: whether there is another cause; some of the runs that would tell could not be judged, or are not allowed"
             )

@@ -11,6 +11,7 @@ from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Record, Step
 from npuprof.resolve.config import Config
+from npuprof.store import spec
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result, name_signal
 from npuprof.trials.processes import Ended
@@ -69,6 +70,28 @@ def split_values(text: str) -> list[str]:
         else:
             current += char
     return [*found, current.strip()]
+
+
+def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
+    """Yield the axes that ``--vary`` and ``--with`` name. Raises NpuprofError."""
+    if not vary and not mixins:
+        raise NpuprofError([Finding("NP914", "nothing is varied", "", "say --vary KEY=V1,V2, or --with A,B")])
+    seen: set[str] = set()
+    for text in vary:
+        key, _, values = text.partition("=")
+        if key.strip() in seen:
+            raise NpuprofError([Finding("NP902", f"{key.strip()} is varied twice", "", "name all its values in one --vary")])
+        seen.add(key.strip())
+        parts = list(dict.fromkeys(split_values(values)))
+        if "" in parts:
+            hint = f'write --vary {key or "KEY"}=V1,V2; an empty text is ""'
+            raise NpuprofError([Finding("NP902", f"--vary {text!r} has a value that is empty", "", hint)])
+        yield Axis(key.strip(), tuple(Choice(part, tuple(spec.parse_assignments([f"{key}={part}"]))) for part in parts))
+    for number, text in enumerate(mixins, 1):
+        parts = [part.strip() for part in text.split(",")]
+        if "" in parts:
+            raise NpuprofError([Finding("NP902", f"--with {text!r} has a preset without a name", "", "write it as in --with A,B")])
+        yield Axis("with" if len(mixins) == 1 else f"with {number}", tuple(Choice(part, (), part) for part in dict.fromkeys(parts)))
 
 
 def combine_axes(
@@ -206,6 +229,40 @@ def take_results(journal: Journal, metrics: dict[str, str]) -> int:
             journal.add(result)
             taken += 1
     return taken
+
+
+def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequence[str]) -> int:
+    """Take over what the pods of an Indexed Job have printed, one after another; return how many results of ``wanted`` there were.
+
+    The last line of each pod says which combination it was, and how it ended; what stands before it is its output.
+    """
+    output: list[str] = []
+    taken = 0
+    for line in text.splitlines():
+        said = _read_pod_line(line)
+        if said is None:
+            output.append(line)
+            continue
+        digest, code, seconds = said
+        if digest in wanted and digest not in journal.results and code not in (126, 127):
+            number = code - 128 if 128 < code < 128 + 65 else None
+            ended = Ended(None if number else code, number, seconds, False, "\n".join(output).encode())
+            journal.add(build_result(digest, ended, metrics, ""))
+            taken += 1
+        output = []
+    return taken
+
+
+def _read_pod_line(line: str) -> tuple[str, int, float] | None:
+    if "npuprof_trial" not in line:
+        return None
+    import json
+
+    try:
+        held = json.loads(line[line.index("{") :])
+        return str(held["npuprof_trial"]), int(held["exit"]), float(held["seconds"])
+    except (ValueError, LookupError, TypeError):
+        return None
 
 
 def _list_ends(folder: str) -> Iterator[tuple[str, list[Any]]]:
