@@ -132,7 +132,7 @@ def test_elements_of_lists_are_tried_singly_and_what_they_need_goes_with_them(ru
     changed = [(answer["changes"][place]["key"], answer["changes"][place]["after"]) for place in cause["changes"]]
     assert changed == [("precision_mode_v2", "mixed_float16"), ("modify_mixlist.black-list.to-add", "Op13")]
     assert [member["tied"] for member in cause["members"]] == [True]
-    assert answer["runs"] <= 12
+    assert answer["runs"] <= 14  # what is promised for one of 21
 
 
 @pytest.mark.parametrize(

@@ -171,3 +171,35 @@ def test_planted_causes_of_all_sizes_hold_the_promise() -> None:
         k = needed.bit_count()
         assert found(outcome) == [needed]
         assert len(asked) <= 2 * k * math.log2(count / k) + 2 * k + 4
+
+
+@given(st.data())
+def test_with_units_that_need_others_the_cause_is_what_is_needed_with_what_that_needs(data: st.DataObject) -> None:
+    count = data.draw(st.integers(4, 24))
+    places = st.integers(0, count - 1)
+    edges = data.draw(st.lists(st.tuples(places, places), max_size=6))
+    needs = {place: 1 << place for place in range(count)}
+    for _ in range(count):
+        for place, other in edges:
+            needs[place] |= needs[other]
+    units = list(dict.fromkeys(sum(1 << b for b in range(count) if needs[a] >> b & 1 and needs[b] >> a & 1) for a in range(count)))
+    drops = {unit: unit | sum(1 << a for a in range(count) if needs[a] & unit and not unit >> a & 1) for unit in units}
+    wanted = bits(*data.draw(st.sets(places, min_size=1, max_size=3)))
+    run = set()
+
+    def ask(mask: int, likely: float) -> str:
+        if any(mask >> place & 1 and mask & needs[place] != needs[place] for place in range(count)):
+            return UNKNOWN  # the checks do not allow it
+        run.add(mask)
+        return together(wanted)(mask)
+
+    outcome = find_causes(units, ask, drops)
+    smallest = 0
+    for place in range(count):
+        smallest |= needs[place] if wanted >> place & 1 else 0
+    assert [cause.units for cause in outcome.causes] == [smallest]
+    assert outcome.causes[0].undecided == 0
+    assert outcome.complete
+    k = sum(bool(unit & smallest) for unit in units)
+    if 4 * k <= len(units):
+        assert len(run) + 2 <= 2 * k * math.log2(len(units) / k) + 2 * k + 4

@@ -44,7 +44,7 @@ def list_members(bisection: Bisection, cause: Cause) -> list[Member]:
     found = []
     for key, group in sorted(groups.items(), key=lambda item: item[1] & -item[1]):
         shared = 0 if group & key else key & ~group  # what needs it, and goes with it
-        without = cause.units & ~(group | shared)
+        without = cause.units & ~(key if group & key else group | shared)
         found.append(Member(group, without, bisection.find_verdict(without), group.bit_count() > 1 or bool(shared), shared))
     return found
 
@@ -97,7 +97,17 @@ def _list_member_lines(bisection: Bisection, member: Member, alone: bool) -> Ite
         yield f"    the checks allow none of these without it: {_name_changes(bisection, member.needed_by)}"
     elif member.tied and not alone:
         yield "    tied by rules: the checks do not allow the one without the other"
-    yield f"    without it{' and them' if member.needed_by else ''}: {describe_without(bisection, member)}"
+    if not member.needed_by or bisection.list_results(member.without):
+        yield f"    without {_name_removed(bisection, member)}: {describe_without(bisection, member)}"
+
+
+def _name_removed(bisection: Bisection, member: Member) -> str:
+    """Return what was taken away: where rules tie changes, the one that can be by itself."""
+    assert bisection.outcome is not None
+    if member.needed_by:
+        return "it and them"
+    gone = next(cause.units & ~member.without for cause in bisection.outcome.causes if member.without & ~cause.units == 0)
+    return "it" if gone == member.changes else _name_changes(bisection, gone & member.changes)
 
 
 def _name_changes(bisection: Bisection, mask: int) -> str:

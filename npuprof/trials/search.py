@@ -17,7 +17,7 @@ GOOD, BAD, UNKNOWN = "good", "bad", "unknown"
 #: Blocks after the first find: at least so many units, and this share of the mean gap so far. Found by trying all placings of the needed
 #: units, up to 160 units: with these no placing takes more trials than are promised.
 _LEAST_BLOCK = 3
-_SHARE_OF_GAP = 0.65
+_SHARE_OF_GAP = 0.56
 #: Pairs of units that cannot be told singly are tried up to so many units.
 _MOST_PAIRED = 8
 #: So many causes are looked for, and so many sets of units that have something of each of them.
@@ -123,16 +123,22 @@ class _Search:
         cures: list[int] = []
         complete = others
         while others:  # what has something of every cause: without it all is good, or there is another cause
-            tried = _list_hitting_sets(causes, units)
-            for cure in tried:
-                gone = self._drop([unit for unit in units if unit & cure])
+            tried = sorted(
+                ((self._drop([unit for unit in units if unit & cure]), cure) for cure in _list_hitting_sets(causes, units)),
+                key=lambda one: one[0].bit_count(),
+            )
+            cured: list[int] = []
+            for gone, cure in tried:
+                if any(other & gone == other for other in cured):
+                    continue  # without a part of it all is good
                 answer = self._judge(every & ~gone, 0.9)
                 if answer == BAD and len(causes) < most:
                     causes.append(self._find_cause([unit for unit in units if not unit & gone]))
                     break
                 complete = complete and answer == GOOD
-                if answer == GOOD and cure not in cures:
-                    cures.append(cure)
+                if answer == GOOD:
+                    cured.append(gone)
+                    cures += [cure] if cure not in cures else []
             else:
                 complete = complete and len(tried) < _MOST_CURES
                 break
@@ -152,9 +158,15 @@ class _Search:
         return Cause(self._bad, sure, self._bad & ~sure)
 
     def _is_needed(self, unit: int) -> bool:
-        """Return whether the smallest set is good without a unit, and what cannot stand without it."""
+        """Return whether the smallest set is good without a unit, with what cannot stand without it, or without one of those."""
         part = unit & self._bad
-        return GOOD in (self._known.get(self._bad & ~part), self._known.get(self._bad & ~(part | self._drop([unit]))))
+        alone, along = self._known.get(self._bad & ~part), self._known.get(self._bad & ~(part | self._drop([unit])))
+        return GOOD in (alone, along) or (alone == UNKNOWN and self._goes_with_needed(unit))
+
+    def _goes_with_needed(self, unit: int) -> bool:
+        """Return whether something is known to be needed that cannot stand without a unit."""
+        gone = self._drop([unit]) & self._bad & ~unit
+        return any(self._known.get(self._bad & ~other) == GOOD for other in self._drops if other & gone)
 
     def _sift(self, units: list[int]) -> tuple[list[int], list[int]]:
         """Take units away from the last to the first as long as what is left is bad; return those that stay, and those untold."""
@@ -182,7 +194,7 @@ class _Search:
             self._bad &= ~self._drop(block)
             return None, after
         while len(block) > 1:  # without the block it is not bad
-            first, second = block[: (len(block) + 1) // 2], block[(len(block) + 1) // 2 :]
+            first, second = block[: len(block) // 2], block[len(block) // 2 :]
             told = self._judge(self._bad & ~self._drop(first))
             if told == BAD:
                 self._bad &= ~self._drop(first)
@@ -209,13 +221,21 @@ class _Search:
         again = True
         while again:
             again = False
-            for unit in units:
-                for gone in dict.fromkeys((unit, self._drop([unit]))):  # alone, and where that cannot be with what needs it
-                    if unit & self._bad and self._judge(self._bad & ~gone, 0.95) != UNKNOWN:
-                        if self._known[self._bad & ~gone] == BAD:
-                            self._bad &= ~gone
-                            again = True
-                        break
+            untold = [unit for unit in units if unit & self._bad and not self._take(unit, 0.95)]
+            for unit in untold:
+                if not self._goes_with_needed(unit):
+                    self._take(self._drop([unit]), 0.9)
+            left = [unit for unit in units if unit & self._bad]
+            again, units = len(left) < len(units), left
+
+    def _take(self, gone: int, likely: float) -> bool:
+        """Take units away where what is left is bad; return whether that could be told."""
+        if not gone & self._bad:
+            return True
+        answer = self._judge(self._bad & ~gone, likely)
+        if answer == BAD:
+            self._bad &= ~gone
+        return answer != UNKNOWN
 
     def _split(self, units: list[int]) -> None:
         """Take parts of tied units away, where the rest of them can stand alone."""

@@ -69,12 +69,14 @@ class _Needs:
         """Return the fewest other changes, one set for each error, that cure what a change of an end to the other breaks."""
         found: list[int] = []
         combinations = self._combinations
-        for error in combinations.find_new_errors(base ^ made):
-            mark = identify_finding(error)
+        errors = combinations.find_new_errors(base ^ made)
+        marks = set(map(identify_finding, errors))
+        for error in errors:
+            others_left = marks - {identify_finding(error)}
 
-            def ask(mask: int, likely: float, mark: tuple[str, str, str] = mark) -> str:
-                left = {identify_finding(one) for one in combinations.find_new_errors(base ^ (made | mask))}
-                return GOOD if mark in left else BAD
+            def ask(mask: int, likely: float, others_left: set[tuple[str, str, str]] = others_left) -> str:
+                left = set(map(identify_finding, combinations.find_new_errors(base ^ (made | mask))))
+                return BAD if left <= others_left else GOOD  # another error in its place is no cure
 
             others = [unit for unit in self._list_parts() if not unit & made]
             read = _find_read_changes(combinations, error)
