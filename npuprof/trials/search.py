@@ -14,8 +14,8 @@ from npuprof.model import Record
 
 GOOD, BAD, UNKNOWN = "good", "bad", "unknown"
 
-#: Blocks after the first find: at least so many units, and this share of the mean gap so far. Found by trying all placings of the needed
-#: units, up to 160 units: with these no placing takes more trials than are promised.
+#: Blocks after the first find: at least so many units, and this share of the mean gap so far. Found by working out the worst placing of
+#: the needed units, among up to 80: with these none takes more trials than are promised.
 _LEAST_BLOCK = 3
 _SHARE_OF_GAP = 0.56
 #: Pairs of units that cannot be told singly are tried up to so many units.
