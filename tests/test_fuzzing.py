@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -55,7 +56,9 @@ class Fence:
             flags = given[2] if isinstance(given[2], int) else 0
             writes = bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
             kernel = self._resolve(given[0]).startswith(("/proc", "/sys", "/dev"))
-            allowed = (not writes and not kernel) or given[0] in (os.devnull, "/dev/urandom")
+            asked = re.fullmatch(r"/proc/\d+/environ", str(given[0])) is not None  # whatran --pid: what a live process was given
+            allowed = not writes and (not kernel or asked)
+            allowed = allowed or given[0] in (os.devnull, "/dev/urandom")
             paths = [] if allowed else [given[0]]
         else:
             paths = [given[place] for place in WATCHED[event] if place < len(given)]

@@ -266,7 +266,8 @@ class Checker(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.add(tag)
-        assert {name for name, _ in attrs} <= {"class", "lang", "charset"}
+        known = {"class", "lang", "charset"} if tag != "meta" else {"charset", "name", "content", "http-equiv"}
+        assert {name for name, _ in attrs} <= known
         if tag not in ("meta", "br"):
             self.open.append(tag)
 
@@ -284,7 +285,7 @@ class Checker(HTMLParser):
 
 ELEMENTS = {
     "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "table", "tr", "td", "th", "ol", "li", "strong", "br", "details",
-    "summary",
+    "summary", "main",
 }  # fmt: skip
 
 
