@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from npuprof.commands.registry import list_verbs, load_verb
+from npuprof.commands.registry import describe_family, list_verb_names, list_verbs, load_verb
 from npuprof.commands.usage import explain_usage, suggest_flag
 from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.report import output
 from npuprof.report.text import escape_lines, shorten_words
 
 if TYPE_CHECKING:
+    from npuprof.commands.registry import Names
     from npuprof.commands.verb import Parameter, Verb
 
     Runner = Callable[[type[Verb], dict[str, Any]], int]
@@ -94,21 +95,27 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
     found = load_verb([word for word in words if word != "--"])
     only_listed = found is None and not any(name.endswith("_COMPLETE") for name in os.environ)
     families: dict[str, typer.Typer] = {}
+
+    def find_family(names: Names) -> typer.Typer:
+        if len(names) == 1:
+            return app
+        if names[0] not in families:
+            families[names[0]] = typer.Typer(name=names[0], help=describe_family(names[0]), no_args_is_help=True, rich_markup_mode=None)
+            app.add_typer(families[names[0]])
+        return families[names[0]]
+
+    if only_listed:
+        for names, purpose in list_verb_names():
+            find_family(names).command(names[-1], help=purpose)(_do_nothing)
+        return app
     for names, verb in [found[:2]] if found else list_verbs():
-        family = app
-        if len(names) > 1:
-            if names[0] not in families:
-                families[names[0]] = typer.Typer(name=names[0], help=_describe_family(verb), no_args_is_help=True, rich_markup_mode=None)
-                app.add_typer(families[names[0]])
-            family = families[names[0]]
-        _add_verb(family, names[-1], verb, runner, {} if only_listed else verb.parameters, found[2] if found else [])
+        _add_verb(find_family(names), names[-1], verb, runner, verb.parameters, found[2] if found else [])
     return app
 
 
-def _describe_family(verb: type[Verb]) -> str:
-    from sys import modules
-
-    return str(modules[verb.__module__.rpartition(".")[0]].__doc__)
+def _do_nothing() -> int:
+    """Stand for a verb that is only listed."""
+    return 0
 
 
 def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter], words: list[str]) -> None:

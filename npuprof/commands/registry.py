@@ -42,8 +42,33 @@ def _load_module(name: str) -> type[Verb] | None:
 
 
 def list_verb_names() -> Iterator[tuple[Names, str]]:
-    """Yield the names of all verbs that users call, with the first line of their help: read in their files, none is imported."""
+    """Yield the names of all verbs that users call, group by group, with the first line of their help.
+
+    They are read in their files, and none is imported.
+    """
+    for _, names, purpose, hidden in sorted(_read_verbs()):
+        if not hidden:
+            yield names, purpose
+
+
+def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
+    """Yield all verbs with their names, group by group."""
+    for _, names, _, _ in sorted(_read_verbs()):
+        found = load_verb(names)
+        if found is not None:
+            yield names, found[1]
+
+
+def describe_family(name: str) -> str:
+    """Return what verbs of two words have in common, by the first of them."""
+    return str(import_module(f"{__package__}.{name}").__doc__)
+
+
+def _read_verbs() -> Iterator[tuple[int, Names, str, bool]]:
+    """Yield the place of its group, the names, the first line of the help of each verb, and whether users do not call it."""
     import re
+
+    from npuprof.commands.verb import GROUPS
 
     top = os.path.dirname(__file__)
     for below in ("", "git", "source"):
@@ -52,23 +77,9 @@ def list_verb_names() -> Iterator[tuple[Names, str]]:
                 continue
             with open(os.path.join(top, below, name), encoding="utf-8") as file:
                 text = file.read()
-            if "\nVERB = " in text and "\n    hidden = True" not in text:
+            if "\nVERB = " in text:
                 purpose = re.search(r'^class \w+\([\w.]*Verb\):\n    """(.*?)(?:"""|\n)', text, re.MULTILINE)
+                group = re.search(r'^    group = "(\w+)"$', text, re.MULTILINE)
+                place = GROUPS.index(group[1]) if group and group[1] in GROUPS else len(GROUPS)
                 word = name.removesuffix(".py").rstrip("_").replace("_", "-")
-                yield (below, word) if below else (word,), purpose[1] if purpose else ""
-
-
-def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
-    """Yield all verbs with their names, group by group."""
-    from pkgutil import walk_packages
-
-    from npuprof.commands.verb import GROUPS
-
-    found: list[tuple[int, Names, type[Verb]]] = []
-    for module in walk_packages([os.path.dirname(__file__)], f"{__package__}."):
-        verb = getattr(import_module(module.name), "VERB", None)
-        if verb is not None:
-            names = tuple(part.rstrip("_").replace("_", "-") for part in module.name.split(".")[2:])
-            found.append((GROUPS.index(verb.group) if verb.group in GROUPS else len(GROUPS), names, verb))
-    for _, names, verb in sorted(found, key=lambda row: row[:2]):
-        yield names, verb
+                yield place, (below, word) if below else (word,), purpose[1] if purpose else "", "\n    hidden = True" in text
